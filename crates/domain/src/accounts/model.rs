@@ -1,0 +1,330 @@
+//! Accounts, callers and sessions, and the rules about them.
+
+use super::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username};
+use crate::{
+    clock::Timestamp,
+    error::{Error, FieldErrors, Result, Violation},
+    id::{SessionId, UserId},
+    media::ImageKey,
+};
+
+/// A user's account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Names it.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// The user's email address.
+    pub email: Email,
+    /// What the user says of themselves.
+    pub biography: Option<Biography>,
+    /// The user's picture.
+    pub profile_picture: Option<ImageKey>,
+    /// What the account may do.
+    pub roles: Roles,
+    /// False once an ADMIN has disabled it: no login, no session.
+    pub enabled: bool,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+impl Account {
+    /// The account after a role was added or removed; the same when there was nothing to do. `other_admins` counts
+    /// the other enabled accounts with ADMIN.
+    ///
+    /// # Errors
+    /// [`Error::Disallowed`] when this would leave no enabled ADMIN.
+    pub fn with_role_change(mut self, change: RoleChange, other_admins: u64) -> Result<Self> {
+        let removes_admin = change == RoleChange { role: Role::Admin, action: RoleAction::Remove };
+        if removes_admin && self.is_last_admin(other_admins) {
+            return Err(LAST_ADMIN);
+        }
+        self.roles = self.roles.with(change.role, change.action == RoleAction::Add);
+        Ok(self)
+    }
+
+    /// The account enabled or disabled. `other_admins` counts the other enabled accounts with ADMIN.
+    ///
+    /// # Errors
+    /// [`Error::Disallowed`] when this would leave no enabled ADMIN.
+    pub fn with_enabled(mut self, enabled: bool, other_admins: u64) -> Result<Self> {
+        if !enabled && self.is_last_admin(other_admins) {
+            return Err(LAST_ADMIN);
+        }
+        self.enabled = enabled;
+        Ok(self)
+    }
+
+    fn is_last_admin(&self, other_admins: u64) -> bool {
+        self.enabled && self.roles.contains(Role::Admin) && other_admins == 0
+    }
+}
+
+const LAST_ADMIN: Error = Error::Disallowed("The last enabled ADMIN cannot lose the role or be disabled");
+
+/// A user as posts show them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// Names the account.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// The user's email address.
+    pub email: Email,
+    /// What the user says of themselves.
+    pub biography: Option<Biography>,
+    /// The user's picture.
+    pub profile_picture: Option<ImageKey>,
+}
+
+/// A user as comments and follow lists show them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserSummary {
+    /// Names the account.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// The user's email address.
+    pub email: Email,
+}
+
+impl From<Author> for UserSummary {
+    fn from(author: Author) -> Self {
+        Self { id: author.id, username: author.username, email: author.email }
+    }
+}
+
+/// An account about to be stored.
+#[derive(Debug, Clone)]
+pub struct NewAccount {
+    /// The account.
+    pub account: Account,
+    /// The hash of its password.
+    pub password: PasswordHash,
+}
+
+/// What a stored account is compared with at login.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// The account.
+    pub user: UserId,
+    /// The hash of its password.
+    pub password: PasswordHash,
+    /// Whether it may log in.
+    pub enabled: bool,
+}
+
+/// One login. Its tokens name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Session {
+    /// Names it.
+    pub id: SessionId,
+    /// Whose it is.
+    pub user: UserId,
+    /// When the user logged in.
+    pub opened_at: Timestamp,
+}
+
+impl Session {
+    /// How long after login a token may still be renewed: 30 days.
+    pub const RENEWABLE_MILLIS: i64 = 30 * 24 * 60 * 60 * 1000;
+
+    /// Whether a token of this session may be renewed at `now`.
+    pub const fn is_renewable(&self, now: Timestamp) -> bool {
+        now.unix_millis() < self.opened_at.plus_millis(Self::RENEWABLE_MILLIS).unix_millis()
+    }
+}
+
+/// A session with what decides about its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionState {
+    /// The session.
+    pub session: Session,
+    /// Whether it was ended by logout, password change or disabling.
+    pub revoked: bool,
+    /// Whether its account is enabled.
+    pub enabled: bool,
+    /// The roles of its account.
+    pub roles: Roles,
+}
+
+/// Somebody with a valid token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// Who it is.
+    pub user: UserId,
+    /// The session of the token.
+    pub session: Session,
+    /// What the account may do.
+    pub roles: Roles,
+}
+
+impl Caller {
+    /// The caller a session stands for; `None` when it was revoked or its account disabled.
+    pub fn of(state: SessionState) -> Option<Self> {
+        let SessionState { session, revoked, enabled, roles } = state;
+        (enabled && !revoked).then_some(Self { user: session.user, session, roles })
+    }
+
+    /// The caller as one who has USER or ADMIN, which all but their own profile and logout need.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] without either role.
+    pub fn member(self) -> Result<Member> {
+        if self.roles.is_empty() { Err(Error::Forbidden("The account has no role")) } else { Ok(Member(self)) }
+    }
+
+    /// The caller as an administrator.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] without ADMIN.
+    pub fn admin(self) -> Result<Admin> {
+        if self.roles.contains(Role::Admin) { Ok(Admin(self)) } else { Err(Error::Forbidden("ADMIN role is required")) }
+    }
+}
+
+/// A caller with USER or ADMIN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member(Caller);
+
+impl Member {
+    /// Who it is.
+    pub const fn id(&self) -> UserId {
+        self.0.user
+    }
+
+    /// The session of the token.
+    pub const fn session(&self) -> Session {
+        self.0.session
+    }
+
+    /// Whether the caller is an administrator as well.
+    pub fn is_admin(&self) -> bool {
+        self.0.roles.contains(Role::Admin)
+    }
+}
+
+/// A caller with ADMIN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admin(Caller);
+
+impl Admin {
+    /// Who it is.
+    pub const fn id(&self) -> UserId {
+        self.0.user
+    }
+}
+
+/// Whether a role is given or taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleAction {
+    /// Give it; nothing happens when the account has it.
+    Add,
+    /// Take it; nothing happens when the account lacks it.
+    Remove,
+}
+
+/// A change of an account's roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoleChange {
+    /// Which role.
+    pub role: Role,
+    /// Given or taken.
+    pub action: RoleAction,
+}
+
+impl RoleChange {
+    /// Parses the fields `roleId` and `action`.
+    ///
+    /// # Errors
+    /// Every invalid field.
+    pub fn parse(role_id: Option<&str>, action: Option<&str>) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        let role = errors.check("roleId", role_id.unwrap_or_default().parse::<Role>());
+        let action = errors.check(
+            "action",
+            match action.unwrap_or_default().trim() {
+                add if add.eq_ignore_ascii_case("ADD") => Ok(RoleAction::Add),
+                remove if remove.eq_ignore_ascii_case("REMOVE") => Ok(RoleAction::Remove),
+                _ => Err(Violation::from("Action must be ADD or REMOVE")),
+            },
+        );
+        match (role, action) {
+            (Some(role), Some(action)) => Ok(Self { role, action }),
+            _ => Err(errors),
+        }
+    }
+}
+
+/// A valid registration.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    /// The name chosen.
+    pub username: Username,
+    /// The email address.
+    pub email: Email,
+    /// The password chosen.
+    pub password: Password,
+    /// What the user says of themselves.
+    pub biography: Option<Biography>,
+}
+
+impl Registration {
+    /// Parses the fields of a registration. A missing field counts as blank.
+    ///
+    /// # Errors
+    /// Every invalid field.
+    pub fn parse(
+        username: Option<&str>,
+        email: Option<&str>,
+        password: Option<&str>,
+        biography: Option<&str>,
+    ) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        let username = errors.check("username", Username::parse(username.unwrap_or_default()));
+        let email = errors.check("email", Email::parse(email.unwrap_or_default()));
+        let password = errors.check("password", Password::parse(password.unwrap_or_default()));
+        let biography = errors.check("biography", Biography::parse(biography.unwrap_or_default()));
+        match (username, email, password, biography) {
+            (Some(username), Some(email), Some(password), Some(biography)) => {
+                Ok(Self { username, email, password, biography })
+            }
+            _ => Err(errors),
+        }
+    }
+}
+
+/// A login attempt.
+#[derive(Debug, Clone)]
+pub struct Login {
+    /// How the account is named.
+    pub identifier: LoginIdentifier,
+    /// The password offered.
+    pub password: PasswordAttempt,
+}
+
+impl Login {
+    /// Parses the fields of a login. A missing field counts as blank.
+    ///
+    /// # Errors
+    /// Every invalid field.
+    pub fn parse(identifier: Option<&str>, password: Option<&str>) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        let identifier = errors.check("identifier", LoginIdentifier::parse(identifier.unwrap_or_default()));
+        let password = errors.check("password", PasswordAttempt::parse(password.unwrap_or_default()));
+        match (identifier, password) {
+            (Some(identifier), Some(password)) => Ok(Self { identifier, password }),
+            _ => Err(errors),
+        }
+    }
+}
+
+/// A change of one's own profile: what is `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileChanges {
+    /// The new biography; `Some(None)` removes it.
+    pub biography: Option<Option<Biography>>,
+    /// The key of the new picture.
+    pub profile_picture: Option<ImageKey>,
+}

@@ -1,0 +1,127 @@
+//! What the account use cases need of adapters.
+
+use async_trait::async_trait;
+
+use super::{
+    Account, Credentials, LoginIdentifier, NewAccount, Password, PasswordAttempt, PasswordHash, ProfileChanges,
+    RoleChange, Session, SessionState,
+};
+use crate::{
+    clock::Timestamp,
+    error::Result,
+    id::{SessionId, UserId},
+    media::ImageKey,
+    page::{Page, PageRequest},
+};
+
+/// An account as it is after a change of its profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpdatedProfile {
+    /// The account now.
+    pub account: Account,
+    /// The picture no row names any more.
+    pub replaced_picture: Option<ImageKey>,
+}
+
+/// Keeps accounts. Each method is one atomic change or one consistent read.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait AccountRepository: Send + Sync {
+    /// Stores a new account. MUST fail with [`Conflict::Username`](crate::error::Conflict) or
+    /// [`Conflict::Email`](crate::error::Conflict) when another account has the same
+    /// [`Username::key`](super::Username::key) or [`Email::key`](super::Email::key), however many try at once.
+    async fn create(&self, account: &NewAccount) -> Result<()>;
+
+    /// The account; `None` when there is none.
+    async fn find(&self, id: UserId) -> Result<Option<Account>>;
+
+    /// The id of the account that the identifier names; `None` when there is none.
+    async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>>;
+
+    /// What a login is checked against; `None` when there is no such account.
+    async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>>;
+
+    /// The password hash of an account; `None` when there is none.
+    async fn find_password(&self, id: UserId) -> Result<Option<PasswordHash>>;
+
+    /// All accounts, oldest first.
+    async fn list(&self, page: PageRequest) -> Result<Page<Account>>;
+
+    /// Whether any account has ADMIN.
+    async fn has_admin(&self) -> Result<bool>;
+
+    /// Applies [`Account::with_role_change`]; `None` when there is no such account. Concurrent changes MUST NOT leave
+    /// the service without an enabled ADMIN together.
+    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<Option<()>>;
+
+    /// Applies [`Account::with_enabled`] and, when that disables the account, revokes all of its sessions; `None`
+    /// when there is no such account. Concurrent changes MUST NOT leave the service without an enabled ADMIN.
+    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>>;
+
+    /// Changes what is given; `None` when there is no such account.
+    async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>>;
+
+    /// Stores the hash of a new password and revokes all sessions of the account but `keep`.
+    async fn change_password(
+        &self,
+        id: UserId,
+        password: &PasswordHash,
+        keep: Option<SessionId>,
+        at: Timestamp,
+    ) -> Result<()>;
+}
+
+/// Keeps sessions. An adapter may cache what it read for at most 5 seconds, so that a change made on another node is
+/// seen in time; a change made through it is seen at once.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait SessionRepository: Send + Sync {
+    /// Stores a new session.
+    async fn open(&self, session: &Session) -> Result<()>;
+
+    /// The session with the present state of its account; `None` when there is none.
+    async fn find(&self, id: SessionId) -> Result<Option<SessionState>>;
+
+    /// Ends a session; no error when it has ended already.
+    async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()>;
+
+    /// Deletes the sessions opened before an instant; returns how many.
+    async fn delete_opened_before(&self, at: Timestamp) -> Result<usize>;
+
+    /// Tells that an account's roles, state or sessions were changed. An adapter that caches MUST forget them before
+    /// it returns; the others have nothing to do.
+    fn account_changed(&self, _account: UserId) {}
+}
+
+/// Hashes passwords. MUST NOT block the calling thread, and MUST bound how many hashes run at once and how many wait.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait PasswordHasher: Send + Sync {
+    /// Hashes a password with a fresh salt.
+    async fn hash(&self, password: &Password) -> Result<PasswordHash>;
+
+    /// Whether the attempt is the hashed password. Without a hash the answer is no, after the same time.
+    async fn verify(&self, attempt: &PasswordAttempt, hash: Option<PasswordHash>) -> Result<bool>;
+}
+
+/// What a token says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenClaims {
+    /// Whose it is.
+    pub user: UserId,
+    /// The session it belongs to.
+    pub session: SessionId,
+}
+
+/// Issues and checks access tokens.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+pub trait TokenIssuer: Send + Sync {
+    /// A signed token that is valid from `now` for the configured lifetime.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) when signing fails.
+    fn issue(&self, claims: TokenClaims, now: Timestamp) -> Result<String>;
+
+    /// What a token says, if it was issued here, is unaltered and has not expired at `now`; `None` otherwise.
+    fn verify(&self, token: &str, now: Timestamp) -> Option<TokenClaims>;
+}

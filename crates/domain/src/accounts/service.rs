@@ -1,0 +1,184 @@
+//! The use cases of accounts, profiles and roles.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{
+    Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, PasswordHasher,
+    ProfileChanges, Registration, Role, RoleAction, RoleChange, Roles, SessionRepository,
+};
+use crate::{
+    clock::Clock,
+    error::{Conflict, Error, FieldErrors, Resource, Result},
+    id::{IdGenerator, UserId},
+    media::{ImageCleaner, ImageStore, Images},
+    page::{Page, PageRequest},
+};
+
+/// Registers, shows and changes accounts.
+pub struct Accounts {
+    accounts: Arc<dyn AccountRepository>,
+    sessions: Arc<dyn SessionRepository>,
+    passwords: Arc<dyn PasswordHasher>,
+    images: Images,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+}
+
+/// An account that an administrator is about to change: proof that it exists and that the caller may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManagedAccount(UserId);
+
+impl Accounts {
+    /// The use cases over these ports.
+    pub fn new(
+        accounts: Arc<dyn AccountRepository>,
+        sessions: Arc<dyn SessionRepository>,
+        passwords: Arc<dyn PasswordHasher>,
+        (cleaner, store): (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>),
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdGenerator>,
+    ) -> Self {
+        Self { accounts, sessions, passwords, images: Images { cleaner, store }, clock, ids }
+    }
+
+    /// Registers an account with role USER.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the username or the email is taken, in any letter case.
+    pub async fn register(&self, registration: Registration) -> Result<UserId> {
+        self.create(registration, Roles::USER).await
+    }
+
+    /// Makes an account with ADMIN and USER: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the username or the email is taken, in any letter case.
+    pub async fn create_admin(&self, registration: Registration) -> Result<UserId> {
+        self.create(registration, Roles::ADMIN_AND_USER).await
+    }
+
+    async fn create(&self, registration: Registration, roles: Roles) -> Result<UserId> {
+        // A taken name is answered before the costly hash; the repository decides between those who come at once.
+        let name = LoginIdentifier::Username(registration.username.key());
+        if self.accounts.find_id(&name).await?.is_some() {
+            return Err(Error::Conflict(Conflict::Username));
+        }
+        let password = self.passwords.hash(&registration.password).await?;
+        let account = Account {
+            id: UserId::new(self.ids.generate()),
+            username: registration.username,
+            email: registration.email,
+            biography: registration.biography,
+            profile_picture: None,
+            roles,
+            enabled: true,
+            created_at: self.clock.now(),
+        };
+        let id = account.id;
+        self.accounts.create(&NewAccount { account, password }).await?;
+        Ok(id)
+    }
+
+    /// Gives ADMIN to an account: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the identifier names no account.
+    pub async fn grant_admin(&self, identifier: &LoginIdentifier) -> Result<UserId> {
+        let id = self.accounts.find_id(identifier).await?.ok_or(Error::NotFound(Resource::User))?;
+        self.apply_role(id, RoleChange { role: Role::Admin, action: RoleAction::Add }).await?;
+        Ok(id)
+    }
+
+    /// Whether any account has ADMIN.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn has_admin(&self) -> Result<bool> {
+        self.accounts.has_admin().await
+    }
+
+    /// The caller's own account, which a caller without any role may see too.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when it no longer exists.
+    pub async fn me(&self, caller: &Caller) -> Result<Account> {
+        self.accounts.find(caller.user).await?.ok_or(Error::NotFound(Resource::User))
+    }
+
+    /// Any account.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn get(&self, _: &Admin, id: UserId) -> Result<Account> {
+        self.accounts.find(id).await?.ok_or(Error::NotFound(Resource::User))
+    }
+
+    /// All accounts, oldest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list(&self, _: &Admin, page: PageRequest) -> Result<Page<Account>> {
+        self.accounts.list(page).await
+    }
+
+    /// Checks that an account exists, before anything of its change is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn managed(&self, admin: &Admin, id: UserId) -> Result<ManagedAccount> {
+        self.get(admin, id).await.map(|account| ManagedAccount(account.id))
+    }
+
+    /// Gives or takes a role; nothing happens when the account has it, or lacks it, already.
+    ///
+    /// # Errors
+    /// [`Error::Disallowed`] when the last enabled ADMIN would lose it.
+    pub async fn change_role(&self, ManagedAccount(id): ManagedAccount, change: RoleChange) -> Result<()> {
+        self.apply_role(id, change).await
+    }
+
+    async fn apply_role(&self, id: UserId, change: RoleChange) -> Result<()> {
+        self.accounts.change_role(id, change).await?.ok_or(Error::NotFound(Resource::User))?;
+        self.sessions.account_changed(id);
+        Ok(())
+    }
+
+    /// Enables an account, or disables it and ends all of its sessions.
+    ///
+    /// # Errors
+    /// [`Error::Disallowed`] when the last enabled ADMIN would be disabled.
+    pub async fn set_enabled(&self, ManagedAccount(id): ManagedAccount, enabled: bool) -> Result<()> {
+        let found = self.accounts.set_enabled(id, enabled, self.clock.now()).await?;
+        found.ok_or(Error::NotFound(Resource::User))?;
+        self.sessions.account_changed(id);
+        Ok(())
+    }
+
+    /// Changes what is given of the caller's profile; a blank biography removes it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming `biography` or `profilePicture`; [`Error::TooLarge`] for the picture.
+    pub async fn update_profile(
+        &self,
+        caller: &Member,
+        biography: Option<&str>,
+        picture: Option<Bytes>,
+    ) -> Result<Account> {
+        let mut errors = FieldErrors::default();
+        let biography = errors.check_given("biography", biography, Biography::parse);
+        let picture = self.images.clean("profilePicture", picture, &mut errors).await?;
+        errors.into_result()?;
+        let profile_picture = self.images.put(picture).await?;
+        let changes = ProfileChanges { biography, profile_picture };
+        match self.accounts.update_profile(caller.id(), &changes).await {
+            Ok(Some(updated)) => {
+                self.images.drop_unnamed(updated.replaced_picture).await;
+                Ok(updated.account)
+            }
+            Ok(None) => Err(self.images.take_back(changes.profile_picture, Error::NotFound(Resource::User)).await),
+            Err(error) => Err(self.images.take_back(changes.profile_picture, error).await),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The use cases of logging in and staying so.
+
+use std::sync::Arc;
+
+use super::{
+    AccountRepository, Caller, Login, Member, Password, PasswordAttempt, PasswordHasher, Session, SessionRepository,
+    TokenClaims, TokenIssuer,
+};
+use crate::{
+    clock::Clock,
+    error::{Error, FieldErrors, Result},
+    id::{IdGenerator, SessionId},
+};
+
+/// Logs in and out and tells who calls.
+pub struct Authentication {
+    /// Where accounts are kept.
+    pub accounts: Arc<dyn AccountRepository>,
+    /// Where sessions are kept.
+    pub sessions: Arc<dyn SessionRepository>,
+    /// Hashes passwords.
+    pub passwords: Arc<dyn PasswordHasher>,
+    /// Issues tokens.
+    pub tokens: Arc<dyn TokenIssuer>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes session ids.
+    pub ids: Arc<dyn IdGenerator>,
+}
+
+impl Authentication {
+    /// Opens a session and returns its first token.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCredentials`] for an unknown account, a wrong password and a disabled account alike, after the
+    /// same work.
+    pub async fn login(&self, login: &Login) -> Result<String> {
+        let found = self.accounts.find_credentials(&login.identifier).await?;
+        let hash = found.as_ref().map(|credentials| credentials.password.clone());
+        let matches = self.passwords.verify(&login.password, hash).await?;
+        let account = found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)?;
+        let now = self.clock.now();
+        let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
+        self.sessions.open(&session).await?;
+        self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)
+    }
+
+    /// Who presents the token.
+    ///
+    /// # Errors
+    /// [`Error::InvalidToken`] when the token is not valid, its session revoked or its account disabled.
+    pub async fn authenticate(&self, token: &str) -> Result<Caller> {
+        let claims = self.tokens.verify(token, self.clock.now()).ok_or(Error::InvalidToken)?;
+        let state = self.sessions.find(claims.session).await?.ok_or(Error::InvalidToken)?;
+        Caller::of(state).filter(|caller| caller.user == claims.user).ok_or(Error::InvalidToken)
+    }
+
+    /// A new token of the same session.
+    ///
+    /// # Errors
+    /// [`Error::InvalidToken`] once the login is 30 days old.
+    pub async fn refresh(&self, caller: &Member) -> Result<String> {
+        let now = self.clock.now();
+        let session = caller.session();
+        if !session.is_renewable(now) {
+            return Err(Error::InvalidToken);
+        }
+        self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)
+    }
+
+    /// Ends the session of the token.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn logout(&self, caller: &Caller) -> Result<()> {
+        self.sessions.revoke(caller.session.id, self.clock.now()).await
+    }
+
+    /// Sets a new password and ends every other session of the account.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming `currentPassword` when it is wrong or missing and `newPassword` when it is no
+    /// password.
+    pub async fn change_password(&self, caller: &Member, current: Option<&str>, new: Option<&str>) -> Result<()> {
+        let mut errors = FieldErrors::default();
+        let new = errors.check("newPassword", Password::parse(new.unwrap_or_default()));
+        if let Some(current) = errors.check("currentPassword", PasswordAttempt::parse(current.unwrap_or_default())) {
+            let hash = self.accounts.find_password(caller.id()).await?;
+            if !self.passwords.verify(&current, hash).await? {
+                errors.add("currentPassword", "Current password is wrong");
+            }
+        }
+        let Some(new) = new.filter(|_| errors.is_empty()) else { return Err(errors.into()) };
+        let hash = self.passwords.hash(&new).await?;
+        let keep = Some(caller.session().id);
+        self.accounts.change_password(caller.id(), &hash, keep, self.clock.now()).await?;
+        self.sessions.account_changed(caller.id());
+        Ok(())
+    }
+}

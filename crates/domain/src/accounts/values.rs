@@ -1,0 +1,292 @@
+//! The values of an account. Each is valid once made; `parse` holds its rule.
+
+use std::{fmt, str::FromStr};
+
+use email_address::{EmailAddress, Options};
+
+use crate::{
+    error::{Result, Violation},
+    text,
+};
+
+/// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
+/// taken for an email address). Unique without regard to letter case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Username(String);
+
+impl Username {
+    /// The most characters a username has.
+    pub const MAX_CHARS: usize = 50;
+
+    /// Parses what a client sent.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(name: &str) -> Result<Self, Violation> {
+        let name = text::required("Username", name, Self::MAX_CHARS)?;
+        if name.chars().any(char::is_control) {
+            return Err("Username must not contain control characters".into());
+        }
+        if name.contains('@') {
+            return Err("Username must not contain @".into());
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as the user spelled it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form that is unique: equal for names that differ in letter case only.
+    pub fn key(&self) -> String {
+        text::fold(&self.0)
+    }
+}
+
+/// An email address: syntactically valid, at most 254 characters. Kept as given; unique without regard to letter case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Email(String);
+
+impl Email {
+    /// The most characters an address has (RFC 5321).
+    pub const MAX_CHARS: usize = 254;
+
+    /// Parses what a client sent.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(address: &str) -> Result<Self, Violation> {
+        let address = text::required("Email", address, Self::MAX_CHARS)?;
+        let bare = Options::default().without_display_text().without_domain_literal();
+        if address.chars().any(char::is_control) || EmailAddress::parse_with_options(&address, bare).is_err() {
+            return Err("Email must be a valid email address".into());
+        }
+        Ok(Self(address))
+    }
+
+    /// The address as the user spelled it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form that is unique: equal for addresses that differ in letter case only.
+    pub fn key(&self) -> String {
+        text::fold(&self.0)
+    }
+}
+
+/// A password somebody chose: 8 to 72 bytes, 72 being what bcrypt takes in. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(String);
+
+impl Password {
+    /// The fewest bytes a password has.
+    pub const MIN_BYTES: usize = 8;
+    /// The most bytes a password has: bcrypt ignores what comes after.
+    pub const MAX_BYTES: usize = 72;
+
+    /// Parses what a client sent. A password is not trimmed.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(password: &str) -> Result<Self, Violation> {
+        if password.trim().is_empty() {
+            return Err("Password is required".into());
+        }
+        if password.contains('\0') {
+            return Err("Password must not contain a NUL character".into());
+        }
+        if !(Self::MIN_BYTES..=Self::MAX_BYTES).contains(&password.len()) {
+            return Err(format!("Password must be {} to {} bytes", Self::MIN_BYTES, Self::MAX_BYTES).into());
+        }
+        Ok(Self(password.to_owned()))
+    }
+
+    /// The password itself, for hashing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(..)")
+    }
+}
+
+/// A password somebody offers as theirs: any text, since only the stored hash tells whether it is right. `Debug` does
+/// not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordAttempt(String);
+
+impl PasswordAttempt {
+    /// Parses what a client sent: anything but a blank.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(password: &str) -> Result<Self, Violation> {
+        if password.trim().is_empty() { Err("Password is required".into()) } else { Ok(Self(password.to_owned())) }
+    }
+
+    /// The attempt itself, for comparing with a hash.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PasswordAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordAttempt(..)")
+    }
+}
+
+/// The hash of a password, in the hasher's own notation. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(String);
+
+impl PasswordHash {
+    /// The hash with this notation.
+    pub fn new(hash: String) -> Self {
+        Self(hash)
+    }
+
+    /// The hasher's notation.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash(..)")
+    }
+}
+
+/// What a user says of themselves: 1 to 1,000 characters after trimming. A blank one is none at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Biography(String);
+
+impl Biography {
+    /// The most characters a biography has.
+    pub const MAX_CHARS: usize = 1000;
+
+    /// Parses what a client sent; `None` for a blank text.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(biography: &str) -> Result<Option<Self>, Violation> {
+        let biography = text::trimmed("Biography", biography, Self::MAX_CHARS)?;
+        Ok((!biography.is_empty()).then_some(Self(biography)))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How somebody names an account at login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginIdentifier {
+    /// The unique form of a username.
+    Username(String),
+    /// The unique form of an email address.
+    Email(String),
+}
+
+impl LoginIdentifier {
+    /// An identifier with an `@` is an email address, any other a username: no username contains one.
+    ///
+    /// # Errors
+    /// The violation, in words for the client, for a blank text.
+    pub fn parse(identifier: &str) -> Result<Self, Violation> {
+        let identifier = identifier.trim();
+        if identifier.is_empty() {
+            return Err("Identifier is required".into());
+        }
+        if identifier.contains('\0') {
+            return Err("Identifier must not contain a NUL character".into());
+        }
+        // Nothing longer than the longest name is stored: it need not be folded to be unknown.
+        let key = text::fold(identifier.get(..Email::MAX_CHARS * 4 + 4).unwrap_or(identifier));
+        Ok(if identifier.contains('@') { Self::Email(key) } else { Self::Username(key) })
+    }
+}
+
+/// What an account may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// All resources and actions.
+    Admin,
+    /// Own resources.
+    User,
+}
+
+impl Role {
+    /// Every role, in the order they are listed.
+    pub const ALL: [Self; 2] = [Self::Admin, Self::User];
+
+    /// The name in the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "ADMIN",
+            Self::User => "USER",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = Violation;
+
+    fn from_str(name: &str) -> Result<Self, Violation> {
+        Self::ALL
+            .into_iter()
+            .find(|role| role.as_str().eq_ignore_ascii_case(name.trim()))
+            .ok_or_else(|| "Role must be ADMIN or USER".into())
+    }
+}
+
+/// A set of roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Roles {
+    admin: bool,
+    user: bool,
+}
+
+impl Roles {
+    /// No role.
+    pub const NONE: Self = Self { admin: false, user: false };
+    /// What a registered account has.
+    pub const USER: Self = Self { admin: false, user: true };
+    /// What the first administrator has.
+    pub const ADMIN_AND_USER: Self = Self { admin: true, user: true };
+
+    /// Whether the role is in the set.
+    pub const fn contains(self, role: Role) -> bool {
+        match role {
+            Role::Admin => self.admin,
+            Role::User => self.user,
+        }
+    }
+
+    /// The set with the role added or removed.
+    #[must_use]
+    pub const fn with(mut self, role: Role, present: bool) -> Self {
+        match role {
+            Role::Admin => self.admin = present,
+            Role::User => self.user = present,
+        }
+        self
+    }
+
+    /// Whether there is any role.
+    pub const fn is_empty(self) -> bool {
+        !self.admin && !self.user
+    }
+
+    /// The roles, ADMIN first.
+    pub fn iter(self) -> impl Iterator<Item = Role> {
+        Role::ALL.into_iter().filter(move |role| self.contains(*role))
+    }
+}

@@ -1,0 +1,31 @@
+//! What the comment use cases need of an adapter.
+
+use async_trait::async_trait;
+
+use super::{Comment, CommentAccess, CommentTarget, CommentText, CommentView};
+use crate::{
+    clock::Timestamp,
+    error::Result,
+    id::{CommentId, PostId, UserId},
+    page::{Page, PageRequest},
+};
+
+/// Keeps comments. Each method is one atomic change or one consistent read.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait CommentRepository: Send + Sync {
+    /// Stores a new comment. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the post does not exist.
+    async fn create(&self, comment: &Comment) -> Result<()>;
+
+    /// What decides about the comment named, by id or as the newest of `caller` on a post; `None` when there is none.
+    async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>>;
+
+    /// Replaces the content; `None` when there is no such comment.
+    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<Option<()>>;
+
+    /// Deletes a comment; `None` when there is none.
+    async fn delete(&self, id: CommentId) -> Result<Option<()>>;
+
+    /// The comments of a post, oldest first.
+    async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>>;
+}

@@ -1,0 +1,211 @@
+//! The one error type, its kinds by what a caller can do about it.
+
+use std::{collections::BTreeMap, fmt};
+
+/// The outcome of a use case or a port.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What an adapter met: kept for the log, never shown to a client.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a use case was not carried out. `Display` gives the text a client may read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Submitted data is invalid: correct the named fields.
+    #[error("Validation failed")]
+    Invalid(FieldErrors),
+    /// An invalid argument, or a state that forbids the operation.
+    #[error("{0}")]
+    Disallowed(&'static str),
+    /// An image beyond a limit on bytes or pixels.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Login failed. It is not told why: unknown account, wrong password and disabled account are alike.
+    #[error("Invalid credentials")]
+    InvalidCredentials,
+    /// The token is malformed, forged or expired, or its session has ended.
+    #[error("The access token is invalid or has expired")]
+    InvalidToken,
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// The thing named does not exist.
+    #[error("{0} not found")]
+    NotFound(Resource),
+    /// The request collides with what is stored.
+    #[error("{0}")]
+    Conflict(Conflict),
+    /// Too much is waiting, or a dependency is out of reach: try again later.
+    #[error("The service is temporarily unavailable")]
+    Unavailable(#[source] Cause),
+    /// A defect or a broken dependency.
+    #[error("Internal server error")]
+    Internal(#[source] Cause),
+}
+
+impl Error {
+    /// An internal error with a text for the log.
+    pub fn internal(cause: impl Into<Cause>) -> Self {
+        Self::Internal(cause.into())
+    }
+
+    /// A failing or overloaded dependency, with a text for the log.
+    pub fn unavailable(cause: impl Into<Cause>) -> Self {
+        Self::Unavailable(cause.into())
+    }
+
+    /// A validation failure of one field.
+    pub fn field(field: &'static str, violation: impl Into<Violation>) -> Self {
+        let mut errors = FieldErrors::default();
+        errors.add(field, violation);
+        Self::Invalid(errors)
+    }
+
+    /// Whether it is certain that nothing was written: false where a write may have been carried out although its
+    /// acknowledgement was lost.
+    pub fn is_rejection(&self) -> bool {
+        !matches!(self, Self::Unavailable(_) | Self::Internal(_))
+    }
+}
+
+/// A kind of thing that can be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// A post.
+    Post,
+    /// A comment.
+    Comment,
+    /// A user.
+    User,
+    /// A product.
+    Product,
+    /// An image.
+    Image,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Post => "Post",
+            Self::Comment => "Comment",
+            Self::User => "User",
+            Self::Product => "Product",
+            Self::Image => "Image",
+        })
+    }
+}
+
+/// What a request collided with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// Another account has the username, in some letter case.
+    Username,
+    /// Another account has the email address, in some letter case.
+    Email,
+    /// Another product has the SKU, in some letter case.
+    Sku,
+    /// A conflict reported by the database that no rule foresaw.
+    Unforeseen,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Username => "Username is already taken",
+            Self::Email => "Email is already taken",
+            Self::Sku => "SKU is already taken",
+            Self::Unforeseen => "The request conflicts with the current state",
+        })
+    }
+}
+
+/// A rule that a value breaks, in words for the one who sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation(String);
+
+impl<T: Into<String>> From<T> for Violation {
+    fn from(message: T) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The invalid fields of one request, each with its messages, under the preferred names of the contract.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldErrors(BTreeMap<&'static str, Vec<String>>);
+
+impl FieldErrors {
+    /// Adds a message to a field.
+    pub fn add(&mut self, field: &'static str, violation: impl Into<Violation>) {
+        self.0.entry(field).or_default().push(violation.into().0);
+    }
+
+    /// The value of a parsed field, or `None` with its violation recorded.
+    pub fn check<T>(&mut self, field: &'static str, parsed: Result<T, Violation>) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(Violation(message)) => {
+                self.add(field, message);
+                None
+            }
+        }
+    }
+
+    /// Like [`check`](Self::check), for a field that may be absent.
+    pub fn check_given<T, U>(
+        &mut self,
+        field: &'static str,
+        given: Option<T>,
+        parse: impl FnOnce(T) -> Result<U, Violation>,
+    ) -> Option<U> {
+        given.and_then(|value| self.check(field, parse(value)))
+    }
+
+    /// The value of a step that may itself fail with invalid fields, which are recorded; other failures pass through.
+    ///
+    /// # Errors
+    /// Any error but [`Error::Invalid`].
+    pub fn absorb<T>(&mut self, step: Result<T>) -> Result<Option<T>> {
+        match step {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Invalid(fields)) => {
+                self.merge(fields);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes over the other's messages, except for fields that already have one here.
+    pub fn merge(&mut self, other: Self) {
+        for (field, messages) in other.0 {
+            self.0.entry(field).or_insert(messages);
+        }
+    }
+
+    /// Whether every field was valid so far.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Fails when any field was invalid.
+    pub fn into_result(self) -> Result<()> {
+        if self.is_empty() { Ok(()) } else { Err(self.into()) }
+    }
+
+    /// The fields in alphabetical order, each with its messages.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        self.0.iter().map(|(field, messages)| (*field, messages.as_slice()))
+    }
+}
+
+impl From<FieldErrors> for Error {
+    fn from(errors: FieldErrors) -> Self {
+        Self::Invalid(errors)
+    }
+}

@@ -1,0 +1,10 @@
+//! Who follows whom, and who may know.
+
+mod ports;
+mod service;
+
+pub use ports::*;
+pub use service::*;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The use cases of following, and the rules about it.
+
+use std::sync::Arc;
+
+use super::FollowRepository;
+use crate::{
+    accounts::{Member, UserSummary},
+    clock::Clock,
+    error::{Error, Resource, Result},
+    id::{IdGenerator, RelationId, UserId},
+    page::{Page, PageRequest},
+    relation::NewRelation,
+};
+
+/// The rule that nobody follows themselves.
+///
+/// # Errors
+/// [`Error::Disallowed`] for oneself.
+fn ensure_not_oneself(caller: &Member, followed: UserId) -> Result<()> {
+    if caller.id() == followed { Err(Error::Disallowed("You cannot follow yourself")) } else { Ok(()) }
+}
+
+/// The rule of who may read the follow lists of `user`: the user, the user's followers, and ADMIN.
+///
+/// # Errors
+/// [`Error::Forbidden`] for anybody else.
+fn ensure_may_list(caller: &Member, user: UserId, follows: bool) -> Result<()> {
+    if caller.id() == user || follows || caller.is_admin() {
+        Ok(())
+    } else {
+        Err(Error::Forbidden("Only the user and the user's followers may read this list"))
+    }
+}
+
+/// Follows, unfollows and lists.
+pub struct Follows {
+    /// Where relations are kept.
+    pub follows: Arc<dyn FollowRepository>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes relation ids.
+    pub ids: Arc<dyn IdGenerator>,
+}
+
+impl Follows {
+    /// Follows a user, or unfollows when the caller does already; returns whether the caller follows now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself.
+    pub async fn toggle(&self, caller: &Member, followed: UserId) -> Result<bool> {
+        ensure_not_oneself(caller, followed)?;
+        self.follows.toggle(caller.id(), followed, self.new_relation()).await
+    }
+
+    /// Follows a user; nothing happens when the caller does already.
+    ///
+    /// # Errors
+    /// Those of [`toggle`](Self::toggle).
+    pub async fn follow(&self, caller: &Member, followed: UserId) -> Result<()> {
+        ensure_not_oneself(caller, followed)?;
+        self.follows.set(caller.id(), followed, self.new_relation()).await
+    }
+
+    /// Unfollows a user; nothing happens when the caller does not follow.
+    ///
+    /// # Errors
+    /// Those of [`toggle`](Self::toggle).
+    pub async fn unfollow(&self, caller: &Member, followed: UserId) -> Result<()> {
+        ensure_not_oneself(caller, followed)?;
+        self.follows.unset(caller.id(), followed).await
+    }
+
+    /// Those who follow a user, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown user; [`Error::Forbidden`] when the caller may not know.
+    pub async fn list_followers(&self, caller: &Member, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
+        self.ensure_may_list(caller, user).await?;
+        self.follows.list_followers(user, page).await
+    }
+
+    /// Those whom a user follows, newest first.
+    ///
+    /// # Errors
+    /// Those of [`list_followers`](Self::list_followers).
+    pub async fn list_followed(&self, caller: &Member, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
+        self.ensure_may_list(caller, user).await?;
+        self.follows.list_followed(user, page).await
+    }
+
+    async fn ensure_may_list(&self, caller: &Member, user: UserId) -> Result<()> {
+        let follows = self.follows.is_following(caller.id(), user).await?;
+        ensure_may_list(caller, user, follows.ok_or(Error::NotFound(Resource::User))?)
+    }
+
+    fn new_relation(&self) -> NewRelation {
+        NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() }
+    }
+}

@@ -1,0 +1,41 @@
+//! The rules of Agora: entities, value types, use cases, and the ports the use cases need.
+//!
+//! The crate is pure. It knows no web, SQL, file or JSON, reads no clock and draws no randomness: all of that
+//! comes in through traits ("ports") that other crates implement and unit tests mock (feature `mocks`).
+//!
+//! # Map
+//!
+//! | module | what it rules |
+//! |---|---|
+//! | [`accounts`] | registration, login and sessions, roles, profiles |
+//! | [`posts`] | posts, who may view and edit them, likes |
+//! | [`comments`] | comments on posts |
+//! | [`follows`] | who follows whom, and who may know |
+//! | [`products`] | the product catalog |
+//! | [`media`] | images: stored before the row that names them, swept when no row does |
+//!
+//! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
+//! use cases). [`error`], [`page`], [`clock`], [`id`], [`relation`] and [`text`] serve all of them.
+//!
+//! # Invariants
+//!
+//! - A value of a domain type is valid: it can only be made by its `parse`, which holds the rule and its message.
+//! - A use case that needs a role takes [`accounts::Member`] or [`accounts::Admin`], which only a caller with that
+//!   role can become.
+//! - One method of a repository is one atomic state change. A rule that depends on the stored state is a pure function
+//!   here (such as [`posts::Post::apply`]) that the adapter calls inside its transaction.
+
+pub mod accounts;
+pub mod clock;
+pub mod comments;
+pub mod error;
+pub mod follows;
+pub mod id;
+pub mod media;
+pub mod page;
+pub mod posts;
+pub mod products;
+pub mod relation;
+pub mod text;
+
+pub use error::{Error, FieldErrors, Result};

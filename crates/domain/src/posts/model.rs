@@ -1,0 +1,277 @@
+//! Posts and likes, and the rules about them.
+
+use std::str::FromStr;
+
+use crate::{
+    accounts::{Author, Member, Username},
+    clock::Timestamp,
+    error::{Error, FieldErrors, Result, Violation},
+    id::{PostId, UserId},
+    media::ImageKey,
+    text,
+};
+
+/// The text of a post: at most 5,000 characters, stored as sent but for trimming. Empty only beside an image.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PostText(String);
+
+impl PostText {
+    /// The most characters the text has.
+    pub const MAX_CHARS: usize = 5000;
+
+    /// Parses what a client sent.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(text: &str) -> Result<Self, Violation> {
+        text::trimmed("Text", text, Self::MAX_CHARS).map(Self)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Who may view a post, besides its author and every ADMIN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Visibility {
+    /// Everybody with a token.
+    #[default]
+    Public,
+    /// The author's followers.
+    Followers,
+    /// Nobody.
+    Private,
+}
+
+impl Visibility {
+    /// Every visibility.
+    pub const ALL: [Self; 3] = [Self::Public, Self::Followers, Self::Private];
+
+    /// The name in the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "PUBLIC",
+            Self::Followers => "FOLLOWERS",
+            Self::Private => "PRIVATE",
+        }
+    }
+}
+
+impl FromStr for Visibility {
+    type Err = Violation;
+
+    fn from_str(name: &str) -> Result<Self, Violation> {
+        Self::ALL
+            .into_iter()
+            .find(|visibility| visibility.as_str().eq_ignore_ascii_case(name.trim()))
+            .ok_or_else(|| "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".into())
+    }
+}
+
+/// What a viewer is to the author of a post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// The author, or an ADMIN.
+    Privileged,
+    /// Somebody who follows the author.
+    Follower,
+    /// Anybody else.
+    Stranger,
+}
+
+impl Audience {
+    /// What `viewer` is to `author`.
+    pub fn of(viewer: &Member, author: UserId, follows: bool) -> Self {
+        match viewer {
+            viewer if viewer.id() == author || viewer.is_admin() => Self::Privileged,
+            _ if follows => Self::Follower,
+            _ => Self::Stranger,
+        }
+    }
+
+    /// The posts this audience may view. This is the rule of who may view; it holds for every read.
+    pub const fn may_view(self) -> &'static [Visibility] {
+        match self {
+            Self::Privileged => &Visibility::ALL,
+            Self::Follower => &[Visibility::Public, Visibility::Followers],
+            Self::Stranger => &[Visibility::Public],
+        }
+    }
+}
+
+/// A post as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// Names it.
+    pub id: PostId,
+    /// Who wrote it.
+    pub author: UserId,
+    /// Its text.
+    pub text: PostText,
+    /// Its image.
+    pub image: Option<ImageKey>,
+    /// Who may view it.
+    pub visibility: Visibility,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When it was last changed; at first, when it was written.
+    pub updated_at: Timestamp,
+}
+
+impl Post {
+    /// The rule that a post holds text, an image, or both.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming `text`.
+    pub fn ensure_not_empty(text: &PostText, has_image: bool) -> Result<()> {
+        if text.is_empty() && !has_image { Err(Error::field("text", "Text or an image is required")) } else { Ok(()) }
+    }
+
+    /// The post after an edit at `at`, and the image that no longer belongs to it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming `text` when neither text nor image would be left.
+    pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
+        let before = self.clone();
+        if let Some(text) = &edit.text {
+            self.text = text.clone();
+        }
+        if let Some(visibility) = edit.visibility {
+            self.visibility = visibility;
+        }
+        match &edit.image {
+            ImageEdit::Keep => {}
+            ImageEdit::Remove => self.image = None,
+            ImageEdit::Replace(key) => self.image = Some(key.clone()),
+        }
+        Self::ensure_not_empty(&self.text, self.image.is_some())?;
+        if self == before {
+            return Ok((before, None));
+        }
+        self.updated_at = at;
+        let replaced = before.image.filter(|old| self.image.as_ref() != Some(old));
+        Ok((self, replaced))
+    }
+}
+
+/// What decides who may do what with a post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PostAccess {
+    /// The post.
+    pub id: PostId,
+    /// Who wrote it.
+    pub author: UserId,
+    /// Who may view it.
+    pub visibility: Visibility,
+    /// Whether the viewer follows the author.
+    pub viewer_follows: bool,
+}
+
+impl PostAccess {
+    /// The rule for every read, like and comment.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] when the viewer may not see the post.
+    pub fn ensure_may_view(&self, viewer: &Member) -> Result<()> {
+        let audience = Audience::of(viewer, self.author, self.viewer_follows);
+        if audience.may_view().contains(&self.visibility) {
+            Ok(())
+        } else {
+            Err(Error::Forbidden("You may not view this post"))
+        }
+    }
+
+    /// The rule for edit and delete: the author alone, whatever role anybody else has.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for anybody else.
+    pub fn ensure_author(&self, caller: &Member) -> Result<()> {
+        if self.author == caller.id() { Ok(()) } else { Err(Error::Forbidden("Only the author may change this post")) }
+    }
+}
+
+/// A user as the likes of a post show them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Liker {
+    /// Names the account.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// The user's picture.
+    pub profile_picture: Option<ImageKey>,
+}
+
+/// How many likers a post shows at most; the others are behind the list of its likes.
+pub const SHOWN_LIKERS: usize = 50;
+
+/// A post as a viewer sees it, its author in the shape `A`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostView<A = Author> {
+    /// The post.
+    pub post: Post,
+    /// Who wrote it.
+    pub author: A,
+    /// The newest likers, newest first, [`SHOWN_LIKERS`] at most.
+    pub liked_by: Vec<Liker>,
+    /// How many like it.
+    pub like_count: u64,
+    /// Whether the viewer likes it.
+    pub liked_by_viewer: bool,
+    /// How many comments it has.
+    pub comment_count: u64,
+}
+
+/// What becomes of a post's image.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ImageEdit {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It goes.
+    Remove,
+    /// This one takes its place.
+    Replace(ImageKey),
+}
+
+/// A change of a post; what is `None` stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PostEdit {
+    /// The new text; an empty one clears it.
+    pub text: Option<PostText>,
+    /// Who may view it from now on.
+    pub visibility: Option<Visibility>,
+    /// What becomes of the image.
+    pub image: ImageEdit,
+}
+
+/// The fields of a post that a client sent, not yet parsed. What is `None` was not sent.
+#[derive(Debug, Clone, Default)]
+pub struct PostFields {
+    /// The text.
+    pub text: Option<String>,
+    /// The visibility.
+    pub visibility: Option<String>,
+    /// An image file.
+    pub image: Option<bytes::Bytes>,
+    /// Whether the image is to be removed; a new image wins.
+    pub remove_image: bool,
+}
+
+impl PostFields {
+    pub(super) fn parse_text(&self, errors: &mut FieldErrors) -> Option<PostText> {
+        errors.check_given("text", self.text.as_deref(), PostText::parse)
+    }
+
+    pub(super) fn parse_visibility(&self, errors: &mut FieldErrors) -> Option<Visibility> {
+        // A blank form field is one that was not filled in.
+        let given = self.visibility.as_deref().filter(|name| !name.trim().is_empty());
+        errors.check_given("visibility", given, str::parse)
+    }
+}

@@ -1,0 +1,98 @@
+//! What the post use cases need of an adapter.
+
+use async_trait::async_trait;
+
+use super::{Liker, Post, PostAccess, PostEdit, PostView, Visibility};
+use crate::{
+    accounts::Account,
+    clock::Timestamp,
+    error::Result,
+    id::{PostId, UserId},
+    media::ImageKey,
+    page::{Page, PageRequest},
+    relation::NewRelation,
+};
+
+/// A post as its viewer sees it, with what decides whether they may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPost {
+    /// The post.
+    pub view: PostView,
+    /// Whether the viewer follows the author.
+    pub viewer_follows: bool,
+}
+
+impl FoundPost {
+    /// What decides who may do what with it.
+    pub fn access(&self) -> PostAccess {
+        let Post { id, author, visibility, .. } = self.view.post;
+        PostAccess { id, author, visibility, viewer_follows: self.viewer_follows }
+    }
+}
+
+/// A post after an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedPost {
+    /// The post now.
+    pub view: PostView,
+    /// The image no row names any more.
+    pub replaced_image: Option<ImageKey>,
+}
+
+/// Keeps posts and their likes. Each method is one atomic change or one consistent read, and a read takes a number of
+/// queries that does not depend on how many posts, likes or follows there are.
+///
+/// Lists of posts run newest first: by [`Post::created_at`], then by id, both descending.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait PostRepository: Send + Sync {
+    /// Stores a new post and returns it as its author sees it.
+    async fn create(&self, post: &Post) -> Result<PostView>;
+
+    /// The post as `viewer` sees it, whether or not they may; `None` when there is none.
+    async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>>;
+
+    /// What decides about the rights of `viewer`; `None` when there is no such post.
+    async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>>;
+
+    /// All posts of all authors.
+    async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>>;
+
+    /// The posts of `author` with one of these visibilities.
+    async fn list_by_author(
+        &self,
+        author: UserId,
+        visible: &'static [Visibility],
+        viewer: UserId,
+        page: PageRequest,
+    ) -> Result<Page<PostView>>;
+
+    /// The posts with one of these visibilities whose author `viewer` follows.
+    async fn list_followed(
+        &self,
+        viewer: UserId,
+        visible: &'static [Visibility],
+        page: PageRequest,
+    ) -> Result<Page<PostView>>;
+
+    /// Applies [`Post::apply`] to the stored post and returns it as its author sees it; `None` when there is none.
+    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>>;
+
+    /// Deletes a post with its likes and comments; returns it as it was, or `None` when there was none.
+    async fn delete(&self, id: PostId) -> Result<Option<Post>>;
+
+    /// Turns the like of `user` on if it is off and off if it is on; returns whether it is on now. Any number of
+    /// concurrent toggles MUST end in the state of their parity, none failing.
+    ///
+    /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
+    async fn toggle_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<bool>;
+
+    /// Turns the like of `user` on; nothing happens when it is.
+    async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()>;
+
+    /// Turns the like of `user` off; nothing happens when it is.
+    async fn unset_like(&self, post: PostId, user: UserId) -> Result<()>;
+
+    /// Those who like a post, newest like first.
+    async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>>;
+}

@@ -1,0 +1,208 @@
+//! The use cases of posts and likes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Audience, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView};
+use crate::{
+    accounts::{Account, Admin, Member},
+    clock::Clock,
+    error::{Error, FieldErrors, Resource, Result},
+    follows::FollowRepository,
+    id::{IdGenerator, PostId, RelationId, UserId},
+    media::{CleanImage, ImageCleaner, ImageStore, Images},
+    page::{Page, PageRequest},
+    relation::NewRelation,
+};
+
+const NO_POST: Error = Error::NotFound(Resource::Post);
+
+/// Publishes, shows and changes posts, and likes them.
+pub struct Posts {
+    posts: Arc<dyn PostRepository>,
+    follows: Arc<dyn FollowRepository>,
+    images: Images,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+}
+
+/// A post that its author is about to change: proof that the caller may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnPost(PostId);
+
+impl Posts {
+    /// The use cases over these ports.
+    pub fn new(
+        posts: Arc<dyn PostRepository>,
+        follows: Arc<dyn FollowRepository>,
+        (cleaner, store): (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>),
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdGenerator>,
+    ) -> Self {
+        Self { posts, follows, images: Images { cleaner, store }, clock, ids }
+    }
+
+    /// Publishes a post. Without a visibility it is PUBLIC.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image.
+    pub async fn create(&self, author: &Member, fields: PostFields) -> Result<PostView> {
+        let mut errors = FieldErrors::default();
+        let text = fields.parse_text(&mut errors);
+        let visibility = fields.parse_visibility(&mut errors).unwrap_or_default();
+        let image = self.clean(fields.image.clone(), &mut errors).await?;
+        let text = text.unwrap_or_default();
+        errors.absorb(Post::ensure_not_empty(&text, fields.image.is_some()))?;
+        errors.into_result()?;
+
+        let image = self.images.put(image).await?;
+        let now = self.clock.now();
+        let id = PostId::new(self.ids.generate());
+        let post = Post { id, author: author.id(), text, image, visibility, created_at: now, updated_at: now };
+        match self.posts.create(&post).await {
+            Ok(view) => Ok(view),
+            Err(error) => Err(self.images.take_back(post.image, error).await),
+        }
+    }
+
+    /// A post, if the viewer may see it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] or [`Error::Forbidden`].
+    pub async fn get(&self, viewer: &Member, id: PostId) -> Result<PostView> {
+        let found = self.posts.find(id, viewer.id()).await?.ok_or(NO_POST)?;
+        found.access().ensure_may_view(viewer)?;
+        Ok(found.view)
+    }
+
+    /// All posts of all authors, newest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_all(&self, admin: &Admin, page: PageRequest) -> Result<Page<PostView<Account>>> {
+        self.posts.list_all(admin.id(), page).await
+    }
+
+    /// The posts of a user that the viewer may see, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown user.
+    pub async fn list_by_author(&self, viewer: &Member, author: UserId, page: PageRequest) -> Result<Page<PostView>> {
+        let follows = self.follows.is_following(viewer.id(), author).await?;
+        let follows = follows.ok_or(Error::NotFound(Resource::User))?;
+        let visible = Audience::of(viewer, author, follows).may_view();
+        self.posts.list_by_author(author, visible, viewer.id(), page).await
+    }
+
+    /// The following feed: the posts of those the viewer follows that the viewer may see, newest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn following_feed(&self, viewer: &Member, page: PageRequest) -> Result<Page<PostView>> {
+        let audience = if viewer.is_admin() { Audience::Privileged } else { Audience::Follower };
+        self.posts.list_followed(viewer.id(), audience.may_view(), page).await
+    }
+
+    /// Checks that the caller may change a post, before anything of the change is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
+    pub async fn own(&self, caller: &Member, id: PostId) -> Result<OwnPost> {
+        let access = self.access(caller, id).await?;
+        access.ensure_author(caller)?;
+        Ok(OwnPost(id))
+    }
+
+    /// Changes what is given of a post. When nothing is, the post stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
+    /// [`Error::NotFound`] when the post was deleted meanwhile.
+    pub async fn update(&self, OwnPost(id): OwnPost, fields: PostFields) -> Result<PostView> {
+        let mut errors = FieldErrors::default();
+        let text = fields.parse_text(&mut errors);
+        let visibility = fields.parse_visibility(&mut errors);
+        let image = self.clean(fields.image, &mut errors).await?;
+        errors.into_result()?;
+
+        let key = self.images.put(image).await?;
+        let image = match &key {
+            Some(key) => ImageEdit::Replace(key.clone()),
+            None if fields.remove_image => ImageEdit::Remove,
+            None => ImageEdit::Keep,
+        };
+        let edit = PostEdit { text, visibility, image };
+        match self.posts.edit(id, &edit, self.clock.now()).await {
+            Ok(Some(edited)) => {
+                self.images.drop_unnamed(edited.replaced_image).await;
+                Ok(edited.view)
+            }
+            Ok(None) => Err(self.images.take_back(key, NO_POST).await),
+            Err(error) => Err(self.images.take_back(key, error).await),
+        }
+    }
+
+    /// Deletes a post with its likes, comments and image.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
+    pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
+        let OwnPost(id) = self.own(caller, id).await?;
+        let deleted = self.posts.delete(id).await?.ok_or(NO_POST)?;
+        self.images.drop_unnamed(deleted.image).await;
+        Ok(())
+    }
+
+    /// Turns the caller's like on or off; returns whether it is on now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
+    pub async fn toggle_like(&self, caller: &Member, id: PostId) -> Result<bool> {
+        self.ensure_may_view(caller, id).await?;
+        self.posts.toggle_like(id, caller.id(), self.new_like()).await
+    }
+
+    /// Turns the caller's like on; nothing happens when it is.
+    ///
+    /// # Errors
+    /// Those of [`toggle_like`](Self::toggle_like).
+    pub async fn like(&self, caller: &Member, id: PostId) -> Result<()> {
+        self.ensure_may_view(caller, id).await?;
+        self.posts.set_like(id, caller.id(), self.new_like()).await
+    }
+
+    /// Turns the caller's like off; nothing happens when it is.
+    ///
+    /// # Errors
+    /// Those of [`toggle_like`](Self::toggle_like).
+    pub async fn unlike(&self, caller: &Member, id: PostId) -> Result<()> {
+        self.ensure_may_view(caller, id).await?;
+        self.posts.unset_like(id, caller.id()).await
+    }
+
+    /// Those who like a post, newest like first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
+    pub async fn list_likers(&self, caller: &Member, id: PostId, page: PageRequest) -> Result<Page<Liker>> {
+        self.ensure_may_view(caller, id).await?;
+        self.posts.list_likers(id, page).await
+    }
+
+    async fn access(&self, caller: &Member, id: PostId) -> Result<PostAccess> {
+        self.posts.find_access(id, caller.id()).await?.ok_or(NO_POST)
+    }
+
+    async fn ensure_may_view(&self, caller: &Member, id: PostId) -> Result<()> {
+        self.access(caller, id).await?.ensure_may_view(caller)
+    }
+
+    async fn clean(&self, upload: Option<Bytes>, errors: &mut FieldErrors) -> Result<Option<CleanImage>> {
+        self.images.clean("image", upload, errors).await
+    }
+
+    fn new_like(&self) -> NewRelation {
+        NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() }
+    }
+}

@@ -1,0 +1,90 @@
+//! The use cases of the catalog.
+
+use std::sync::Arc;
+
+use super::{Product, ProductFields, ProductFilter, ProductRepository, ProductSummary};
+use crate::{
+    accounts::{Admin, Member},
+    clock::Clock,
+    error::{Error, Resource, Result},
+    id::{IdGenerator, ProductId},
+    page::{Page, PageRequest},
+};
+
+const NO_PRODUCT: Error = Error::NotFound(Resource::Product);
+
+/// Shows and changes the catalog.
+pub struct Products {
+    /// Where products are kept.
+    pub products: Arc<dyn ProductRepository>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes product ids.
+    pub ids: Arc<dyn IdGenerator>,
+}
+
+/// A product that an administrator is about to change: proof that it exists and that the caller may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManagedProduct(ProductId);
+
+impl Products {
+    /// The products that pass the filter, oldest first. Public.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
+        self.products.list(filter, page).await
+    }
+
+    /// All products in short, oldest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_short(&self, _: &Member, page: PageRequest) -> Result<Page<ProductSummary>> {
+        self.products.list_short(page).await
+    }
+
+    /// One product. Public.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn get(&self, id: ProductId) -> Result<Product> {
+        self.products.find(id).await?.ok_or(NO_PRODUCT)
+    }
+
+    /// Adds a product.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`]; [`Error::Conflict`] when the SKU is taken, in any letter case.
+    pub async fn create(&self, _: &Admin, fields: ProductFields) -> Result<Product> {
+        let product = fields.into_product(ProductId::new(self.ids.generate()), self.clock.now())?;
+        self.products.create(&product).await?;
+        Ok(product)
+    }
+
+    /// Checks that a product exists, before anything of its change is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn managed(&self, _: &Admin, id: ProductId) -> Result<ManagedProduct> {
+        self.get(id).await.map(|product| ManagedProduct(product.id))
+    }
+
+    /// Changes what is given of a product.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`]; [`Error::Conflict`] when the SKU is taken; [`Error::NotFound`] when the product was
+    /// deleted meanwhile.
+    pub async fn update(&self, ManagedProduct(id): ManagedProduct, fields: ProductFields) -> Result<Product> {
+        let edit = fields.into_edit()?;
+        self.products.edit(id, &edit, self.clock.now()).await?.ok_or(NO_PRODUCT)
+    }
+
+    /// Removes a product.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn delete(&self, _: &Admin, id: ProductId) -> Result<()> {
+        self.products.delete(id).await?.ok_or(NO_PRODUCT)
+    }
+}

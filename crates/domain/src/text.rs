@@ -1,0 +1,70 @@
+//! Rules that all texts share.
+
+use icu_casemap::CaseMapper;
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use crate::error::Violation;
+
+/// The form in which two texts are compared "without regard to letter case": Unicode case folding and compatibility
+/// composition, so that neither letter case nor the spelling of an accent tells two names apart, in any alphabet.
+pub fn fold(text: &str) -> String {
+    let nfkc = ComposingNormalizerBorrowed::new_nfkc();
+    let folded = CaseMapper::new().fold_string(&nfkc.normalize(text)).into_owned();
+    nfkc.normalize(&folded).into_owned()
+}
+
+/// Trims a text and checks that it holds no NUL (which PostgreSQL cannot store) and at most `max` characters, counted
+/// as Unicode scalar values. `name` begins the message, as in "Username must be at most 50 characters".
+///
+/// # Errors
+/// The violation, in words for the client.
+pub fn trimmed(name: &str, text: &str, max: usize) -> Result<String, Violation> {
+    let text = text.trim();
+    if text.contains('\0') {
+        return Err(format!("{name} must not contain a NUL character").into());
+    }
+    // A scalar value takes at most four bytes: a text of more need not be counted.
+    if text.len() > max * 4 || text.chars().count() > max {
+        return Err(format!("{name} must be at most {max} characters").into());
+    }
+    Ok(text.to_owned())
+}
+
+/// Like [`trimmed`], for a text that must not be blank.
+///
+/// # Errors
+/// "`name` is required" for a blank text, or the violation of [`trimmed`].
+pub fn required(name: &str, text: &str, max: usize) -> Result<String, Violation> {
+    let text = trimmed(name, text, max)?;
+    if text.is_empty() { Err(format!("{name} is required").into()) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folding_ignores_letter_case_in_any_alphabet() {
+        for (one, other) in [
+            ("Alice", "aLICE"),
+            ("ÉMILE", "émile"),
+            ("ОЛЬГА", "ольга"),
+            ("ΟΔΥΣΣΕΥΣ", "οδυσσευς"),
+            ("STRASSE", "straße"),
+            ("e\u{301}", "\u{c9}"),
+            ("ﬁn", "FIN"),
+        ] {
+            assert_eq!(fold(one), fold(other), "{one} and {other}");
+        }
+        assert_ne!(fold("e"), fold("é"));
+    }
+
+    #[test]
+    fn length_is_counted_in_characters_after_trimming() {
+        assert_eq!(required("Name", "  äöü  ", 3).unwrap(), "äöü");
+        assert_eq!(required("Name", "äöüß", 3).unwrap_err().to_string(), "Name must be at most 3 characters");
+        assert_eq!(required("Name", " \t\n", 3).unwrap_err().to_string(), "Name is required");
+        assert_eq!(trimmed("Name", " ", 3).unwrap(), "");
+        assert_eq!(trimmed("Name", "a\0", 3).unwrap_err().to_string(), "Name must not contain a NUL character");
+    }
+}
