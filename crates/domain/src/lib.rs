@@ -19,7 +19,8 @@
 //!
 //! # Invariants
 //!
-//! - A value of a domain type is valid: it can only be made by its `parse`, which holds the rule and its message.
+//! - A value of a domain type is valid: what comes from outside becomes one only by its `parse`, which holds the rule
+//!   and its message; `restore` is for adapters that read back what was stored.
 //! - A use case that needs a role takes [`accounts::Member`] or [`accounts::Admin`], which only a caller with that
 //!   role can become.
 //! - One method of a repository is one atomic state change. A rule that depends on the stored state is a pure function

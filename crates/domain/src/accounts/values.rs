@@ -33,6 +33,11 @@ impl Username {
         Ok(Self(name))
     }
 
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
     /// The name as the user spelled it.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -63,6 +68,11 @@ impl Email {
             return Err("Email must be a valid email address".into());
         }
         Ok(Self(address))
+    }
+
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
     }
 
     /// The address as the user spelled it.
@@ -178,6 +188,11 @@ impl Biography {
     pub fn parse(biography: &str) -> Result<Option<Self>, Violation> {
         let biography = text::trimmed("Biography", biography, Self::MAX_CHARS)?;
         Ok((!biography.is_empty()).then_some(Self(biography)))
+    }
+
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
     }
 
     /// The text.

@@ -24,6 +24,11 @@ impl CommentText {
         text::required("Content", content, Self::MAX_CHARS).map(Self)
     }
 
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
     /// The content.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,1 +1,269 @@
+use std::sync::Arc;
 
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    accounts::{Author, Caller, Email, Member, Role, Roles, Session, UserSummary, Username},
+    clock::{MockClock, Timestamp},
+    error::{Error, Resource, Result},
+    id::{CommentId, MockIdGenerator, PostId, SessionId, UserId},
+    page::{Page, PageRequest},
+    posts::{FoundPost, MockPostRepository, Post, PostAccess, PostText, PostView, Visibility},
+};
+
+const WRITER: UserId = UserId::new(Uuid::from_u128(1));
+const POST_AUTHOR: UserId = UserId::new(Uuid::from_u128(2));
+const OTHER: UserId = UserId::new(Uuid::from_u128(3));
+const POST: PostId = PostId::new(Uuid::from_u128(10));
+const COMMENT: CommentId = CommentId::new(Uuid::from_u128(20));
+const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
+const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
+
+fn member(user: UserId, roles: Roles) -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
+    Caller { user, session, roles }.member().unwrap()
+}
+
+fn text(content: &str) -> CommentText {
+    CommentText::parse(content).unwrap()
+}
+
+/// The use cases; a call of a port that is not expected fails the test.
+fn comments(expect: impl FnOnce(&mut MockCommentRepository, &mut MockPostRepository)) -> Comments {
+    let (mut comments, mut posts) = (MockCommentRepository::new(), MockPostRepository::new());
+    expect(&mut comments, &mut posts);
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let mut ids = MockIdGenerator::new();
+    ids.expect_generate().return_const(COMMENT.uuid());
+    Comments { comments: Arc::new(comments), posts: Arc::new(posts), clock: Arc::new(clock), ids: Arc::new(ids) }
+}
+
+fn comment(content: &str) -> Comment {
+    Comment { id: COMMENT, post: POST, author: WRITER, content: text(content), created_at: NOW, updated_at: NOW }
+}
+
+fn post_view(visibility: Visibility) -> PostView {
+    PostView {
+        post: Post {
+            id: POST,
+            author: POST_AUTHOR,
+            text: PostText::parse("a post").unwrap(),
+            image: None,
+            visibility,
+            created_at: NOW,
+            updated_at: NOW,
+        },
+        author: Author {
+            id: POST_AUTHOR,
+            username: Username::parse("author").unwrap(),
+            email: Email::parse("author@example.com").unwrap(),
+            biography: None,
+            profile_picture: None,
+        },
+        liked_by: Vec::new(),
+        like_count: 0,
+        liked_by_viewer: false,
+        comment_count: 1,
+    }
+}
+
+/// Who may see which posts of `POST_AUTHOR`: the viewer, whether they follow, what they may see.
+fn audiences() -> [(&'static str, Member, bool, &'static [Visibility]); 4] {
+    [
+        ("author", member(POST_AUTHOR, Roles::USER), false, &Visibility::ALL),
+        ("ADMIN", member(OTHER, ADMIN), false, &Visibility::ALL),
+        ("follower", member(OTHER, Roles::USER), true, &[Visibility::Public, Visibility::Followers]),
+        ("stranger", member(OTHER, Roles::USER), false, &[Visibility::Public]),
+    ]
+}
+
+#[test]
+fn content_is_1_to_500_characters() {
+    for (content, expected) in [
+        ("", Err("Content is required")),
+        (" \t\n", Err("Content is required")),
+        ("x", Ok(())),
+        (&"x".repeat(500), Ok(())),
+        (&"😀".repeat(500), Ok(())),
+        (&format!("  {}\n", "ä".repeat(500)), Ok(())),
+        (&"x".repeat(501), Err("Content must be at most 500 characters")),
+        (&"😀".repeat(501), Err("Content must be at most 500 characters")),
+        ("a\0b", Err("Content must not contain a NUL character")),
+    ] {
+        let parsed = CommentText::parse(content).map(drop).map_err(|violation| violation.to_string());
+        assert_eq!(parsed, expected.map_err(str::to_owned), "{content:?}");
+    }
+    assert_eq!(text("  two words \n").as_str(), "two words");
+}
+
+#[tokio::test]
+async fn commenting_needs_the_right_to_view_the_post() {
+    for (who, viewer, viewer_follows, may_view) in audiences() {
+        for visibility in Visibility::ALL {
+            let allowed = may_view.contains(&visibility);
+            let comments = comments(|comments, posts| {
+                posts.expect_find_access().once().withf(move |post, by| (*post, *by) == (POST, viewer.id())).returning(
+                    move |id, _| Ok(Some(PostAccess { id, author: POST_AUTHOR, visibility, viewer_follows })),
+                );
+                comments
+                    .expect_create()
+                    .times(usize::from(allowed))
+                    .withf(move |stored| *stored == Comment { author: viewer.id(), ..comment("hello") })
+                    .returning(|_| Ok(()));
+            });
+            match comments.create(&viewer, POST, text("hello")).await {
+                Ok(()) => assert!(allowed, "{who}, {visibility:?}"),
+                Err(error) => {
+                    assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
+    for (who, viewer, viewer_follows, may_view) in audiences() {
+        for visibility in Visibility::ALL {
+            let allowed = may_view.contains(&visibility);
+            let author = UserSummary::from(post_view(visibility).author);
+            let entry = CommentView { comment: comment("hello"), author };
+            let page = Page { items: vec![entry], next: None };
+            let listed = page.clone();
+            let comments = comments(|comments, posts| {
+                posts
+                    .expect_find()
+                    .once()
+                    .withf(move |post, by| (*post, *by) == (POST, viewer.id()))
+                    .returning(move |_, _| Ok(Some(FoundPost { view: post_view(visibility), viewer_follows })));
+                comments
+                    .expect_list()
+                    .times(usize::from(allowed))
+                    .withf(|post, request| (*post, *request) == (POST, PageRequest::FIRST))
+                    .returning(move |_, _| Ok(listed.clone()));
+            });
+            match comments.list(&viewer, POST, PageRequest::FIRST).await {
+                Ok(shown) => {
+                    assert!(allowed, "{who}, {visibility:?}");
+                    assert_eq!(shown, PostComments { post: post_view(visibility), comments: page });
+                }
+                Err(error) => {
+                    assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_missing_post_has_no_comments_and_takes_none() {
+    let comments = comments(|_, posts| {
+        posts.expect_find_access().returning(|_, _| Ok(None));
+        posts.expect_find().returning(|_, _| Ok(None));
+    });
+    let writer = member(WRITER, ADMIN);
+    let created = comments.create(&writer, POST, text("hello")).await;
+    assert!(matches!(created, Err(Error::NotFound(Resource::Post))));
+    let listed = comments.list(&writer, POST, PageRequest::FIRST).await;
+    assert!(matches!(listed, Err(Error::NotFound(Resource::Post))));
+}
+
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Done,
+    Forbidden,
+    NotFound,
+}
+
+fn outcome(result: Result<()>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Done,
+        Err(Error::Forbidden(_)) => Outcome::Forbidden,
+        Err(Error::NotFound(Resource::Comment)) => Outcome::NotFound,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Finds the comment of `WRITER` on the post of `POST_AUTHOR`, for this caller and target. No port of posts may be
+/// called: who has lost sight of the post may edit and delete all the same.
+fn find_access(comments: &mut MockCommentRepository, target: CommentTarget, caller: UserId) {
+    comments
+        .expect_find_access()
+        .once()
+        .withf(move |named, by| (*named, *by) == (target, caller))
+        .returning(|_, _| Ok(Some(CommentAccess { id: COMMENT, author: WRITER, post_author: POST_AUTHOR })));
+}
+
+#[tokio::test]
+async fn the_author_alone_edits_even_without_sight_of_the_post() {
+    for (who, caller, expected) in [
+        ("the author", member(WRITER, Roles::USER), Outcome::Done),
+        ("the author of the post", member(POST_AUTHOR, Roles::USER), Outcome::Forbidden),
+        ("somebody else", member(OTHER, Roles::USER), Outcome::Forbidden),
+        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), Outcome::Forbidden),
+    ] {
+        for target in [CommentTarget::Comment(COMMENT), CommentTarget::NewestOn(POST)] {
+            let comments = comments(|comments, _| {
+                find_access(comments, target, caller.id());
+                comments
+                    .expect_update()
+                    .times(usize::from(expected == Outcome::Done))
+                    .withf(|id, content, at| (*id, content.as_str(), *at) == (COMMENT, "changed", NOW))
+                    .returning(|_, _, _| Ok(Some(())));
+            });
+            let edited = comments.update(&caller, target, &text("changed")).await;
+            assert_eq!(outcome(edited), expected, "{who}, {target:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_authors_of_comment_and_post_delete_even_without_sight_of_the_post() {
+    for (who, caller, expected) in [
+        ("the author", member(WRITER, Roles::USER), Outcome::Done),
+        ("the author of the post", member(POST_AUTHOR, Roles::USER), Outcome::Done),
+        ("somebody else", member(OTHER, Roles::USER), Outcome::Forbidden),
+        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), Outcome::Forbidden),
+        ("ADMIN without USER", member(OTHER, ADMIN), Outcome::Forbidden),
+    ] {
+        let comments = comments(|comments, _| {
+            find_access(comments, CommentTarget::Comment(COMMENT), caller.id());
+            comments
+                .expect_delete()
+                .times(usize::from(expected == Outcome::Done))
+                .withf(|id| *id == COMMENT)
+                .returning(|_| Ok(Some(())));
+        });
+        assert_eq!(outcome(comments.delete(&caller, COMMENT).await), expected, "{who}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_comment_is_not_found() {
+    let writer = member(WRITER, Roles::USER);
+    let missing = comments(|comments, _| {
+        comments.expect_find_access().times(3).returning(|_, _| Ok(None));
+    });
+    for target in [CommentTarget::Comment(COMMENT), CommentTarget::NewestOn(POST)] {
+        assert_eq!(outcome(missing.update(&writer, target, &text("changed")).await), Outcome::NotFound);
+    }
+    assert_eq!(outcome(missing.delete(&writer, COMMENT).await), Outcome::NotFound);
+}
+
+#[tokio::test]
+async fn a_comment_deleted_meanwhile_is_not_found() {
+    let writer = member(WRITER, Roles::USER);
+    let target = CommentTarget::Comment(COMMENT);
+    let edited = comments(|comments, _| {
+        find_access(comments, target, WRITER);
+        comments.expect_update().returning(|_, _, _| Ok(None));
+    });
+    assert_eq!(outcome(edited.update(&writer, target, &text("changed")).await), Outcome::NotFound);
+    let deleted = comments(|comments, _| {
+        find_access(comments, target, WRITER);
+        comments.expect_delete().returning(|_| Ok(None));
+    });
+    assert_eq!(outcome(deleted.delete(&writer, COMMENT).await), Outcome::NotFound);
+}

@@ -1,1 +1,145 @@
+use std::sync::Arc;
 
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    accounts::{Caller, Member, Role, Roles, Session},
+    clock::{MockClock, Timestamp},
+    error::{Error, Resource},
+    id::{MockIdGenerator, RelationId, SessionId, UserId},
+    page::{Page, PageRequest},
+    relation::NewRelation,
+};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const BOB: UserId = UserId::new(Uuid::from_u128(2));
+const RELATION: NewRelation =
+    NewRelation { id: RelationId::new(Uuid::from_u128(10)), at: Timestamp::from_unix_millis(1_000) };
+const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
+
+fn member(user: UserId, roles: Roles) -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
+    Caller { user, session, roles }.member().unwrap()
+}
+
+fn alice() -> Member {
+    member(ALICE, Roles::USER)
+}
+
+fn follows(expect: impl FnOnce(&mut MockFollowRepository)) -> Follows {
+    let mut follows = MockFollowRepository::new();
+    expect(&mut follows);
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(RELATION.at);
+    let mut ids = MockIdGenerator::new();
+    ids.expect_generate().return_const(RELATION.id.uuid());
+    Follows { follows: Arc::new(follows), clock: Arc::new(clock), ids: Arc::new(ids) }
+}
+
+#[tokio::test]
+async fn a_toggle_returns_whether_the_relation_is_on_now() {
+    for on in [true, false] {
+        let follows = follows(|follows| {
+            follows
+                .expect_toggle()
+                .once()
+                .withf(|follower, followed, relation| (*follower, *followed, *relation) == (ALICE, BOB, RELATION))
+                .returning(move |_, _, _| Ok(on));
+        });
+        assert_eq!(follows.toggle(&alice(), BOB).await.unwrap(), on);
+    }
+}
+
+#[tokio::test]
+async fn following_and_unfollowing_set_the_relation() {
+    let follows = follows(|follows| {
+        follows
+            .expect_set()
+            .once()
+            .withf(|follower, followed, relation| (*follower, *followed, *relation) == (ALICE, BOB, RELATION))
+            .returning(|_, _, _| Ok(()));
+        follows
+            .expect_unset()
+            .once()
+            .withf(|follower, followed| (*follower, *followed) == (ALICE, BOB))
+            .returning(|_, _| Ok(()));
+    });
+    follows.follow(&alice(), BOB).await.unwrap();
+    follows.unfollow(&alice(), BOB).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_follows_themselves() {
+    let follows = follows(|_| ());
+    let refused = [
+        follows.toggle(&alice(), ALICE).await.map(drop),
+        follows.follow(&alice(), ALICE).await,
+        follows.unfollow(&alice(), ALICE).await,
+    ];
+    for (i, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Err(Error::Disallowed("You cannot follow yourself"))), "operation {i}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_user_cannot_be_followed() {
+    let follows = follows(|follows| {
+        follows.expect_toggle().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
+        follows.expect_set().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
+        follows.expect_unset().returning(|_, _| Err(Error::NotFound(Resource::User)));
+    });
+    let refused = [
+        follows.toggle(&alice(), BOB).await.map(drop),
+        follows.follow(&alice(), BOB).await,
+        follows.unfollow(&alice(), BOB).await,
+    ];
+    for (i, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Err(Error::NotFound(Resource::User))), "operation {i}");
+    }
+}
+
+#[tokio::test]
+async fn follow_lists_are_for_the_user_the_followers_and_admin() {
+    let page = || Page { items: Vec::new(), next: None };
+    for (who, caller, is_following, expected) in [
+        ("the user", member(BOB, Roles::USER), Some(false), "shown"),
+        ("a follower", member(ALICE, Roles::USER), Some(true), "shown"),
+        ("ADMIN", member(ALICE, Roles::ADMIN_AND_USER), Some(false), "shown"),
+        ("ADMIN without USER", member(ALICE, ADMIN), Some(false), "shown"),
+        ("a stranger", member(ALICE, Roles::USER), Some(false), "forbidden"),
+        ("anybody, of an unknown user", member(ALICE, Roles::USER), None, "not found"),
+        ("ADMIN, of an unknown user", member(ALICE, ADMIN), None, "not found"),
+    ] {
+        let shown = usize::from(expected == "shown");
+        let follows = follows(|follows| {
+            follows
+                .expect_is_following()
+                .times(2)
+                .withf(move |follower, followed| (*follower, *followed) == (caller.id(), BOB))
+                .returning(move |_, _| Ok(is_following));
+            follows
+                .expect_list_followers()
+                .times(shown)
+                .withf(|user, request| (*user, *request) == (BOB, PageRequest::FIRST))
+                .returning(move |_, _| Ok(page()));
+            follows
+                .expect_list_followed()
+                .times(shown)
+                .withf(|user, request| (*user, *request) == (BOB, PageRequest::FIRST))
+                .returning(move |_, _| Ok(page()));
+        });
+        for list in [
+            follows.list_followers(&caller, BOB, PageRequest::FIRST).await,
+            follows.list_followed(&caller, BOB, PageRequest::FIRST).await,
+        ] {
+            let outcome = match list {
+                Ok(_) => "shown",
+                Err(Error::Forbidden(_)) => "forbidden",
+                Err(Error::NotFound(Resource::User)) => "not found",
+                Err(other) => panic!("{who}: {other:?}"),
+            };
+            assert_eq!(outcome, expected, "{who}");
+        }
+    }
+}

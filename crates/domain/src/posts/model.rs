@@ -27,6 +27,11 @@ impl PostText {
         text::trimmed("Text", text, Self::MAX_CHARS).map(Self)
     }
 
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -27,6 +27,11 @@ macro_rules! texts {
                 text::$rule($label, given, Self::MAX_CHARS).map(Self)
             }
 
+            /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+            pub fn restore(stored: String) -> Self {
+                Self(stored)
+            }
+
             /// The text as given.
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -171,6 +176,11 @@ impl ImageUrl {
             return Err("Image must be an absolute http or https URL".into());
         }
         Ok(Self(url))
+    }
+
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
     }
 
     /// The address.

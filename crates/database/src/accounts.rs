@@ -1,0 +1,103 @@
+//! The account repository.
+
+use agora_domain::{
+    Result,
+    accounts::{
+        Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordHash, ProfileChanges, RoleChange,
+        UpdatedProfile,
+    },
+    clock::Timestamp,
+    id::{SessionId, UserId},
+    page::{Page, PageRequest},
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database, read,
+    rows::{Slice, UserRow, image_key, keyset, page_of},
+    sql_types::{DbId, DbInstant},
+    sqlite::queries::accounts::{Login, NewUser},
+    write,
+};
+
+fn login(identifier: &LoginIdentifier) -> Login {
+    match identifier {
+        LoginIdentifier::Username(key) => Login::UsernameKey(key.clone()),
+        LoginIdentifier::Email(key) => Login::EmailKey(key.clone()),
+    }
+}
+
+#[async_trait]
+impl AccountRepository for Database {
+    async fn create(&self, new: &NewAccount) -> Result<()> {
+        let user = NewUser {
+            row: UserRow::of(&new.account),
+            username_key: new.account.username.key(),
+            email_key: new.account.email.key(),
+            password_hash: new.password.as_str().to_owned(),
+        };
+        write!(self, accounts::insert(user)).await
+    }
+
+    async fn find(&self, id: UserId) -> Result<Option<Account>> {
+        let row = read!(self, accounts::find(DbId(id.uuid()))).await?;
+        Ok(row.map(UserRow::account).transpose()?)
+    }
+
+    async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>> {
+        let login = login(identifier);
+        Ok(read!(self, accounts::find_login(login)).await?.map(|(id, ..)| id.0.into()))
+    }
+
+    async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>> {
+        let login = login(identifier);
+        let found = read!(self, accounts::find_login(login)).await?;
+        Ok(found.map(|(id, hash, enabled)| Credentials {
+            user: id.0.into(),
+            password: PasswordHash::new(hash),
+            enabled,
+        }))
+    }
+
+    async fn find_password(&self, id: UserId) -> Result<Option<PasswordHash>> {
+        Ok(read!(self, accounts::find_password(DbId(id.uuid()))).await?.map(PasswordHash::new))
+    }
+
+    async fn list(&self, page: PageRequest) -> Result<Page<Account>> {
+        let rows = read!(self, accounts::list(Slice::oldest_first(page))).await?;
+        let positioned = rows.into_iter().map(|row| Ok((keyset(row.created_at, row.id), row.account()?)));
+        Ok(page_of(page, positioned.collect::<Result<_>>()?))
+    }
+
+    async fn has_admin(&self) -> Result<bool> {
+        read!(self, accounts::has_admin()).await
+    }
+
+    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<Option<()>> {
+        Ok(write!(self, accounts::change_role(DbId(id.uuid()), change)).await?.then_some(()))
+    }
+
+    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>> {
+        Ok(write!(self, accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at))).await?.then_some(()))
+    }
+
+    async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>> {
+        let changes = changes.clone();
+        let Some((row, replaced)) = write!(self, accounts::update_profile(DbId(id.uuid()), changes)).await? else {
+            return Ok(None);
+        };
+        Ok(Some(UpdatedProfile { account: row.account()?, replaced_picture: image_key(replaced)? }))
+    }
+
+    async fn change_password(
+        &self,
+        id: UserId,
+        password: &PasswordHash,
+        keep: Option<SessionId>,
+        at: Timestamp,
+    ) -> Result<()> {
+        let hash = password.as_str().to_owned();
+        let keep = keep.map(|session| DbId(session.uuid()));
+        write!(self, accounts::change_password(DbId(id.uuid()), hash, keep, DbInstant(at))).await
+    }
+}

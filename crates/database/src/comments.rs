@@ -1,0 +1,54 @@
+//! The comment repository.
+
+use agora_domain::{
+    Result,
+    clock::Timestamp,
+    comments::{Comment, CommentAccess, CommentRepository, CommentTarget, CommentText, CommentView},
+    id::{CommentId, PostId, UserId},
+    page::{Page, PageRequest},
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database, read,
+    rows::{CommentRow, Slice, keyset, page_of},
+    sql_types::{DbId, DbInstant},
+    write,
+};
+
+#[async_trait]
+impl CommentRepository for Database {
+    async fn create(&self, comment: &Comment) -> Result<()> {
+        let row = CommentRow::of(comment);
+        write!(self, comments::insert(row)).await
+    }
+
+    async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
+        let found = match target {
+            CommentTarget::Comment(id) => read!(self, comments::find_access(DbId(id.uuid()))).await?,
+            CommentTarget::NewestOn(post) => {
+                read!(self, comments::find_newest(DbId(post.uuid()), DbId(caller.uuid()))).await?
+            }
+        };
+        Ok(found.map(|(id, author, post_author)| CommentAccess {
+            id: id.0.into(),
+            author: author.0.into(),
+            post_author: post_author.0.into(),
+        }))
+    }
+
+    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<Option<()>> {
+        let content = content.as_str().to_owned();
+        Ok(write!(self, comments::update(DbId(id.uuid()), content, DbInstant(at))).await?.then_some(()))
+    }
+
+    async fn delete(&self, id: CommentId) -> Result<Option<()>> {
+        Ok(write!(self, comments::delete(DbId(id.uuid()))).await?.then_some(()))
+    }
+
+    async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
+        let rows = read!(self, comments::list(DbId(post.uuid()), Slice::oldest_first(page))).await?;
+        let positioned = rows.into_iter().map(|(row, author)| (keyset(row.created_at, row.id), row.by(author)));
+        Ok(page_of(page, positioned.collect()))
+    }
+}

@@ -1,0 +1,83 @@
+//! What goes wrong in a database, as the domain's errors.
+
+use agora_domain::{
+    Error,
+    error::{Conflict, Resource},
+};
+use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
+
+/// Why a query function failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The database refused or failed.
+    #[error(transparent)]
+    Database(#[from] DieselError),
+    /// A rule of the domain refused.
+    #[error(transparent)]
+    Rule(#[from] Error),
+}
+
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// The unique constraints that a rule foresees, by table and column.
+const CONFLICTS: [(&str, Conflict); 3] = [
+    ("users_username_key", Conflict::Username),
+    ("users_email_key", Conflict::Email),
+    ("products_sku_key", Conflict::Sku),
+];
+
+impl Failure {
+    /// Takes a broken foreign key for a missing resource: where the key can only name that.
+    pub(crate) fn missing(resource: Resource) -> impl Fn(DieselError) -> Self {
+        move |error| match error {
+            DieselError::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _) => {
+                Self::Rule(Error::NotFound(resource))
+            }
+            error => Self::Database(error),
+        }
+    }
+
+    /// Whether the transaction may go on after undoing this one step: a rule or a constraint refused. After any other
+    /// failure (a full disk, an I/O error) SQLite may have rolled everything back on its own.
+    pub(crate) fn is_contained(&self) -> bool {
+        match self {
+            Self::Rule(_) => true,
+            Self::Database(DieselError::DatabaseError(kind, _)) => is_constraint(kind),
+            Self::Database(error) => matches!(error, DieselError::NotFound | DieselError::DeserializationError(_)),
+        }
+    }
+}
+
+fn is_constraint(kind: &DatabaseErrorKind) -> bool {
+    use DatabaseErrorKind::{CheckViolation, ForeignKeyViolation, NotNullViolation, UniqueViolation};
+    matches!(kind, UniqueViolation | ForeignKeyViolation | CheckViolation | NotNullViolation)
+}
+
+/// SQLite names the columns of a broken unique constraint ("... failed: users.email_key"), PostgreSQL the constraint.
+fn conflict(info: &dyn DatabaseErrorInformation) -> Conflict {
+    let name = info.constraint_name().map(str::to_owned);
+    let name = name.or_else(|| info.message().rsplit(' ').next().map(|column| column.replace('.', "_")));
+    let known = CONFLICTS.iter().find(|(constraint, _)| name.as_deref() == Some(constraint));
+    known.map_or(Conflict::Unforeseen, |(_, conflict)| *conflict)
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Rule(error) => error,
+            Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::UniqueViolation, info)) => {
+                Self::Conflict(conflict(info.as_ref()))
+            }
+            Failure::Database(DieselError::DatabaseError(kind, info)) => {
+                if is_constraint(&kind) {
+                    tracing::warn!(?kind, message = info.message(), "unforeseen conflict");
+                    Self::Conflict(Conflict::Unforeseen)
+                } else {
+                    // A full disk, a lost connection, a lock held too long: conditions that pass.
+                    Self::unavailable(info.message())
+                }
+            }
+            Failure::Database(error) => Self::internal(error),
+        }
+    }
+}

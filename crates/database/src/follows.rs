@@ -1,0 +1,63 @@
+//! The follow repository.
+
+use agora_domain::{
+    Error, Result,
+    accounts::UserSummary,
+    error::Resource,
+    follows::FollowRepository,
+    id::UserId,
+    page::{Page, PageRequest},
+    relation::NewRelation,
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database, read,
+    rows::{Slice, keyset, page_of},
+    sql_types::{DbId, DbInstant},
+    sqlite::queries::follows::{FollowRow, Related},
+    write,
+};
+
+fn follow_row(follower: UserId, followed: UserId, relation: NewRelation) -> FollowRow {
+    FollowRow {
+        follower: DbId(follower.uuid()),
+        followed: DbId(followed.uuid()),
+        id: DbId(relation.id.uuid()),
+        at: DbInstant(relation.at),
+    }
+}
+
+fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Page<UserSummary> {
+    page_of(page, rows.into_iter().map(|(at, id, row)| (keyset(at, id), row.summary())).collect())
+}
+
+#[async_trait]
+impl FollowRepository for Database {
+    async fn is_following(&self, follower: UserId, followed: UserId) -> Result<Option<bool>> {
+        read!(self, follows::is_following(DbId(follower.uuid()), DbId(followed.uuid()))).await
+    }
+
+    async fn toggle(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<bool> {
+        write!(self, follows::toggle(follow_row(follower, followed, relation))).await
+    }
+
+    async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
+        write!(self, follows::set(follow_row(follower, followed, relation))).await
+    }
+
+    async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
+        let known = write!(self, follows::unset(DbId(follower.uuid()), DbId(followed.uuid()))).await?;
+        if known { Ok(()) } else { Err(Error::NotFound(Resource::User)) }
+    }
+
+    async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
+        let rows = read!(self, follows::list_followers(DbId(user.uuid()), Slice::newest_first(page))).await?;
+        Ok(page_of_users(page, rows))
+    }
+
+    async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
+        let rows = read!(self, follows::list_followed(DbId(user.uuid()), Slice::newest_first(page))).await?;
+        Ok(page_of_users(page, rows))
+    }
+}

@@ -1,0 +1,139 @@
+//! The post repository.
+
+use agora_domain::{
+    Error, Result,
+    accounts::Account,
+    clock::Timestamp,
+    error::Resource,
+    id::{PostId, UserId},
+    page::{Page, PageRequest},
+    posts::{EditedPost, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility},
+    relation::NewRelation,
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database,
+    error::Outcome,
+    read,
+    rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
+    sql_types::{DbId, DbInstant},
+    sqlite::queries::posts::{LikeRow, Likers, ViewRow, Visible},
+    write,
+};
+
+fn view<R, A>(row: ViewRow<R>, likers: &mut Likers, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
+    let (post, author_row, like_count, comment_count, liked_by_viewer, _) = row;
+    Ok(PostView {
+        liked_by: likers.remove(&post.id).unwrap_or_default(),
+        post: post.post()?,
+        author: author(author_row)?,
+        like_count: rows::count(like_count),
+        liked_by_viewer,
+        comment_count: rows::count(comment_count),
+    })
+}
+
+fn page_of_views<R, A>(
+    page: PageRequest,
+    (found, mut likers): (Vec<ViewRow<R>>, Likers),
+    author: fn(R) -> Outcome<A>,
+) -> Result<Page<PostView<A>>> {
+    let positioned = found.into_iter().map(|row| {
+        let key = keyset(row.0.created_at, row.0.id);
+        Ok((key, view(row, &mut likers, author)?))
+    });
+    Ok(page_of(page, positioned.collect::<Result<_>>()?))
+}
+
+fn visible_codes(visible: &[Visibility]) -> Visible {
+    let code = |n: usize| visible.get(n).or(visible.first()).map_or(-1, |visible| rows::visibility_code(*visible));
+    [code(0), code(1), code(2)]
+}
+
+fn like_row(post: PostId, user: UserId, like: NewRelation) -> LikeRow {
+    LikeRow { post: DbId(post.uuid()), user: DbId(user.uuid()), id: DbId(like.id.uuid()), at: DbInstant(like.at) }
+}
+
+const NO_POST: Error = Error::NotFound(Resource::Post);
+
+#[async_trait]
+impl PostRepository for Database {
+    async fn create(&self, post: &Post) -> Result<PostView> {
+        let row = PostRow::of(post);
+        let (row, mut likers) = write!(self, posts::create(row)).await?.ok_or(NO_POST)?;
+        Ok(view(row, &mut likers, AuthorRow::author)?)
+    }
+
+    async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
+        let found = read!(self, posts::find(DbId(id.uuid()), DbId(viewer.uuid()))).await?;
+        let Some((row, mut likers)) = found else { return Ok(None) };
+        let viewer_follows = row.5;
+        Ok(Some(FoundPost { view: view(row, &mut likers, AuthorRow::author)?, viewer_follows }))
+    }
+
+    async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
+        let found = read!(self, posts::find_access(DbId(id.uuid()), DbId(viewer.uuid()))).await?;
+        Ok(found.map(rows::post_access).transpose()?)
+    }
+
+    async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>> {
+        let found = read!(self, posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page))).await?;
+        page_of_views(page, found, UserRow::account)
+    }
+
+    async fn list_by_author(
+        &self,
+        author: UserId,
+        visible: &'static [Visibility],
+        viewer: UserId,
+        page: PageRequest,
+    ) -> Result<Page<PostView>> {
+        let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
+        let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
+        let found = read!(self, posts::list_by_author(author, visible, viewer, slice)).await?;
+        page_of_views(page, found, AuthorRow::author)
+    }
+
+    async fn list_followed(
+        &self,
+        viewer: UserId,
+        visible: &'static [Visibility],
+        page: PageRequest,
+    ) -> Result<Page<PostView>> {
+        let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
+        let found = read!(self, posts::list_followed(DbId(viewer.uuid()), visible, slice)).await?;
+        page_of_views(page, found, AuthorRow::author)
+    }
+
+    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {
+        let edit = edit.clone();
+        let edited = write!(self, posts::edit(DbId(id.uuid()), edit, at)).await?;
+        let Some((row, mut likers, replaced_image)) = edited else { return Ok(None) };
+        Ok(Some(EditedPost { view: view(row, &mut likers, AuthorRow::author)?, replaced_image }))
+    }
+
+    async fn delete(&self, id: PostId) -> Result<Option<Post>> {
+        let row = write!(self, posts::delete(DbId(id.uuid()))).await?;
+        Ok(row.map(PostRow::post).transpose()?)
+    }
+
+    async fn toggle_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<bool> {
+        write!(self, posts::toggle_like(like_row(post, user, like))).await
+    }
+
+    async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
+        write!(self, posts::set_like(like_row(post, user, like))).await
+    }
+
+    async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {
+        let known = write!(self, posts::unset_like(DbId(post.uuid()), DbId(user.uuid()))).await?;
+        if known { Ok(()) } else { Err(NO_POST) }
+    }
+
+    async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
+        let found = read!(self, posts::list_likers(DbId(post.uuid()), Slice::newest_first(page))).await?;
+        let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
+        Ok(page_of(page, positioned.collect::<Result<_>>()?))
+    }
+}

@@ -1,0 +1,137 @@
+//! The rows of the catalog, and how they become products.
+
+use std::collections::HashMap;
+
+use agora_domain::{
+    Error,
+    error::Violation,
+    products::{Category, Color, Description, ImageUrl, Price, Product, ProductName, Size, Sku, Stock, Variant},
+};
+use diesel::{Insertable, Queryable, Selectable};
+
+use crate::{
+    error::{Failure, Outcome},
+    schema::{product_images, product_variants, products},
+    sql_types::{DbId, DbInstant},
+};
+
+/// The columns of a product.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = products)]
+pub(crate) struct ProductRow {
+    pub(crate) id: DbId,
+    pub(crate) sku: String,
+    pub(crate) sku_key: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) price: i64,
+    pub(crate) category: String,
+    pub(crate) category_key: String,
+    pub(crate) stock: i32,
+    pub(crate) search_key: String,
+    pub(crate) created_at: DbInstant,
+    pub(crate) updated_at: DbInstant,
+}
+
+/// The columns of a variant.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = product_variants)]
+pub(crate) struct VariantRow {
+    product_id: DbId,
+    position: i32,
+    color: String,
+    size: String,
+    stock: i32,
+}
+
+/// The columns of an image's address.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = product_images)]
+pub(crate) struct ImageRow {
+    product_id: DbId,
+    position: i32,
+    url: String,
+}
+
+/// Products with what belongs to them, all in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProductRows {
+    pub(crate) products: Vec<ProductRow>,
+    pub(crate) variants: Vec<VariantRow>,
+    pub(crate) images: Vec<ImageRow>,
+}
+
+impl ProductRows {
+    pub(crate) fn of(product: &Product) -> Self {
+        let product_id = DbId(product.id.uuid());
+        let row = ProductRow {
+            id: product_id,
+            sku: product.sku.as_str().to_owned(),
+            sku_key: product.sku.key(),
+            name: product.name.as_str().to_owned(),
+            description: product.description.as_str().to_owned(),
+            price: product.price.hundredths(),
+            category: product.category.as_str().to_owned(),
+            category_key: product.category.key(),
+            stock: product.stock.get(),
+            search_key: product.search_key(),
+            created_at: DbInstant(product.created_at),
+            updated_at: DbInstant(product.updated_at),
+        };
+        let variant = |(position, variant): (i32, &Variant)| VariantRow {
+            product_id,
+            position,
+            color: variant.color.as_str().to_owned(),
+            size: variant.size.as_str().to_owned(),
+            stock: variant.stock.get(),
+        };
+        let image = |(position, url): (i32, &ImageUrl)| ImageRow { product_id, position, url: url.as_str().to_owned() };
+        Self {
+            products: vec![row],
+            variants: (0..).zip(&product.variants).map(variant).collect(),
+            images: (0..).zip(&product.images).map(image).collect(),
+        }
+    }
+
+    /// The products, each with its own variants and images.
+    pub(crate) fn products(self) -> Outcome<Vec<Product>> {
+        let mut variants: HashMap<DbId, Vec<Variant>> = HashMap::new();
+        for row in self.variants {
+            let variant = Variant {
+                color: Color::restore(row.color),
+                size: Size::restore(row.size),
+                stock: Stock::parse(row.stock.into()).map_err(corrupt)?,
+            };
+            variants.entry(row.product_id).or_default().push(variant);
+        }
+        let mut images: HashMap<DbId, Vec<ImageUrl>> = HashMap::new();
+        for row in self.images {
+            images.entry(row.product_id).or_default().push(ImageUrl::restore(row.url));
+        }
+        let product = |row: ProductRow| {
+            Ok(Product {
+                id: row.id.0.into(),
+                sku: Sku::restore(row.sku),
+                name: ProductName::restore(row.name),
+                description: Description::restore(row.description),
+                price: price(row.price)?,
+                category: Category::restore(row.category),
+                stock: Stock::parse(row.stock.into()).map_err(corrupt)?,
+                variants: variants.remove(&row.id).unwrap_or_default(),
+                images: images.remove(&row.id).unwrap_or_default(),
+                created_at: row.created_at.0,
+                updated_at: row.updated_at.0,
+            })
+        };
+        self.products.into_iter().map(product).collect()
+    }
+}
+
+pub(crate) fn price(hundredths: i64) -> Outcome<Price> {
+    Price::from_hundredths(hundredths).map_err(corrupt)
+}
+
+/// A stored number that is out of bounds: somebody else changed the database.
+fn corrupt(violation: Violation) -> Failure {
+    Failure::Rule(Error::internal(format!("the database holds an invalid product: {violation}")))
+}

@@ -1,0 +1,74 @@
+//! The product repository.
+
+use agora_domain::{
+    Result,
+    clock::Timestamp,
+    id::ProductId,
+    page::{Page, PageRequest},
+    products::{Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary},
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database,
+    product_rows::{ProductRows, price},
+    read,
+    rows::{Slice, keyset, page_of},
+    sql_types::DbId,
+    sqlite::queries::products::Filter,
+    write,
+};
+
+/// A pattern that LIKE matches to every text that contains this one literally. The queries escape with a backslash.
+fn containing(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for c in text.chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+#[async_trait]
+impl ProductRepository for Database {
+    async fn create(&self, product: &Product) -> Result<()> {
+        let rows = ProductRows::of(product);
+        write!(self, products::insert(rows)).await
+    }
+
+    async fn find(&self, id: ProductId) -> Result<Option<Product>> {
+        Ok(read!(self, products::find(DbId(id.uuid()))).await?.products()?.pop())
+    }
+
+    async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
+        let filter = Filter {
+            category_key: filter.category_key.clone(),
+            search_pattern: filter.text_key.as_deref().map(containing),
+        };
+        let products = read!(self, products::list(filter, Slice::oldest_first(page))).await?.products()?;
+        Ok(page
+            .page_of(products, |product| agora_domain::page::Keyset { at: product.created_at, id: product.id.uuid() }))
+    }
+
+    async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>> {
+        let rows = read!(self, products::list_short(Slice::oldest_first(page))).await?;
+        let positioned = rows.into_iter().map(|(at, id, name, hundredths)| {
+            let name = ProductName::restore(name);
+            Ok((keyset(at, id), ProductSummary { id: id.0.into(), name, price: price(hundredths)? }))
+        });
+        Ok(page_of(page, positioned.collect::<Result<_>>()?))
+    }
+
+    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Option<Product>> {
+        let edit = edit.clone();
+        write!(self, products::edit(DbId(id.uuid()), edit, at)).await
+    }
+
+    async fn delete(&self, id: ProductId) -> Result<Option<()>> {
+        Ok(write!(self, products::delete(DbId(id.uuid()))).await?.then_some(()))
+    }
+}

@@ -1,0 +1,155 @@
+use agora_domain::accounts::{ProfileChanges, RoleChange};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists};
+use uuid::Uuid;
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::Outcome,
+    rows::{Slice, UserRow, count},
+    schema::{sessions, users},
+    sql_types::{DbId, DbInstant},
+};
+
+/// A new account: its row, then what the row of a listing leaves out.
+pub(crate) struct NewUser {
+    pub(crate) row: UserRow,
+    pub(crate) username_key: String,
+    pub(crate) email_key: String,
+    pub(crate) password_hash: String,
+}
+
+/// Which column names an account at login.
+pub(crate) enum Login {
+    UsernameKey(String),
+    EmailKey(String),
+}
+
+pub(crate) async fn insert(conn: &mut Conn, user: NewUser) -> Outcome<()> {
+    diesel::insert_into(users::table)
+        .values((
+            user.row,
+            users::username_key.eq(user.username_key),
+            users::email_key.eq(user.email_key),
+            users::password_hash.eq(user.password_hash),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+    Ok(users::table.find(id).select(UserRow::as_select()).get_result(conn).await.optional()?)
+}
+
+/// The id, password hash and enabled flag of the account named.
+pub(crate) async fn find_login(conn: &mut Conn, login: Login) -> Outcome<Option<(DbId, String, bool)>> {
+    let columns = (users::id, users::password_hash, users::enabled);
+    let found = match login {
+        Login::UsernameKey(key) => users::table.filter(users::username_key.eq(key)).select(columns).get_result(conn),
+        Login::EmailKey(key) => users::table.filter(users::email_key.eq(key)).select(columns).get_result(conn),
+    };
+    Ok(found.await.optional()?)
+}
+
+pub(crate) async fn find_password(conn: &mut Conn, id: DbId) -> Outcome<Option<String>> {
+    Ok(users::table.find(id).select(users::password_hash).get_result(conn).await.optional()?)
+}
+
+pub(crate) async fn list(conn: &mut Conn, slice: Slice) -> Outcome<Vec<UserRow>> {
+    Ok(users::table
+        .filter(super::newer!(users, slice.after))
+        .order((users::created_at.asc(), users::id.asc()))
+        .limit(slice.limit)
+        .select(UserRow::as_select())
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {
+    Ok(diesel::select(exists(users::table.filter(users::is_admin.eq(true)))).get_result(conn).await?)
+}
+
+/// How many enabled accounts with ADMIN there are besides this one.
+async fn count_other_admins(conn: &mut Conn, id: DbId) -> Outcome<i64> {
+    Ok(users::table
+        .filter(users::is_admin.eq(true).and(users::enabled.eq(true)).and(users::id.ne(id)))
+        .count()
+        .get_result(conn)
+        .await?)
+}
+
+async fn update_standing(conn: &mut Conn, row: UserRow) -> Outcome<()> {
+    diesel::update(users::table.find(row.id))
+        .set((users::is_admin.eq(row.is_admin), users::is_user.eq(row.is_user), users::enabled.eq(row.enabled)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Applies the domain's rule of role changes to the stored account; whether there is one.
+pub(crate) async fn change_role(conn: &mut Conn, id: DbId, change: RoleChange) -> Outcome<bool> {
+    let Some(row) = find(conn, id).await? else { return Ok(false) };
+    let others = count(count_other_admins(conn, id).await?);
+    let account = row.account()?.with_role_change(change, others)?;
+    update_standing(conn, UserRow::of(&account)).await?;
+    Ok(true)
+}
+
+/// Applies the domain's rule of disabling to the stored account; whether there is one.
+pub(crate) async fn set_enabled(conn: &mut Conn, id: DbId, enabled: bool, at: DbInstant) -> Outcome<bool> {
+    let Some(row) = find(conn, id).await? else { return Ok(false) };
+    let others = count(count_other_admins(conn, id).await?);
+    let account = row.account()?.with_enabled(enabled, others)?;
+    update_standing(conn, UserRow::of(&account)).await?;
+    if !enabled {
+        revoke_sessions(conn, id, None, at).await?;
+    }
+    Ok(true)
+}
+
+/// Changes what is given of a profile; the account now, and the picture it lost.
+pub(crate) async fn update_profile(
+    conn: &mut Conn,
+    id: DbId,
+    changes: ProfileChanges,
+) -> Outcome<Option<(UserRow, Option<String>)>> {
+    let Some(mut row) = find(conn, id).await? else { return Ok(None) };
+    if let Some(biography) = changes.biography {
+        row.biography = biography.map(|text| text.as_str().to_owned());
+    }
+    let mut replaced = None;
+    if let Some(picture) = changes.profile_picture {
+        replaced = row.profile_picture.replace(picture.as_str().to_owned());
+    }
+    diesel::update(users::table.find(id))
+        .set((users::biography.eq(&row.biography), users::profile_picture.eq(&row.profile_picture)))
+        .execute(conn)
+        .await?;
+    Ok(Some((row, replaced)))
+}
+
+/// Stores a new password and revokes the account's sessions but `keep`.
+pub(crate) async fn change_password(
+    conn: &mut Conn,
+    id: DbId,
+    hash: String,
+    keep: Option<DbId>,
+    at: DbInstant,
+) -> Outcome<()> {
+    update_password(conn, id, hash).await?;
+    revoke_sessions(conn, id, keep, at).await
+}
+
+async fn update_password(conn: &mut Conn, id: DbId, hash: String) -> Outcome<()> {
+    diesel::update(users::table.find(id)).set(users::password_hash.eq(hash)).execute(conn).await?;
+    Ok(())
+}
+
+/// Revokes every live session of the account but `keep`.
+async fn revoke_sessions(conn: &mut Conn, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
+    // No session has the nil id.
+    let keep = keep.unwrap_or(DbId(Uuid::nil()));
+    let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null()).and(sessions::id.ne(keep));
+    diesel::update(sessions::table.filter(live)).set(sessions::revoked_at.eq(Some(at))).execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+use agora_domain::error::Resource;
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::{Failure, Outcome},
+    rows::{CommentRow, Slice, SummaryRow},
+    schema::{comments, posts, users},
+    sql_types::{DbId, DbInstant},
+};
+
+/// The comment, its author, the author of its post.
+pub(crate) type AccessRow = (DbId, DbId, DbId);
+
+pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
+    let post = row.post_id;
+    diesel::insert_into(comments::table).values(row).execute(conn).await.map_err(Failure::missing(Resource::Post))?;
+    diesel::update(posts::table.find(post))
+        .set(posts::comment_count.eq(posts::comment_count + 1))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<AccessRow>> {
+    Ok(comments::table
+        .inner_join(posts::table)
+        .filter(comments::id.eq(id))
+        .select((comments::id, comments::author_id, posts::author_id))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// The newest comment of `author` on `post`.
+pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Outcome<Option<AccessRow>> {
+    Ok(comments::table
+        .inner_join(posts::table)
+        .filter(comments::post_id.eq(post).and(comments::author_id.eq(author)))
+        .order((comments::created_at.desc(), comments::id.desc()))
+        .limit(1)
+        .select((comments::id, comments::author_id, posts::author_id))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Whether there was such a comment.
+pub(crate) async fn update(conn: &mut Conn, id: DbId, content: String, at: DbInstant) -> Outcome<bool> {
+    let updated = diesel::update(comments::table.find(id))
+        .set((comments::content.eq(content), comments::updated_at.eq(at)))
+        .execute(conn)
+        .await?;
+    Ok(updated > 0)
+}
+
+/// Whether there was such a comment.
+pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
+    let post: Option<DbId> =
+        diesel::delete(comments::table.find(id)).returning(comments::post_id).get_result(conn).await.optional()?;
+    let Some(post) = post else { return Ok(false) };
+    diesel::update(posts::table.find(post))
+        .set(posts::comment_count.eq(posts::comment_count - 1))
+        .execute(conn)
+        .await?;
+    Ok(true)
+}
+
+pub(crate) async fn list(conn: &mut Conn, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
+    Ok(comments::table
+        .inner_join(users::table)
+        .filter(comments::post_id.eq(post))
+        .filter(super::newer!(comments, slice.after))
+        .order((comments::created_at.asc(), comments::id.asc()))
+        .limit(slice.limit)
+        .select((CommentRow::as_select(), SummaryRow::as_select()))
+        .load(conn)
+        .await?)
+}

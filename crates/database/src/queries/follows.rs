@@ -1,0 +1,98 @@
+use agora_domain::error::Resource;
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists,
+};
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::{Failure, Outcome},
+    rows::{Slice, SummaryRow},
+    schema::{follows, users},
+    sql_types::{DbId, DbInstant},
+};
+
+/// A relation about to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FollowRow {
+    pub(crate) follower: DbId,
+    pub(crate) followed: DbId,
+    pub(crate) id: DbId,
+    pub(crate) at: DbInstant,
+}
+
+/// When the relation was made and its id, then the user at its other end.
+pub(crate) type Related = (DbInstant, DbId, SummaryRow);
+
+/// Whether `follower` follows `followed`; nothing when there is no such user.
+pub(crate) async fn is_following(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
+    let relation = follows::table.filter(follows::follower_id.eq(follower).and(follows::followed_id.eq(users::id)));
+    Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
+}
+
+/// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
+/// two attempts; then it starts again.
+pub(crate) async fn toggle(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
+    loop {
+        if insert(conn, follow).await? {
+            return Ok(true);
+        }
+        if delete(conn, follow.follower, follow.followed).await? {
+            return Ok(false);
+        }
+    }
+}
+
+pub(crate) async fn set(conn: &mut Conn, follow: FollowRow) -> Outcome<()> {
+    insert(conn, follow).await.map(|_| ())
+}
+
+/// Whether there is a user `followed`.
+pub(crate) async fn unset(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {
+    let known: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
+    delete(conn, follower, followed).await?;
+    Ok(known)
+}
+
+async fn insert(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
+    let inserted = diesel::insert_into(follows::table)
+        .values((
+            follows::follower_id.eq(follow.follower),
+            follows::followed_id.eq(follow.followed),
+            follows::id.eq(follow.id),
+            follows::created_at.eq(follow.at),
+        ))
+        .on_conflict((follows::follower_id, follows::followed_id))
+        .do_nothing()
+        .execute(conn)
+        .await
+        .map_err(Failure::missing(Resource::User))?;
+    Ok(inserted > 0)
+}
+
+async fn delete(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {
+    Ok(diesel::delete(follows::table.find((follower, followed))).execute(conn).await? > 0)
+}
+
+pub(crate) async fn list_followers(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
+    Ok(follows::table
+        .inner_join(users::table.on(users::id.eq(follows::follower_id)))
+        .filter(follows::followed_id.eq(user))
+        .filter(super::older!(follows, slice.after))
+        .order((follows::created_at.desc(), follows::id.desc()))
+        .limit(slice.limit)
+        .select((follows::created_at, follows::id, SummaryRow::as_select()))
+        .load(conn)
+        .await?)
+}
+
+pub(crate) async fn list_followed(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
+    Ok(follows::table
+        .inner_join(users::table.on(users::id.eq(follows::followed_id)))
+        .filter(follows::follower_id.eq(user))
+        .filter(super::older!(follows, slice.after))
+        .order((follows::created_at.desc(), follows::id.desc()))
+        .limit(slice.limit)
+        .select((follows::created_at, follows::id, SummaryRow::as_select()))
+        .load(conn)
+        .await?)
+}

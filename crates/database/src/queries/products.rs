@@ -1,0 +1,132 @@
+use agora_domain::{
+    clock::Timestamp,
+    products::{Product, ProductEdit},
+};
+use diesel::{
+    BoolExpressionMethods, EscapeExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+    TextExpressionMethods,
+};
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::Outcome,
+    product_rows::{ImageRow, ProductRow, ProductRows, VariantRow},
+    rows::Slice,
+    schema::{product_images, product_variants, products},
+    sql_types::{DbId, DbInstant},
+};
+
+/// Which products a list shows: of a category, and with a text that LIKE is to find.
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    pub(crate) category_key: Option<String>,
+    pub(crate) search_pattern: Option<String>,
+}
+
+pub(crate) async fn insert(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
+    for row in rows.products {
+        diesel::insert_into(products::table).values(row).execute(conn).await?;
+    }
+    insert_parts(conn, rows.variants, rows.images).await
+}
+
+async fn insert_parts(conn: &mut Conn, variants: Vec<VariantRow>, images: Vec<ImageRow>) -> Outcome<()> {
+    for row in variants {
+        diesel::insert_into(product_variants::table).values(row).execute(conn).await?;
+    }
+    for row in images {
+        diesel::insert_into(product_images::table).values(row).execute(conn).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<ProductRows> {
+    let found = products::table.find(id).select(ProductRow::as_select()).get_result(conn).await.optional()?;
+    with_parts(conn, found.into_iter().collect()).await
+}
+
+pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outcome<ProductRows> {
+    let mut query = products::table.select(ProductRow::as_select()).into_boxed();
+    if let Some(key) = filter.category_key {
+        query = query.filter(products::category_key.eq(key));
+    }
+    if let Some(pattern) = filter.search_pattern {
+        query = query.filter(products::search_key.like(pattern).escape('\\'));
+    }
+    let found = query
+        .filter(super::newer!(products, slice.after))
+        .order((products::created_at.asc(), products::id.asc()))
+        .limit(slice.limit)
+        .load(conn)
+        .await?;
+    with_parts(conn, found).await
+}
+
+async fn with_parts(conn: &mut Conn, products: Vec<ProductRow>) -> Outcome<ProductRows> {
+    if products.is_empty() {
+        return Ok(ProductRows::default());
+    }
+    let ids: Vec<DbId> = products.iter().map(|row| row.id).collect();
+    let variants = product_variants::table
+        .filter(product_variants::product_id.eq_any(&ids))
+        .order((product_variants::product_id, product_variants::position))
+        .select(VariantRow::as_select())
+        .load(conn)
+        .await?;
+    let images = product_images::table
+        .filter(product_images::product_id.eq_any(&ids))
+        .order((product_images::product_id, product_images::position))
+        .select(ImageRow::as_select())
+        .load(conn)
+        .await?;
+    Ok(ProductRows { products, variants, images })
+}
+
+/// When the product was added, its id, name and price.
+pub(crate) async fn list_short(conn: &mut Conn, slice: Slice) -> Outcome<Vec<(DbInstant, DbId, String, i64)>> {
+    Ok(products::table
+        .filter(super::newer!(products, slice.after))
+        .order((products::created_at.asc(), products::id.asc()))
+        .limit(slice.limit)
+        .select((products::created_at, products::id, products::name, products::price))
+        .load(conn)
+        .await?)
+}
+
+/// Replaces a product with what belongs to it.
+async fn update(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
+    for row in rows.products {
+        let id = row.id;
+        diesel::update(products::table.find(id))
+            .set((
+                products::sku.eq(row.sku),
+                products::sku_key.eq(row.sku_key),
+                products::name.eq(row.name),
+                products::description.eq(row.description),
+                products::price.eq(row.price),
+                products::category.eq(row.category),
+                products::category_key.eq(row.category_key),
+                products::stock.eq(row.stock),
+                products::search_key.eq(row.search_key),
+                products::updated_at.eq(row.updated_at),
+            ))
+            .execute(conn)
+            .await?;
+        diesel::delete(product_variants::table.filter(product_variants::product_id.eq(id))).execute(conn).await?;
+        diesel::delete(product_images::table.filter(product_images::product_id.eq(id))).execute(conn).await?;
+    }
+    insert_parts(conn, rows.variants, rows.images).await
+}
+
+/// Whether there was such a product.
+pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
+    Ok(diesel::delete(products::table.find(id)).execute(conn).await? > 0)
+}
+
+/// Applies the domain's rule of editing to the stored product; the product now.
+pub(crate) async fn edit(conn: &mut Conn, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Option<Product>> {
+    let Some(stored) = find(conn, id).await?.products()?.pop() else { return Ok(None) };
+    let edited = stored.apply(&edit, at)?;
+    update(conn, ProductRows::of(&edited)).await?;
+    Ok(Some(edited))
+}

@@ -1,0 +1,48 @@
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::Outcome,
+    schema::{sessions, users},
+    sql_types::{DbId, DbInstant},
+};
+
+/// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
+pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
+
+pub(crate) async fn insert(conn: &mut Conn, id: DbId, user: DbId, opened_at: DbInstant) -> Outcome<()> {
+    diesel::insert_into(sessions::table)
+        .values((sessions::id.eq(id), sessions::user_id.eq(user), sessions::opened_at.eq(opened_at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<SessionRow>> {
+    Ok(sessions::table
+        .inner_join(users::table)
+        .filter(sessions::id.eq(id))
+        .select((
+            sessions::user_id,
+            sessions::opened_at,
+            sessions::revoked_at,
+            users::enabled,
+            users::is_admin,
+            users::is_user,
+        ))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+pub(crate) async fn revoke(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<()> {
+    diesel::update(sessions::table.filter(sessions::id.eq(id).and(sessions::revoked_at.is_null())))
+        .set(sessions::revoked_at.eq(Some(at)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn delete_opened_before(conn: &mut Conn, at: DbInstant) -> Outcome<usize> {
+    Ok(diesel::delete(sessions::table.filter(sessions::opened_at.lt(at))).execute(conn).await?)
+}

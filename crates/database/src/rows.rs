@@ -1,0 +1,289 @@
+//! Rows, and how they become the domain's values.
+
+use agora_domain::{
+    Error,
+    accounts::{Account, Author, Biography, Email, Roles, UserSummary, Username},
+    clock::Timestamp,
+    comments::{Comment, CommentText, CommentView},
+    media::ImageKey,
+    page::{Keyset, Page, PageRequest},
+    posts::{Liker, Post, PostText, Visibility},
+};
+use diesel::{Insertable, Queryable, Selectable};
+
+use crate::{
+    error::{Failure, Outcome},
+    schema::{comments, posts, users},
+    sql_types::{DbId, DbInstant},
+};
+
+/// A stored value that no longer makes sense: somebody else changed the database.
+fn corrupt(what: &str) -> Failure {
+    Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
+}
+
+pub(crate) fn image_key(stored: Option<String>) -> Outcome<Option<ImageKey>> {
+    stored.map(|text| ImageKey::parse(&text).ok_or_else(|| corrupt("image key"))).transpose()
+}
+
+pub(crate) fn key_text(key: Option<&ImageKey>) -> Option<String> {
+    key.map(|key| key.as_str().to_owned())
+}
+
+pub(crate) const fn visibility_code(visibility: Visibility) -> i16 {
+    match visibility {
+        Visibility::Public => 0,
+        Visibility::Followers => 1,
+        Visibility::Private => 2,
+    }
+}
+
+fn visibility(code: i16) -> Outcome<Visibility> {
+    let known = Visibility::ALL.into_iter().find(|visibility| visibility_code(*visibility) == code);
+    known.ok_or_else(|| corrupt("visibility"))
+}
+
+pub(crate) fn count(stored: i64) -> u64 {
+    // A CHECK keeps counts from being negative.
+    u64::try_from(stored).unwrap_or_default()
+}
+
+/// Where a page starts, as the values of a keyset condition.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct After(pub(crate) DbInstant, pub(crate) DbId);
+
+/// A page of a list as the values of a query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slice {
+    pub(crate) after: After,
+    pub(crate) limit: i64,
+}
+
+impl Slice {
+    /// For a list that runs from new to old.
+    pub(crate) fn newest_first(page: PageRequest) -> Self {
+        Self::starting(page, After(DbInstant::MAX, DbId(uuid::Uuid::max())))
+    }
+
+    /// For a list that runs from old to new.
+    pub(crate) fn oldest_first(page: PageRequest) -> Self {
+        Self::starting(page, After(DbInstant::MIN, DbId(uuid::Uuid::nil())))
+    }
+
+    fn starting(page: PageRequest, beginning: After) -> Self {
+        let after = page.after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
+        Self { after, limit: i64::try_from(page.overfetch()).unwrap_or(i64::MAX) }
+    }
+}
+
+/// The rows of a page, each with its position, as a page of what they hold.
+pub(crate) fn page_of<T>(page: PageRequest, rows: Vec<(Keyset, T)>) -> Page<T> {
+    page.page_of(rows, |(key, _)| *key).map(|(_, item)| item)
+}
+
+/// The columns of an account, without its password.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = users)]
+pub(crate) struct UserRow {
+    pub(crate) id: DbId,
+    pub(crate) username: String,
+    pub(crate) email: String,
+    pub(crate) biography: Option<String>,
+    pub(crate) profile_picture: Option<String>,
+    pub(crate) is_admin: bool,
+    pub(crate) is_user: bool,
+    pub(crate) enabled: bool,
+    pub(crate) created_at: DbInstant,
+}
+
+impl UserRow {
+    pub(crate) fn of(account: &Account) -> Self {
+        use agora_domain::accounts::Role;
+        Self {
+            id: DbId(account.id.uuid()),
+            username: account.username.as_str().to_owned(),
+            email: account.email.as_str().to_owned(),
+            biography: account.biography.as_ref().map(|text| text.as_str().to_owned()),
+            profile_picture: key_text(account.profile_picture.as_ref()),
+            is_admin: account.roles.contains(Role::Admin),
+            is_user: account.roles.contains(Role::User),
+            enabled: account.enabled,
+            created_at: DbInstant(account.created_at),
+        }
+    }
+
+    pub(crate) fn account(self) -> Outcome<Account> {
+        Ok(Account {
+            id: self.id.0.into(),
+            username: Username::restore(self.username),
+            email: Email::restore(self.email),
+            biography: self.biography.map(Biography::restore),
+            profile_picture: image_key(self.profile_picture)?,
+            roles: roles(self.is_admin, self.is_user),
+            enabled: self.enabled,
+            created_at: self.created_at.0,
+        })
+    }
+}
+
+pub(crate) fn roles(is_admin: bool, is_user: bool) -> Roles {
+    use agora_domain::accounts::Role;
+    Roles::NONE.with(Role::Admin, is_admin).with(Role::User, is_user)
+}
+
+/// The columns of a post's author.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct AuthorRow {
+    id: DbId,
+    username: String,
+    email: String,
+    biography: Option<String>,
+    profile_picture: Option<String>,
+}
+
+impl AuthorRow {
+    pub(crate) fn author(self) -> Outcome<Author> {
+        Ok(Author {
+            id: self.id.0.into(),
+            username: Username::restore(self.username),
+            email: Email::restore(self.email),
+            biography: self.biography.map(Biography::restore),
+            profile_picture: image_key(self.profile_picture)?,
+        })
+    }
+}
+
+/// The columns of a user in a list.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct SummaryRow {
+    id: DbId,
+    username: String,
+    email: String,
+}
+
+impl SummaryRow {
+    pub(crate) fn summary(self) -> UserSummary {
+        UserSummary {
+            id: self.id.0.into(),
+            username: Username::restore(self.username),
+            email: Email::restore(self.email),
+        }
+    }
+}
+
+/// The columns of a user who likes something.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct LikerRow {
+    id: DbId,
+    username: String,
+    profile_picture: Option<String>,
+}
+
+impl LikerRow {
+    pub(crate) fn liker(self) -> Outcome<Liker> {
+        Ok(Liker {
+            id: self.id.0.into(),
+            username: Username::restore(self.username),
+            profile_picture: image_key(self.profile_picture)?,
+        })
+    }
+}
+
+/// The columns of a post that are its own.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = posts)]
+pub(crate) struct PostRow {
+    pub(crate) id: DbId,
+    pub(crate) author_id: DbId,
+    pub(crate) content: String,
+    pub(crate) image: Option<String>,
+    pub(crate) visibility: i16,
+    pub(crate) created_at: DbInstant,
+    pub(crate) updated_at: DbInstant,
+}
+
+impl PostRow {
+    pub(crate) fn of(post: &Post) -> Self {
+        Self {
+            id: DbId(post.id.uuid()),
+            author_id: DbId(post.author.uuid()),
+            content: post.text.as_str().to_owned(),
+            image: key_text(post.image.as_ref()),
+            visibility: visibility_code(post.visibility),
+            created_at: DbInstant(post.created_at),
+            updated_at: DbInstant(post.updated_at),
+        }
+    }
+
+    pub(crate) fn post(self) -> Outcome<Post> {
+        Ok(Post {
+            id: self.id.0.into(),
+            author: self.author_id.0.into(),
+            text: PostText::restore(self.content),
+            image: image_key(self.image)?,
+            visibility: visibility(self.visibility)?,
+            created_at: self.created_at.0,
+            updated_at: self.updated_at.0,
+        })
+    }
+}
+
+/// What decides about access to a post: id, author, visibility, whether the viewer follows the author.
+pub(crate) type AccessRow = (DbId, DbId, i16, bool);
+
+pub(crate) fn post_access((id, author, code, viewer_follows): AccessRow) -> Outcome<agora_domain::posts::PostAccess> {
+    Ok(agora_domain::posts::PostAccess {
+        id: id.0.into(),
+        author: author.0.into(),
+        visibility: visibility(code)?,
+        viewer_follows,
+    })
+}
+
+/// The columns of a comment.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = comments)]
+pub(crate) struct CommentRow {
+    pub(crate) id: DbId,
+    pub(crate) post_id: DbId,
+    pub(crate) author_id: DbId,
+    pub(crate) content: String,
+    pub(crate) created_at: DbInstant,
+    pub(crate) updated_at: DbInstant,
+}
+
+impl CommentRow {
+    pub(crate) fn of(comment: &Comment) -> Self {
+        Self {
+            id: DbId(comment.id.uuid()),
+            post_id: DbId(comment.post.uuid()),
+            author_id: DbId(comment.author.uuid()),
+            content: comment.content.as_str().to_owned(),
+            created_at: DbInstant(comment.created_at),
+            updated_at: DbInstant(comment.updated_at),
+        }
+    }
+
+    pub(crate) fn by(self, author: SummaryRow) -> CommentView {
+        CommentView {
+            comment: Comment {
+                id: self.id.0.into(),
+                post: self.post_id.0.into(),
+                author: self.author_id.0.into(),
+                content: CommentText::restore(self.content),
+                created_at: self.created_at.0,
+                updated_at: self.updated_at.0,
+            },
+            author: author.summary(),
+        }
+    }
+}
+
+/// The position of an entry in its list.
+pub(crate) fn keyset(at: DbInstant, id: DbId) -> Keyset {
+    let at: Timestamp = at.0;
+    Keyset { at, id: id.0 }
+}

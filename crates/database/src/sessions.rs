@@ -1,0 +1,42 @@
+//! The session repository.
+
+use agora_domain::{
+    Result,
+    accounts::{Session, SessionRepository, SessionState},
+    clock::Timestamp,
+    id::SessionId,
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database, read, rows,
+    sql_types::{DbId, DbInstant},
+    write,
+};
+
+#[async_trait]
+impl SessionRepository for Database {
+    async fn open(&self, session: &Session) -> Result<()> {
+        let (id, user) = (DbId(session.id.uuid()), DbId(session.user.uuid()));
+        let opened_at = DbInstant(session.opened_at);
+        write!(self, sessions::insert(id, user, opened_at)).await
+    }
+
+    async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
+        let found = read!(self, sessions::find(DbId(id.uuid()))).await?;
+        Ok(found.map(|(user, opened_at, revoked_at, enabled, is_admin, is_user)| SessionState {
+            session: Session { id, user: user.0.into(), opened_at: opened_at.0 },
+            revoked: revoked_at.is_some(),
+            enabled,
+            roles: rows::roles(is_admin, is_user),
+        }))
+    }
+
+    async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
+        write!(self, sessions::revoke(DbId(id.uuid()), DbInstant(at))).await
+    }
+
+    async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
+        write!(self, sessions::delete_opened_before(DbInstant(at))).await
+    }
+}

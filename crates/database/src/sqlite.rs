@@ -1,0 +1,286 @@
+//! SQLite: threads that own their connections.
+//!
+//! A use case's database work runs as one job on one thread, so that nothing is awaited while a transaction is open and
+//! a cancelled request leaves none behind. Readers work side by side; one writer commits what has queued up as one
+//! group, each job in a savepoint of its own, so that many writers share one flush to disk.
+
+use std::{
+    future::{Future, Ready, ready},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use agora_domain::Error;
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use diesel::{Connection, QueryResult, connection::SimpleConnection, query_dsl::LoadQuery};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+
+use crate::error::{Failure, Outcome};
+
+#[path = "queries/mod.rs"]
+pub(crate) mod queries;
+
+/// The connection that the query functions run on.
+pub(crate) type Conn = diesel::SqliteConnection;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+
+/// How many jobs may wait for a thread; beyond that a request is turned away at once.
+const QUEUE: usize = 1024;
+
+/// How many writes share one commit at most: bounds how long the first of them waits.
+const GROUP: usize = 256;
+
+/// How long a lock held by another process (such as `agora admin grant`) is waited for.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
+/// returns.
+pub(crate) trait RunQueryDsl: Sized {
+    /// Runs the statement and returns how many rows it touched.
+    fn execute(self, conn: &mut Conn) -> Ready<QueryResult<usize>>
+    where
+        Self: diesel::RunQueryDsl<Conn> + diesel::query_dsl::methods::ExecuteDsl<Conn>,
+    {
+        ready(diesel::RunQueryDsl::execute(self, conn))
+    }
+
+    /// Runs the query and returns all rows.
+    fn load<'q, U>(self, conn: &mut Conn) -> Ready<QueryResult<Vec<U>>>
+    where
+        Self: diesel::RunQueryDsl<Conn> + LoadQuery<'q, Conn, U>,
+    {
+        ready(diesel::RunQueryDsl::load(self, conn))
+    }
+
+    /// Runs the query and returns its first row.
+    fn get_result<'q, U>(self, conn: &mut Conn) -> Ready<QueryResult<U>>
+    where
+        Self: diesel::RunQueryDsl<Conn> + LoadQuery<'q, Conn, U>,
+    {
+        ready(diesel::RunQueryDsl::get_result(self, conn))
+    }
+}
+
+impl<T> RunQueryDsl for T {}
+
+/// The result of a query function: on SQLite its future is ready when it is first polled.
+pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let waited = || Failure::Rule(Error::internal("a query function waited for something other than the database"));
+    query.now_or_never().unwrap_or_else(|| Err(waited()))
+}
+
+type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
+
+/// A write that takes its turn in a group.
+trait WriteJob: Send {
+    /// Does the work in a savepoint. Fails when the whole group must be rolled back.
+    fn run(&mut self, conn: &mut Conn) -> Result<(), Failure>;
+    /// Tells the outcome to whoever waits, once the group is committed or has failed.
+    fn finish(self: Box<Self>, group: Result<(), &str>);
+}
+
+struct Write<T, F> {
+    work: Option<F>,
+    outcome: Option<Outcome<T>>,
+    reply: oneshot::Sender<Outcome<T>>,
+}
+
+impl<T, F> WriteJob for Write<T, F>
+where
+    T: Send,
+    F: FnOnce(&mut Conn) -> Outcome<T> + Send,
+{
+    fn run(&mut self, conn: &mut Conn) -> Result<(), Failure> {
+        let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
+        let work = |conn: &mut Conn| {
+            let panicked = |_| Err(Failure::Rule(Error::internal("a write panicked")));
+            catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
+        };
+        match conn.transaction(work) {
+            Err(failure) if !failure.is_contained() => Err(failure),
+            outcome => {
+                self.outcome = Some(outcome);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>, group: Result<(), &str>) {
+        let outcome = match (group, self.outcome) {
+            (Ok(()), Some(outcome)) | (Err(_), Some(outcome @ Err(_))) => outcome,
+            (Err(cause), _) => Err(Failure::Rule(Error::unavailable(cause))),
+            // Nobody waited any more when its turn came.
+            (Ok(()), None) => return,
+        };
+        // Whoever no longer waits does not miss it.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// An open SQLite database.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    readers: Option<Sender<ReadJob>>,
+    writer: Option<Sender<Box<dyn WriteJob>>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Sqlite {
+    /// Opens the file, makes it when missing, and brings its schema up to date.
+    pub(crate) fn open(file: &Path, readers: usize) -> Result<Self, OpenError> {
+        let mut connection = connect(file, Access::Write)?;
+        connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+        let (read, read_jobs) = bounded(QUEUE);
+        let (write, write_jobs) = bounded(QUEUE);
+        let mut threads = vec![spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs))?];
+        for n in 0..readers {
+            let connection = connect(file, Access::Read)?;
+            let (jobs, file) = (read_jobs.clone(), file.to_owned());
+            threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs, &file))?);
+        }
+        Ok(Self { readers: Some(read), writer: Some(write), threads })
+    }
+
+    /// Runs work that reads, all of it on one snapshot.
+    pub(crate) async fn read<T, F>(&self, work: F) -> agora_domain::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job: ReadJob = Box::new(move |conn| {
+            if !reply.is_closed() {
+                // Whoever no longer waits does not miss it.
+                let _ = reply.send(conn.transaction(work));
+            }
+        });
+        submit(self.readers.as_ref(), job)?;
+        receive(answer).await
+    }
+
+    /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
+    pub(crate) async fn write<T, F>(&self, work: F) -> agora_domain::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        submit(self.writer.as_ref(), Box::new(Write { work: Some(work), outcome: None, reply }))?;
+        receive(answer).await
+    }
+}
+
+impl Drop for Sqlite {
+    /// Lets the threads finish what they have and close their connections.
+    fn drop(&mut self) {
+        self.readers = None;
+        self.writer = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing left to finish.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn submit<J>(queue: Option<&Sender<J>>, job: J) -> agora_domain::Result<()> {
+    match queue.map(|queue| queue.try_send(job)) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(TrySendError::Full(_))) => Err(Error::unavailable("too many requests wait for the database")),
+        Some(Err(TrySendError::Disconnected(_))) | None => Err(Error::internal("the database threads have ended")),
+    }
+}
+
+async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Result<T> {
+    let outcome = answer.await.map_err(|_| Error::internal("a database job was dropped"))?;
+    outcome.map_err(Error::from)
+}
+
+fn read_loop(mut conn: Conn, jobs: &Receiver<ReadJob>, file: &Path) {
+    for job in jobs {
+        if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
+            tracing::error!("a read panicked; its connection is replaced");
+            match connect(file, Access::Read) {
+                Ok(fresh) => conn = fresh,
+                Err(error) => tracing::error!(%error, "the connection could not be replaced"),
+            }
+        }
+    }
+}
+
+fn write_loop(mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
+    for first in jobs {
+        let mut group = vec![first];
+        group.extend(jobs.try_iter().take(GROUP - 1));
+        let committed = conn.immediate_transaction(|conn| group.iter_mut().try_for_each(|job| job.run(conn)));
+        if let Err(error) = &committed {
+            tracing::error!(%error, jobs = group.len(), "a group of writes was rolled back");
+        }
+        let failure = committed.err().map(|error| error.to_string());
+        for job in group {
+            job.finish(failure.as_deref().map_or(Ok(()), Err));
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
+    let url = file.to_str().ok_or_else(|| OpenError::Path(file.to_owned()))?;
+    let mut conn = Conn::establish(url).map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    // synchronous = FULL: a commit that was acknowledged is on disk, so that it survives a power failure too.
+    let pragmas = format!(
+        "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 67108864; \
+         PRAGMA query_only = {};",
+        BUSY_TIMEOUT.as_millis(),
+        if access == Access::Read { "ON" } else { "OFF" },
+    );
+    conn.batch_execute(&pragmas).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
+    Ok(conn)
+}
+
+fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    thread::Builder::new().name(name).spawn(run).map_err(OpenError::Thread)
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL is of no known kind.
+    #[error("the database URL must begin with sqlite: (such as sqlite:///var/lib/agora/agora.db)")]
+    Scheme,
+    /// The path of the file is not valid Unicode.
+    #[error("the path of the database file is not valid Unicode: {}", .0.display())]
+    Path(PathBuf),
+    /// The file cannot be opened or made.
+    #[error("cannot open the database file {}", file.display())]
+    Open {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says.
+        source: diesel::ConnectionError,
+    },
+    /// The file was opened but cannot be used, as when it is not a database.
+    #[error("cannot use the database file {}", file.display())]
+    Setup {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says.
+        source: diesel::result::Error,
+    },
+    /// The schema could not be brought up to date.
+    #[error("cannot bring the database schema up to date")]
+    Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// No thread could be started.
+    #[error("cannot start a database thread")]
+    Thread(#[source] std::io::Error),
+}
