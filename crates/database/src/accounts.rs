@@ -14,7 +14,7 @@ use async_trait::async_trait;
 
 use crate::{
     Database, read,
-    rows::{Slice, UserRow, image_key, keyset, page_of},
+    rows::{Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
     sqlite::queries::accounts::{Login, NewUser},
     write,
@@ -83,10 +83,8 @@ impl AccountRepository for Database {
 
     async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>> {
         let changes = changes.clone();
-        let Some((row, replaced)) = write!(self, accounts::update_profile(DbId(id.uuid()), changes)).await? else {
-            return Ok(None);
-        };
-        Ok(Some(UpdatedProfile { account: row.account()?, replaced_picture: image_key(replaced)? }))
+        let updated = write!(self, accounts::update_profile(DbId(id.uuid()), changes)).await?;
+        Ok(updated.map(|(account, replaced_picture)| UpdatedProfile { account, replaced_picture }))
     }
 
     async fn change_password(

@@ -1,1 +1,248 @@
+//! The behaviour every adapter of the repository ports must show, as test cases.
+//!
+//! A case takes the [`Repositories`] of a fresh, empty database and fails by a panic. It reads no clock and draws no
+//! randomness, so that what it does depends on the adapter alone. [`repository_contract!`] makes one test of each.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a case fails by a panic")]
+// A case that is not in the list below is one that no adapter would run.
+#![deny(dead_code)]
 
+use std::sync::Arc;
+
+use agora_domain::{
+    accounts::{AccountRepository, SessionRepository},
+    comments::CommentRepository,
+    follows::FollowRepository,
+    media::ImageReferences,
+    posts::PostRepository,
+    products::ProductRepository,
+};
+
+mod cases;
+mod run;
+mod world;
+
+/// The repositories of one fresh, empty database.
+#[derive(Clone)]
+pub struct Repositories {
+    /// Accounts.
+    pub accounts: Arc<dyn AccountRepository>,
+    /// Sessions.
+    pub sessions: Arc<dyn SessionRepository>,
+    /// Posts and likes.
+    pub posts: Arc<dyn PostRepository>,
+    /// Comments.
+    pub comments: Arc<dyn CommentRepository>,
+    /// Follows.
+    pub follows: Arc<dyn FollowRepository>,
+    /// Products.
+    pub products: Arc<dyn ProductRepository>,
+    /// Which images are named by a row.
+    pub images: Arc<dyn ImageReferences>,
+}
+
+/// Publishes the cases listed and makes the macro that tests them all. The first token is a dollar sign, which a macro
+/// cannot otherwise write into another.
+macro_rules! contract {
+    ($d:tt $($(#[$doc:meta])* $module:ident { $($case:ident,)+ })+) => {
+        $(
+            $(#[$doc])*
+            pub mod $module {
+                pub use crate::cases::$module::{$($case),+};
+            }
+        )+
+
+        /// Tests an adapter: makes one `#[tokio::test]` of each case, in modules of the same names.
+        ///
+        /// It takes the path of an `async fn() -> (Repositories, Guard)`, which is called once for each test and
+        /// makes the repositories of a fresh, empty database. The guard, of any type, is dropped after the test: it
+        /// keeps what the database needs, such as its directory. The caller's crate needs `tokio` with `macros` and
+        /// `rt-multi-thread`.
+        ///
+        /// ```ignore
+        /// agora_port_contracts::repository_contract!(fresh_database);
+        /// ```
+        #[macro_export]
+        macro_rules! repository_contract {
+            ($d fresh:path) => {
+                $(
+                    mod $module {
+                        // For a path relative to where the macro is called.
+                        #[allow(unused_imports)]
+                        use super::*;
+
+                        $(
+                            #[tokio::test(flavor = "multi_thread")]
+                            async fn $case() {
+                                let (repositories, _guard) = $d fresh().await;
+                                $d crate::$module::$case(repositories).await;
+                            }
+                        )+
+                    }
+                )+
+            };
+        }
+    };
+}
+
+contract! { $
+    /// Accounts: uniqueness, lookups, roles, profiles and passwords.
+    accounts {
+        has_admin_tells_whether_any_account_has_the_role,
+        a_role_is_given_and_taken_and_nothing_else_changes,
+        changing_an_unknown_account_is_none,
+        the_last_enabled_admin_keeps_the_role_and_stays_enabled,
+        a_disabled_admin_may_lose_the_role,
+        admins_who_demote_each_other_at_once_leave_one,
+        many_admins_demoted_and_disabled_at_once_leave_one,
+        an_account_is_disabled_and_enabled_and_nothing_else_changes,
+        disabling_revokes_the_accounts_sessions_for_good,
+        an_empty_list_is_one_empty_page,
+        accounts_are_listed_oldest_first_with_every_field,
+        accounts_of_one_instant_are_listed_by_id,
+        paging_skips_and_repeats_nothing_while_accounts_are_registered,
+        a_profile_keeps_replaces_and_removes_its_biography,
+        a_profile_reports_the_picture_it_no_longer_names,
+        a_profile_changes_both_at_once,
+        updating_an_unknown_profile_is_none,
+        of_pictures_set_at_once_each_but_the_last_is_reported_once,
+        a_new_password_ends_every_session_but_the_one_kept,
+        an_account_is_found_with_every_field_it_was_created_with,
+        an_unknown_account_is_none,
+        the_instant_of_registration_is_kept_to_the_millisecond,
+        odd_texts_are_kept_exactly,
+        a_username_is_taken_in_any_letter_case,
+        an_email_is_taken_in_any_letter_case,
+        names_that_differ_in_more_than_letter_case_are_free,
+        when_both_name_and_email_are_taken_one_of_them_is_reported,
+        a_refused_registration_leaves_nothing_behind,
+        of_many_registrations_of_one_name_at_once_one_succeeds,
+        of_many_registrations_of_one_email_at_once_one_succeeds,
+        an_account_is_found_by_name_and_email_in_any_letter_case,
+        an_identifier_names_only_the_whole_name_of_its_kind,
+        credentials_tell_whether_the_account_is_enabled,
+    }
+    /// Sessions: opening, finding, revoking and sweeping them.
+    sessions {
+        a_session_is_found_with_the_state_of_its_account,
+        the_instant_of_login_is_kept_to_the_millisecond,
+        a_session_is_none_until_it_is_opened,
+        a_session_is_revoked_alone_at_once_and_for_good,
+        revoking_an_unknown_session_is_no_error,
+        a_session_shows_the_present_roles_and_state_once_told_of_a_change,
+        sessions_opened_before_an_instant_are_deleted_and_counted,
+        of_sessions_opened_beside_a_password_change_no_older_one_survives,
+    }
+    /// Posts: reading, lists and their paging, editing and deleting.
+    posts {
+        an_edit_changes_what_is_given_and_reports_the_image_replaced,
+        an_edit_of_nothing_leaves_the_post_as_it_is,
+        an_edit_returns_the_post_as_its_author_sees_it,
+        an_edit_that_breaks_a_rule_changes_nothing,
+        edits_made_at_once_all_take_effect,
+        deleting_a_post_returns_it_and_takes_its_likes_and_comments_along,
+        of_many_deletions_at_once_one_returns_the_post,
+        deleting_a_post_beside_likes_and_comments_leaves_nothing,
+        a_list_without_posts_is_one_empty_page,
+        posts_are_listed_newest_first,
+        posts_of_one_instant_are_listed_by_descending_id,
+        the_list_of_all_posts_shows_whole_accounts,
+        the_list_of_an_author_holds_their_posts_of_the_visibilities_asked_for,
+        the_feed_holds_the_posts_of_those_the_viewer_follows,
+        each_listed_post_carries_its_own_likers_and_counts,
+        a_list_asked_for_before_an_instant_excludes_the_posts_of_that_instant,
+        a_deleted_post_vanishes_from_every_list,
+        paging_through_all_posts_survives_arrivals_and_deletions,
+        paging_through_an_authors_posts_survives_arrivals_and_deletions,
+        paging_through_the_feed_survives_arrivals_and_deletions,
+        creating_a_post_returns_it_as_its_author_sees_it,
+        a_post_is_found_with_every_field_it_was_created_with,
+        the_instants_of_a_post_are_kept_to_the_millisecond,
+        odd_texts_of_posts_are_kept_exactly,
+        an_unknown_post_is_none,
+        a_post_is_found_as_each_viewer_sees_it,
+        a_post_shows_the_present_profiles_of_author_and_likers,
+        a_post_shows_the_newest_likers_and_counts_all,
+        posts_created_at_once_are_all_kept,
+    }
+    /// Likes of posts, as [`PostRepository`] keeps them.
+    likes {
+        a_like_is_toggled_on_and_off_and_on,
+        a_like_is_set_and_unset_any_number_of_times,
+        setting_a_like_again_keeps_its_place,
+        liking_an_unknown_post_is_not_found,
+        an_even_number_of_toggles_at_once_ends_off,
+        an_odd_number_of_toggles_at_once_ends_on,
+        toggles_of_many_users_at_once_all_count,
+        setting_and_unsetting_at_once_never_fails,
+        likers_are_listed_newest_like_first,
+        paging_through_likers_survives_new_likes_and_unlikes,
+    }
+    /// Comments on posts.
+    comments {
+        comments_are_listed_with_every_field_oldest_first,
+        comments_of_one_instant_are_listed_by_id,
+        odd_texts_of_comments_are_kept_exactly,
+        commenting_on_an_unknown_post_is_not_found,
+        the_access_to_a_comment_is_found_by_id_for_any_caller,
+        the_callers_newest_comment_on_a_post_is_found,
+        an_update_changes_content_and_time_of_change_only,
+        a_deleted_comment_is_gone_and_no_longer_counted,
+        the_comments_of_a_deleted_post_are_gone,
+        a_post_without_comments_lists_one_empty_page,
+        paging_skips_and_repeats_nothing_while_comments_come_and_go,
+        comments_made_at_once_all_count,
+    }
+    /// Who follows whom.
+    follows {
+        whether_somebody_follows_is_none_for_an_unknown_user,
+        a_follow_is_toggled_on_and_off_and_on,
+        a_follow_is_set_and_unset_any_number_of_times,
+        setting_a_follow_again_keeps_its_place,
+        following_an_unknown_user_is_not_found,
+        an_even_number_of_toggles_at_once_ends_off,
+        an_odd_number_of_toggles_at_once_ends_on,
+        toggles_of_many_users_at_once_all_count,
+        setting_and_unsetting_at_once_never_fails,
+        followers_and_followed_are_listed_newest_relation_first,
+        lists_of_follows_may_be_empty,
+        paging_through_follows_survives_new_ones_and_unfollowing,
+    }
+    /// The catalog and its filters.
+    products {
+        an_empty_catalog_is_one_empty_page,
+        products_are_listed_oldest_first_with_every_field,
+        products_of_one_instant_are_listed_by_id,
+        a_category_filter_passes_that_category_in_any_letter_case,
+        a_text_filter_passes_what_has_it_in_name_description_or_sku,
+        a_text_filter_is_taken_literally,
+        both_filters_together_pass_what_each_passes,
+        filters_see_a_product_as_it_is_after_an_edit,
+        paging_through_a_filtered_list_survives_arrivals_and_deletions,
+        paging_through_the_short_list_survives_arrivals_and_deletions,
+        a_product_is_found_with_every_field_it_was_created_with,
+        prices_are_kept_exactly,
+        the_instants_of_a_product_are_kept_to_the_millisecond,
+        odd_texts_of_products_are_kept_exactly,
+        an_unknown_product_is_none,
+        a_sku_is_taken_in_any_letter_case,
+        a_product_may_respell_its_own_sku,
+        of_products_given_one_sku_at_once_one_gets_it,
+        an_edit_changes_what_is_given,
+        an_edit_that_breaks_the_rule_of_stock_changes_nothing,
+        edits_of_a_product_made_at_once_all_take_effect,
+        a_deleted_product_is_gone_and_its_sku_free,
+    }
+    /// Which images a row names.
+    images {
+        of_no_keys_none_is_referenced,
+        the_images_that_posts_and_profiles_name_are_referenced_among_many,
+        an_image_named_by_a_post_and_a_profile_is_referenced_once,
+        a_key_of_another_format_is_another_image,
+        an_image_given_up_is_no_longer_referenced,
+    }
+    /// Writers of every kind at once, across the repositories.
+    writers {
+        sixty_four_writers_of_mixed_kinds_all_succeed,
+        readers_beside_writers_see_whole_changes,
+    }
+}

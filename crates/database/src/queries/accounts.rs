@@ -1,4 +1,7 @@
-use agora_domain::accounts::{ProfileChanges, RoleChange};
+use agora_domain::{
+    accounts::{Account, ProfileChanges, RoleChange},
+    media::ImageKey,
+};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists};
 use uuid::Uuid;
 
@@ -107,25 +110,20 @@ pub(crate) async fn set_enabled(conn: &mut Conn, id: DbId, enabled: bool, at: Db
     Ok(true)
 }
 
-/// Changes what is given of a profile; the account now, and the picture it lost.
+/// Applies the domain's rule of profile changes to the stored account; the account now, and the picture it lost.
 pub(crate) async fn update_profile(
     conn: &mut Conn,
     id: DbId,
     changes: ProfileChanges,
-) -> Outcome<Option<(UserRow, Option<String>)>> {
-    let Some(mut row) = find(conn, id).await? else { return Ok(None) };
-    if let Some(biography) = changes.biography {
-        row.biography = biography.map(|text| text.as_str().to_owned());
-    }
-    let mut replaced = None;
-    if let Some(picture) = changes.profile_picture {
-        replaced = row.profile_picture.replace(picture.as_str().to_owned());
-    }
+) -> Outcome<Option<(Account, Option<ImageKey>)>> {
+    let Some(row) = find(conn, id).await? else { return Ok(None) };
+    let (account, replaced) = row.account()?.with_profile(&changes);
+    let row = UserRow::of(&account);
     diesel::update(users::table.find(id))
-        .set((users::biography.eq(&row.biography), users::profile_picture.eq(&row.profile_picture)))
+        .set((users::biography.eq(row.biography), users::profile_picture.eq(row.profile_picture)))
         .execute(conn)
         .await?;
-    Ok(Some((row, replaced)))
+    Ok(Some((account, replaced)))
 }
 
 /// Stores a new password and revokes the account's sessions but `keep`.

@@ -56,6 +56,18 @@ impl Account {
         Ok(self)
     }
 
+    /// The account after a change of its profile, and the picture that no longer belongs to it.
+    pub fn with_profile(mut self, changes: &ProfileChanges) -> (Self, Option<ImageKey>) {
+        if let Some(biography) = &changes.biography {
+            self.biography.clone_from(biography);
+        }
+        let mut replaced = None;
+        if let Some(picture) = &changes.profile_picture {
+            replaced = self.profile_picture.replace(picture.clone()).filter(|old| old != picture);
+        }
+        (self, replaced)
+    }
+
     fn is_last_admin(&self, other_admins: u64) -> bool {
         self.enabled && self.roles.contains(Role::Admin) && other_admins == 0
     }

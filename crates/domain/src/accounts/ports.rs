@@ -58,7 +58,7 @@ pub trait AccountRepository: Send + Sync {
     /// when there is no such account. Concurrent changes MUST NOT leave the service without an enabled ADMIN.
     async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>>;
 
-    /// Changes what is given; `None` when there is no such account.
+    /// Applies [`Account::with_profile`]; `None` when there is no such account.
     async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>>;
 
     /// Stores the hash of a new password and revokes all sessions of the account but `keep`.

@@ -140,9 +140,10 @@ impl Accounts {
     }
 
     async fn apply_role(&self, id: UserId, change: RoleChange) -> Result<()> {
-        self.accounts.change_role(id, change).await?.ok_or(Error::NotFound(Resource::User))?;
+        let changed = self.accounts.change_role(id, change).await;
+        // Whatever the outcome: a change whose acknowledgement was lost counts from now on, too.
         self.sessions.account_changed(id);
-        Ok(())
+        changed?.ok_or(Error::NotFound(Resource::User))
     }
 
     /// Enables an account, or disables it and ends all of its sessions.
@@ -150,10 +151,9 @@ impl Accounts {
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would be disabled.
     pub async fn set_enabled(&self, ManagedAccount(id): ManagedAccount, enabled: bool) -> Result<()> {
-        let found = self.accounts.set_enabled(id, enabled, self.clock.now()).await?;
-        found.ok_or(Error::NotFound(Resource::User))?;
+        let changed = self.accounts.set_enabled(id, enabled, self.clock.now()).await;
         self.sessions.account_changed(id);
-        Ok(())
+        changed?.ok_or(Error::NotFound(Resource::User))
     }
 
     /// Changes what is given of the caller's profile; a blank biography removes it.

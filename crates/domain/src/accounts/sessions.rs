@@ -93,8 +93,9 @@ impl Authentication {
         let Some(new) = new.filter(|_| errors.is_empty()) else { return Err(errors.into()) };
         let hash = self.passwords.hash(&new).await?;
         let keep = Some(caller.session().id);
-        self.accounts.change_password(caller.id(), &hash, keep, self.clock.now()).await?;
+        let changed = self.accounts.change_password(caller.id(), &hash, keep, self.clock.now()).await;
+        // Whatever the outcome: a change whose acknowledgement was lost counts from now on, too.
         self.sessions.account_changed(caller.id());
-        Ok(())
+        changed
     }
 }

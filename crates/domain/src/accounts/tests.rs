@@ -1,1 +1,114 @@
+//! What the tests of the account rules share.
 
+mod registration;
+mod roles;
+mod sessions;
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    clock::{MockClock, Timestamp},
+    error::{Error, FieldErrors, Result},
+    id::{MockIdGenerator, SessionId, UserId},
+    media::{MockImageCleaner, MockImageStore},
+};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const BOB: UserId = UserId::new(Uuid::from_u128(2));
+const SESSION: SessionId = SessionId::new(Uuid::from_u128(3));
+const NEW_ID: Uuid = Uuid::from_u128(4);
+const OPENED: Timestamp = Timestamp::from_unix_millis(1_000);
+const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
+const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
+
+fn alice(roles: Roles) -> Caller {
+    Caller { user: ALICE, session: Session { id: SESSION, user: ALICE, opened_at: OPENED }, roles }
+}
+
+fn member() -> Member {
+    alice(Roles::USER).member().unwrap()
+}
+
+fn account(roles: Roles, enabled: bool) -> Account {
+    Account {
+        id: BOB,
+        username: Username::parse("Bob").unwrap(),
+        email: Email::parse("bob@example.com").unwrap(),
+        biography: None,
+        profile_picture: None,
+        roles,
+        enabled,
+        created_at: OPENED,
+    }
+}
+
+fn hash(notation: &str) -> PasswordHash {
+    PasswordHash::new(notation.to_owned())
+}
+
+/// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id `NEW_ID`.
+#[derive(Default)]
+struct Ports {
+    accounts: MockAccountRepository,
+    sessions: MockSessionRepository,
+    passwords: MockPasswordHasher,
+    tokens: MockTokenIssuer,
+    cleaner: MockImageCleaner,
+    images: MockImageStore,
+}
+
+impl Ports {
+    fn authentication_at(self, now: Timestamp) -> Authentication {
+        Authentication {
+            accounts: Arc::new(self.accounts),
+            sessions: Arc::new(self.sessions),
+            passwords: Arc::new(self.passwords),
+            tokens: Arc::new(self.tokens),
+            clock: Arc::new(clock(now)),
+            ids: Arc::new(ids()),
+        }
+    }
+
+    fn authentication(self) -> Authentication {
+        self.authentication_at(NOW)
+    }
+
+    fn accounts(self) -> Accounts {
+        Accounts::new(
+            Arc::new(self.accounts),
+            Arc::new(self.sessions),
+            Arc::new(self.passwords),
+            (Arc::new(self.cleaner), Arc::new(self.images)),
+            Arc::new(clock(NOW)),
+            Arc::new(ids()),
+        )
+    }
+}
+
+fn clock(now: Timestamp) -> MockClock {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(now);
+    clock
+}
+
+fn ids() -> MockIdGenerator {
+    let mut ids = MockIdGenerator::new();
+    ids.expect_generate().return_const(NEW_ID);
+    ids
+}
+
+fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
+    errors.iter().map(|(field, messages)| (field, messages.join("; "))).collect()
+}
+
+/// The invalid fields that a use case reports.
+fn invalid<T>(result: Result<T>) -> Vec<(&'static str, String)> {
+    match result {
+        Err(Error::Invalid(errors)) => listed(&errors),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("valid"),
+    }
+}

@@ -27,7 +27,8 @@ impl Username {
         if name.chars().any(char::is_control) {
             return Err("Username must not contain control characters".into());
         }
-        if name.contains('@') {
+        // In the folded form, in which look-alikes such as the full-width sign are the sign itself.
+        if text::fold(&name).contains('@') {
             return Err("Username must not contain @".into());
         }
         Ok(Self(name))

@@ -1,1 +1,160 @@
+//! What the tests of the post rules share.
 
+mod edits;
+mod viewing;
+mod writing;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username},
+    clock::{MockClock, Timestamp},
+    error::{Error, FieldErrors, Resource, Result},
+    follows::MockFollowRepository,
+    id::{MockIdGenerator, PostId, RelationId, SessionId, UserId},
+    media::{CleanImage, ImageFormat, ImageKey, MockImageCleaner, MockImageStore},
+    page::{Page, PageRequest},
+    relation::NewRelation,
+};
+
+const AUTHOR: UserId = UserId::new(Uuid::from_u128(1));
+const OTHER: UserId = UserId::new(Uuid::from_u128(2));
+const POST: PostId = PostId::new(Uuid::from_u128(10));
+const BEFORE: Timestamp = Timestamp::from_unix_millis(500);
+const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
+const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
+
+fn caller(user: UserId, roles: Roles) -> Caller {
+    Caller { user, session: Session { id: SessionId::new(Uuid::nil()), user, opened_at: BEFORE }, roles }
+}
+
+fn member(user: UserId, roles: Roles) -> Member {
+    caller(user, roles).member().unwrap()
+}
+
+fn author() -> Member {
+    member(AUTHOR, Roles::USER)
+}
+
+fn text(text: &str) -> PostText {
+    PostText::parse(text).unwrap()
+}
+
+fn old_image() -> ImageKey {
+    ImageKey::new([1; 16], ImageFormat::Png)
+}
+
+fn new_image() -> ImageKey {
+    ImageKey::new([2; 16], ImageFormat::Gif)
+}
+
+fn clean() -> CleanImage {
+    CleanImage { format: ImageFormat::Gif, bytes: Bytes::from_static(b"clean") }
+}
+
+fn post(content: &str, image: Option<ImageKey>) -> Post {
+    let visibility = Visibility::Public;
+    Post { id: POST, author: AUTHOR, text: text(content), image, visibility, created_at: BEFORE, updated_at: BEFORE }
+}
+
+fn view(post: Post) -> PostView {
+    let author = Author {
+        id: AUTHOR,
+        username: Username::parse("author").unwrap(),
+        email: Email::parse("author@example.com").unwrap(),
+        biography: None,
+        profile_picture: None,
+    };
+    PostView { post, author, liked_by: Vec::new(), like_count: 0, liked_by_viewer: false, comment_count: 0 }
+}
+
+/// Fields with this text.
+fn fields(text: Option<&str>) -> PostFields {
+    PostFields { text: text.map(str::to_owned), ..PostFields::default() }
+}
+
+/// Fields with this text and an upload.
+fn with_upload(text: Option<&str>) -> PostFields {
+    PostFields { image: Some(Bytes::from_static(b"upload")), ..fields(text) }
+}
+
+/// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id that of `POST`.
+#[derive(Default)]
+struct Ports {
+    posts: MockPostRepository,
+    follows: MockFollowRepository,
+    cleaner: MockImageCleaner,
+    images: MockImageStore,
+}
+
+impl Ports {
+    /// Ports that clean the upload and store it as `new_image`.
+    fn storing_image() -> Self {
+        let mut ports = Self::default();
+        ports.cleaner.expect_clean().once().withf(|upload| upload == "upload").returning(|_| Ok(clean()));
+        ports.images.expect_put().once().withf(|image| *image == clean()).returning(|_| Ok(new_image()));
+        ports
+    }
+
+    /// Finds the post's access for this viewer.
+    fn find_access(&mut self, viewer: UserId, visibility: Visibility, viewer_follows: bool) {
+        self.posts
+            .expect_find_access()
+            .withf(move |id, by| (*id, *by) == (POST, viewer))
+            .returning(move |id, _| Ok(Some(PostAccess { id, author: AUTHOR, visibility, viewer_follows })));
+    }
+
+    fn build(self) -> Posts {
+        let mut clock = MockClock::new();
+        clock.expect_now().return_const(NOW);
+        let mut ids = MockIdGenerator::new();
+        ids.expect_generate().return_const(POST.uuid());
+        Posts::new(
+            Arc::new(self.posts),
+            Arc::new(self.follows),
+            (Arc::new(self.cleaner), Arc::new(self.images)),
+            Arc::new(clock),
+            Arc::new(ids),
+        )
+    }
+
+    /// The use cases, and the author's right to change the post.
+    async fn owning(mut self) -> (Posts, OwnPost) {
+        self.find_access(AUTHOR, Visibility::Public, false);
+        let posts = self.build();
+        let own = posts.own(&author(), POST).await.unwrap();
+        (posts, own)
+    }
+}
+
+fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
+    errors.iter().map(|(field, messages)| (field, messages.join("; "))).collect()
+}
+
+/// The invalid fields that a use case reports.
+fn invalid<T>(result: Result<T>) -> Vec<(&'static str, String)> {
+    match result {
+        Err(Error::Invalid(errors)) => listed(&errors),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("valid"),
+    }
+}
+
+/// The names of the invalid fields that a use case reports.
+fn invalid_names<T>(result: Result<T>) -> Vec<&'static str> {
+    invalid(result).into_iter().map(|(field, _)| field).collect()
+}
+
+/// What a repository answers to a write, and how many images are taken back then.
+type Refusal = (fn() -> Error, usize);
+
+const REFUSALS: [Refusal; 4] = [
+    (|| Error::NotFound(Resource::User), 1),
+    (|| Error::field("text", "Text or an image is required"), 1),
+    (|| Error::unavailable("lost acknowledgement"), 0),
+    (|| Error::internal("disk I/O error"), 0),
+];

@@ -1,13 +1,9 @@
 //! The fields of a product as a client sends them, and how they become a product.
 
 use super::{
-    Category, Color, Description, ImageUrl, Price, Product, ProductEdit, ProductName, Size, Sku, Stock, Variant,
+    Category, Color, Description, ImageUrl, NewProduct, Price, ProductEdit, ProductName, Size, Sku, Stock, Variant,
 };
-use crate::{
-    clock::Timestamp,
-    error::{FieldErrors, Result, Violation},
-    id::ProductId,
-};
+use crate::error::{FieldErrors, Result, Violation};
 
 /// The fields of a product that were sent, not yet parsed. What is `None` was not sent.
 #[derive(Debug, Clone, Default)]
@@ -68,12 +64,12 @@ impl ProductFields {
         if errors.is_empty() { Ok(edit) } else { Err(errors) }
     }
 
-    /// The product these fields describe. `sku`, `name`, `price`, `category` and, without variants, `stock` are
+    /// The new product these fields describe. `sku`, `name`, `price`, `category` and, without variants, `stock` are
     /// required.
     ///
     /// # Errors
     /// Every invalid or missing field.
-    pub fn into_product(self, id: ProductId, at: Timestamp) -> Result<Product, FieldErrors> {
+    pub fn into_new(self) -> Result<NewProduct, FieldErrors> {
         let mut errors = FieldErrors::default();
         let required = [
             ("sku", "SKU is required", self.sku.is_none()),
@@ -96,20 +92,7 @@ impl ProductFields {
             (Some(sku), Some(name), Some(price), Some(category), Some(stock)) if errors.is_empty() => {
                 let description = edit.description.unwrap_or_default();
                 let images = edit.images.unwrap_or_default();
-                let (created_at, updated_at) = (at, at);
-                Ok(Product {
-                    id,
-                    sku,
-                    name,
-                    description,
-                    price,
-                    category,
-                    stock,
-                    variants,
-                    images,
-                    created_at,
-                    updated_at,
-                })
+                Ok(NewProduct { sku, name, description, price, category, stock, variants, images })
             }
             _ => Err(errors),
         }

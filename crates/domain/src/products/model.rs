@@ -170,8 +170,9 @@ impl ImageUrl {
     /// The violation, in words for the client.
     pub fn parse(url: &str) -> Result<Self, Violation> {
         let url = text::required("Image", url, Self::MAX_CHARS)?;
-        let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-        let begins_with_host = host.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['));
+        let (scheme, host) = url.split_once("://").unwrap_or_default();
+        let is_http = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
+        let begins_with_host = is_http && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
         if !begins_with_host || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err("Image must be an absolute http or https URL".into());
         }
@@ -225,6 +226,36 @@ pub struct Product {
     pub created_at: Timestamp,
     /// When it was last changed; at first, when it was added.
     pub updated_at: Timestamp,
+}
+
+/// A valid product that is not in the catalog yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewProduct {
+    /// Its stock keeping unit.
+    pub sku: Sku,
+    /// Its name.
+    pub name: ProductName,
+    /// Its description.
+    pub description: Description,
+    /// Its price.
+    pub price: Price,
+    /// Its category.
+    pub category: Category,
+    /// How many pieces are there; with variants, the sum of theirs.
+    pub stock: Stock,
+    /// The forms it is sold in.
+    pub variants: Vec<Variant>,
+    /// The addresses of its images.
+    pub images: Vec<ImageUrl>,
+}
+
+impl NewProduct {
+    /// The product as it enters the catalog.
+    pub fn into_product(self, id: ProductId, at: Timestamp) -> Product {
+        let Self { sku, name, description, price, category, stock, variants, images } = self;
+        let (created_at, updated_at) = (at, at);
+        Product { id, sku, name, description, price, category, stock, variants, images, created_at, updated_at }
+    }
 }
 
 impl Product {

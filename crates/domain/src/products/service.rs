@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Product, ProductFields, ProductFilter, ProductRepository, ProductSummary};
+use super::{NewProduct, Product, ProductEdit, ProductFilter, ProductRepository, ProductSummary};
 use crate::{
     accounts::{Admin, Member},
     clock::Clock,
@@ -55,9 +55,9 @@ impl Products {
     /// Adds a product.
     ///
     /// # Errors
-    /// [`Error::Invalid`]; [`Error::Conflict`] when the SKU is taken, in any letter case.
-    pub async fn create(&self, _: &Admin, fields: ProductFields) -> Result<Product> {
-        let product = fields.into_product(ProductId::new(self.ids.generate()), self.clock.now())?;
+    /// [`Error::Conflict`] when the SKU is taken, in any letter case.
+    pub async fn create(&self, _: &Admin, new: NewProduct) -> Result<Product> {
+        let product = new.into_product(ProductId::new(self.ids.generate()), self.clock.now());
         self.products.create(&product).await?;
         Ok(product)
     }
@@ -73,11 +73,10 @@ impl Products {
     /// Changes what is given of a product.
     ///
     /// # Errors
-    /// [`Error::Invalid`]; [`Error::Conflict`] when the SKU is taken; [`Error::NotFound`] when the product was
-    /// deleted meanwhile.
-    pub async fn update(&self, ManagedProduct(id): ManagedProduct, fields: ProductFields) -> Result<Product> {
-        let edit = fields.into_edit()?;
-        self.products.edit(id, &edit, self.clock.now()).await?.ok_or(NO_PRODUCT)
+    /// [`Error::Invalid`] naming `stock` when it is not the sum of the variants'; [`Error::Conflict`] when the SKU is
+    /// taken; [`Error::NotFound`] when the product was deleted meanwhile.
+    pub async fn update(&self, ManagedProduct(id): ManagedProduct, edit: &ProductEdit) -> Result<Product> {
+        self.products.edit(id, edit, self.clock.now()).await?.ok_or(NO_PRODUCT)
     }
 
     /// Removes a product.

@@ -1,0 +1,319 @@
+//! Registration and the fields of an account; the profile.
+
+use bytes::Bytes;
+use mockall::Sequence;
+
+use super::*;
+use crate::{
+    error::{Conflict, Resource, Violation},
+    media::{CleanImage, ImageFormat, ImageKey, ImageProblem},
+};
+
+/// The value as parsed, or the message.
+fn parsed<T>(result: Result<T, Violation>, show: impl Fn(&T) -> &str) -> Result<String, String> {
+    result.map(|value| show(&value).to_owned()).map_err(|violation| violation.to_string())
+}
+
+#[test]
+fn a_username_is_1_to_50_characters_without_control_characters_and_at() {
+    let (longest, too_long) = ("ä".repeat(50), "ä".repeat(51));
+    for (given, expected) in [
+        ("alice", Ok("alice")),
+        (" Alice Ä. \n", Ok("Alice Ä.")),
+        ("x", Ok("x")),
+        ("李", Ok("李")),
+        (&longest, Ok(longest.as_str())),
+        (&too_long, Err("Username must be at most 50 characters")),
+        ("", Err("Username is required")),
+        (" \t ", Err("Username is required")),
+        ("al@ice", Err("Username must not contain @")),
+        ("@", Err("Username must not contain @")),
+        ("al\nice", Err("Username must not contain control characters")),
+        ("al\u{7f}ice", Err("Username must not contain control characters")),
+        ("al\u{85}ice", Err("Username must not contain control characters")),
+        ("al\0ice", Err("Username must not contain a NUL character")),
+    ] {
+        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(parsed(Username::parse(given), Username::as_str), expected, "{given:?}");
+    }
+}
+
+#[test]
+fn an_email_is_a_bare_address_of_at_most_254_characters() {
+    let label = "x".repeat(63);
+    let local = "a".repeat(64);
+    let longest = format!("{local}@{label}.{label}.{}", "x".repeat(61));
+    assert_eq!(longest.len(), 254);
+    for given in [
+        "alice@example.com",
+        "ALICE@Example.COM",
+        "a.b+c_d-e@sub.example.co.uk",
+        "o'hara@example.com",
+        "alice@xn--exmple-cua.com",
+        &longest,
+    ] {
+        assert_eq!(parsed(Email::parse(given), Email::as_str), Ok(given.to_owned()));
+    }
+    assert_eq!(Email::parse("  alice@example.com\n").unwrap().as_str(), "alice@example.com");
+    for given in [
+        "alice",
+        "@example.com",
+        "alice@",
+        "alice@@example.com",
+        "alice@bob@example.com",
+        "al ice@example.com",
+        "alice@exam ple.com",
+        "alice@example..com",
+        ".alice@example.com",
+        "alice.@example.com",
+        "alice@-example.com",
+        "Alice <alice@example.com>",
+        "<alice@example.com>",
+        "alice@[127.0.0.1]",
+        "ali\u{1}ce@example.com",
+        "\"ali\nce\"@example.com",
+        &format!("a{local}@example.com"),
+    ] {
+        let expected = Err("Email must be a valid email address".to_owned());
+        assert_eq!(parsed(Email::parse(given), Email::as_str), expected, "{given:?}");
+    }
+    for (given, expected) in [
+        ("", "Email is required"),
+        (" ", "Email is required"),
+        ("a\0@example.com", "Email must not contain a NUL character"),
+        (&format!("{longest}x"), "Email must be at most 254 characters"),
+    ] {
+        assert_eq!(parsed(Email::parse(given), Email::as_str), Err(expected.to_owned()), "{given:?}");
+    }
+}
+
+#[test]
+fn names_are_unique_in_any_letter_case_and_kept_as_given() {
+    let (one, other) = (Username::parse("Émile").unwrap(), Username::parse("éMILE").unwrap());
+    assert_eq!(one.key(), other.key());
+    assert_ne!(one.as_str(), other.as_str());
+    let (one, other) = (Email::parse("A@Example.com").unwrap(), Email::parse("a@eXAMPLE.com").unwrap());
+    assert_eq!(one.key(), other.key());
+    assert_eq!(one.as_str(), "A@Example.com");
+}
+
+#[test]
+fn a_password_is_8_to_72_bytes_and_not_trimmed() {
+    let valid = |given: &str| Ok(given.to_owned());
+    let wrong = |message: &str| Err(message.to_owned());
+    for (given, expected) in [
+        ("x".repeat(7), wrong("Password must be 8 to 72 bytes")),
+        ("x".repeat(8), valid("xxxxxxxx")),
+        ("x".repeat(72), valid(&"x".repeat(72))),
+        ("x".repeat(73), wrong("Password must be 8 to 72 bytes")),
+        ("äöü".to_owned(), wrong("Password must be 8 to 72 bytes")),
+        ("äöüß".to_owned(), valid("äöüß")),
+        ("😀".repeat(18), valid(&"😀".repeat(18))),
+        ("😀".repeat(18) + "x", wrong("Password must be 8 to 72 bytes")),
+        (" secret ".to_owned(), valid(" secret ")),
+        (String::new(), wrong("Password is required")),
+        (" ".repeat(8), wrong("Password is required")),
+        ("passw\0rd".to_owned(), wrong("Password must not contain a NUL character")),
+    ] {
+        assert_eq!(parsed(Password::parse(&given), Password::expose), expected, "{given:?}");
+    }
+}
+
+#[test]
+fn a_biography_is_up_to_1000_characters_and_a_blank_one_none() {
+    for (given, expected) in [
+        (String::new(), Ok(None)),
+        (" \n ".to_owned(), Ok(None)),
+        (" Hello\nthere ".to_owned(), Ok(Some("Hello\nthere".to_owned()))),
+        ("ä".repeat(1000), Ok(Some("ä".repeat(1000)))),
+        ("ä".repeat(1001), Err("Biography must be at most 1000 characters".to_owned())),
+    ] {
+        let biography = Biography::parse(&given).map(|biography| biography.map(|b| b.as_str().to_owned()));
+        assert_eq!(biography.map_err(|violation| violation.to_string()), expected, "{given:?}");
+    }
+}
+
+#[test]
+fn secrets_are_not_shown_in_debug_output() {
+    let attempt = PasswordAttempt::parse("hunter22").unwrap();
+    let shown = format!("{:?} {attempt:?} {:?}", Password::parse("hunter22").unwrap(), hash("hunter22"));
+    assert_eq!(shown, "Password(..) PasswordAttempt(..) PasswordHash(..)");
+}
+
+#[test]
+fn every_missing_field_of_a_registration_is_reported_at_once() {
+    let expected = [("email", "Email"), ("password", "Password"), ("username", "Username")]
+        .map(|(field, name)| (field, format!("{name} is required")));
+    for blank in [None, Some(""), Some("  ")] {
+        assert_eq!(listed(&Registration::parse(blank, blank, blank, blank).unwrap_err()), expected, "{blank:?}");
+    }
+}
+
+#[test]
+fn every_invalid_field_of_a_registration_is_reported_at_once() {
+    let long = "x".repeat(1001);
+    let errors = Registration::parse(Some("a@b"), Some("alice"), Some("short"), Some(&long)).unwrap_err();
+    let fields: Vec<_> = errors.iter().map(|(field, _)| field).collect();
+    assert_eq!(fields, ["biography", "email", "password", "username"]);
+}
+
+fn registration() -> Registration {
+    Registration::parse(Some("Alice"), Some("alice@example.com"), Some("password"), Some(" Hello ")).unwrap()
+}
+
+/// Ports to which the name is free and which hash `password`.
+fn free_name() -> Ports {
+    let mut ports = Ports::default();
+    ports
+        .accounts
+        .expect_find_id()
+        .once()
+        .withf(|identifier| *identifier == LoginIdentifier::Username("alice".to_owned()))
+        .returning(|_| Ok(None));
+    ports
+        .passwords
+        .expect_hash()
+        .once()
+        .withf(|password| password.expose() == "password")
+        .returning(|_| Ok(hash("hashed")));
+    ports
+}
+
+#[tokio::test]
+async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
+    for (roles, by_operator) in [(Roles::USER, false), (Roles::ADMIN_AND_USER, true)] {
+        let mut ports = free_name();
+        let expected = Account {
+            id: UserId::new(NEW_ID),
+            username: Username::parse("Alice").unwrap(),
+            email: Email::parse("alice@example.com").unwrap(),
+            biography: Biography::parse("Hello").unwrap(),
+            created_at: NOW,
+            ..account(roles, true)
+        };
+        ports
+            .accounts
+            .expect_create()
+            .once()
+            .withf(move |new| new.account == expected && new.password == hash("hashed"))
+            .returning(|_| Ok(()));
+        let accounts = ports.accounts();
+        let created = match by_operator {
+            true => accounts.create_admin(registration()).await,
+            false => accounts.register(registration()).await,
+        };
+        assert_eq!(created.unwrap(), UserId::new(NEW_ID));
+    }
+}
+
+#[tokio::test]
+async fn a_taken_username_is_a_conflict_before_anything_is_hashed() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
+    let refused = ports.accounts().register(registration()).await;
+    assert!(matches!(refused, Err(Error::Conflict(Conflict::Username))));
+}
+
+#[tokio::test]
+async fn the_repository_decides_between_those_who_register_at_once() {
+    for conflict in [Conflict::Username, Conflict::Email] {
+        let mut ports = free_name();
+        ports.accounts.expect_create().returning(move |_| Err(Error::Conflict(conflict)));
+        match ports.accounts().register(registration()).await {
+            Err(Error::Conflict(reported)) => assert_eq!(reported, conflict),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+const OLD: [u8; 16] = [1; 16];
+const NEW: [u8; 16] = [2; 16];
+
+fn key(random: [u8; 16]) -> ImageKey {
+    ImageKey::new(random, ImageFormat::Png)
+}
+
+fn clean() -> CleanImage {
+    CleanImage { format: ImageFormat::Png, bytes: Bytes::from_static(b"clean") }
+}
+
+/// Ports that clean the picture and store it under `NEW`.
+fn storing_picture() -> Ports {
+    let mut ports = Ports::default();
+    ports.cleaner.expect_clean().once().returning(|_| Ok(clean()));
+    ports.images.expect_put().once().withf(|image| *image == clean()).returning(|_| Ok(key(NEW)));
+    ports
+}
+
+#[tokio::test]
+async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
+    for (given, expected) in
+        [(None, None), (Some(" "), Some(None)), (Some(" Hi "), Some(Some(Biography::parse("Hi").unwrap().unwrap())))]
+    {
+        let mut ports = Ports::default();
+        let expected = ProfileChanges { biography: expected, profile_picture: None };
+        ports
+            .accounts
+            .expect_update_profile()
+            .once()
+            .withf(move |id, changes| *id == ALICE && *changes == expected)
+            .returning(|_, _| Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None })));
+        let updated = ports.accounts().update_profile(&member(), given, None).await.unwrap();
+        assert_eq!(updated, account(Roles::USER, true), "{given:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change() {
+    // A picture that cannot be deleted is left to the sweep: the change stands.
+    for deletion_fails in [false, true] {
+        let mut ports = Ports::default();
+        let mut order = Sequence::new();
+        ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
+        ports.images.expect_put().once().in_sequence(&mut order).returning(|_| Ok(key(NEW)));
+        ports
+            .accounts
+            .expect_update_profile()
+            .once()
+            .in_sequence(&mut order)
+            .withf(|_, changes| *changes == ProfileChanges { biography: None, profile_picture: Some(key(NEW)) })
+            .returning(|_, _| {
+                Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: Some(key(OLD)) }))
+            });
+        ports
+            .images
+            .expect_delete()
+            .once()
+            .in_sequence(&mut order)
+            .withf(|old| *old == key(OLD))
+            .returning(move |_| if deletion_fails { Err(Error::unavailable("no answer")) } else { Ok(()) });
+        ports.accounts().update_profile(&member(), None, Some(Bytes::from_static(b"upload"))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_invalid_field_of_a_profile_is_reported_at_once_and_nothing_stored() {
+    let mut ports = Ports::default();
+    ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
+    let long = "x".repeat(1001);
+    let refused = ports.accounts().update_profile(&member(), Some(&long), Some(Bytes::new())).await;
+    let expected = [("biography", "Biography must be at most 1000 characters"), ("profilePicture", "No image")];
+    assert_eq!(invalid(refused), expected.map(|(field, message)| (field, message.to_owned())));
+}
+
+#[tokio::test]
+async fn a_picture_is_taken_back_only_when_the_change_was_surely_refused() {
+    type Answer = fn() -> Result<Option<UpdatedProfile>>;
+    let table: [(Answer, usize); 3] = [
+        (|| Ok(None), 1),
+        (|| Err(Error::unavailable("lost acknowledgement")), 0),
+        (|| Err(Error::internal("disk I/O error")), 0),
+    ];
+    for (i, (answer, deletions)) in table.into_iter().enumerate() {
+        let mut ports = storing_picture();
+        ports.accounts.expect_update_profile().once().returning(move |_, _| answer());
+        ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
+        let failed = ports.accounts().update_profile(&member(), None, Some(Bytes::new())).await.unwrap_err();
+        assert_eq!(matches!(failed, Error::NotFound(Resource::User)), deletions == 1, "row {i}: {failed:?}");
+    }
+}

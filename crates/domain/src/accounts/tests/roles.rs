@@ -1,0 +1,232 @@
+//! What callers may do, and what administrators do to accounts.
+
+use super::*;
+use crate::{
+    error::Resource,
+    page::{Page, PageRequest},
+};
+
+const ADD_ADMIN: RoleChange = RoleChange { role: Role::Admin, action: RoleAction::Add };
+const REMOVE_ADMIN: RoleChange = RoleChange { role: Role::Admin, action: RoleAction::Remove };
+const ADD_USER: RoleChange = RoleChange { role: Role::User, action: RoleAction::Add };
+const REMOVE_USER: RoleChange = RoleChange { role: Role::User, action: RoleAction::Remove };
+
+fn admin() -> Admin {
+    alice(ADMIN).admin().unwrap()
+}
+
+/// The use cases, and Bob as the account to be managed.
+async fn managing(mut ports: Ports) -> (Accounts, ManagedAccount) {
+    ports.accounts.expect_find().withf(|id| *id == BOB).returning(|_| Ok(Some(account(Roles::USER, true))));
+    let accounts = ports.accounts();
+    let managed = accounts.managed(&admin(), BOB).await.unwrap();
+    (accounts, managed)
+}
+
+#[test]
+fn a_member_has_any_role_and_an_admin_has_admin() {
+    for (roles, is_member, is_admin) in [
+        (Roles::NONE, false, false),
+        (Roles::USER, true, false),
+        (ADMIN, true, true),
+        (Roles::ADMIN_AND_USER, true, true),
+    ] {
+        let caller = alice(roles);
+        match caller.member() {
+            Ok(member) => {
+                assert!(is_member, "{roles:?}");
+                assert_eq!((member.id(), member.session(), member.is_admin()), (ALICE, caller.session, is_admin));
+            }
+            Err(error) => assert!(!is_member && matches!(error, Error::Forbidden(_)), "{roles:?}"),
+        }
+        match caller.admin() {
+            Ok(admin) => assert!(is_admin && admin.id() == ALICE, "{roles:?}"),
+            Err(error) => assert!(!is_admin && matches!(error, Error::Forbidden(_)), "{roles:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_role_change_is_named_in_any_letter_case() {
+    for (role, action, expected) in [
+        ("ADMIN", "ADD", ADD_ADMIN),
+        ("admin", "remove", REMOVE_ADMIN),
+        (" User ", " Add\n", ADD_USER),
+        ("uSER", "REMOVE", REMOVE_USER),
+    ] {
+        assert_eq!(RoleChange::parse(Some(role), Some(action)).unwrap(), expected, "{role:?} {action:?}");
+    }
+}
+
+#[test]
+fn every_invalid_field_of_a_role_change_is_reported_at_once() {
+    let role = ("roleId", "Role must be ADMIN or USER".to_owned());
+    let action = ("action", "Action must be ADD or REMOVE".to_owned());
+    for (role_id, given, expected) in [
+        (Some("ROOT"), Some("ADD"), vec![role.clone()]),
+        (Some("ROLE_ADMIN"), Some("ADD"), vec![role.clone()]),
+        (Some("1"), Some("ADD"), vec![role.clone()]),
+        (Some("USER"), Some("SET"), vec![action.clone()]),
+        (Some("USER"), Some(""), vec![action.clone()]),
+        (Some("USER"), None, vec![action.clone()]),
+        (None, Some("ADD"), vec![role.clone()]),
+        (None, None, vec![action.clone(), role.clone()]),
+        (Some(""), Some(" "), vec![action, role]),
+    ] {
+        let errors = RoleChange::parse(role_id, given).unwrap_err();
+        assert_eq!(listed(&errors), expected, "{role_id:?} {given:?}");
+    }
+}
+
+#[test]
+fn roles_are_added_and_removed_but_the_last_enabled_admin_keeps_theirs() {
+    const ENABLED: bool = true;
+    const DISABLED: bool = false;
+    for (before, enabled, other_admins, change, after) in [
+        (Roles::USER, ENABLED, 1, ADD_ADMIN, Some(Roles::ADMIN_AND_USER)),
+        (Roles::USER, ENABLED, 0, ADD_ADMIN, Some(Roles::ADMIN_AND_USER)),
+        (ADMIN, ENABLED, 0, ADD_ADMIN, Some(ADMIN)),
+        (Roles::NONE, ENABLED, 1, ADD_USER, Some(Roles::USER)),
+        (Roles::USER, ENABLED, 1, ADD_USER, Some(Roles::USER)),
+        (ADMIN, ENABLED, 0, ADD_USER, Some(Roles::ADMIN_AND_USER)),
+        (Roles::ADMIN_AND_USER, ENABLED, 1, REMOVE_ADMIN, Some(Roles::USER)),
+        (ADMIN, ENABLED, 1, REMOVE_ADMIN, Some(Roles::NONE)),
+        (Roles::ADMIN_AND_USER, ENABLED, 0, REMOVE_ADMIN, None),
+        (ADMIN, ENABLED, 0, REMOVE_ADMIN, None),
+        // A disabled account is no enabled ADMIN to begin with.
+        (Roles::ADMIN_AND_USER, DISABLED, 0, REMOVE_ADMIN, Some(Roles::USER)),
+        // There is nothing to remove.
+        (Roles::USER, ENABLED, 0, REMOVE_ADMIN, Some(Roles::USER)),
+        (Roles::NONE, ENABLED, 0, REMOVE_ADMIN, Some(Roles::NONE)),
+        (ADMIN, ENABLED, 0, REMOVE_USER, Some(ADMIN)),
+        (Roles::USER, ENABLED, 1, REMOVE_USER, Some(Roles::NONE)),
+        (Roles::ADMIN_AND_USER, ENABLED, 0, REMOVE_USER, Some(ADMIN)),
+    ] {
+        let case = format!("{before:?}, enabled: {enabled}, {other_admins} others, {change:?}");
+        match account(before, enabled).with_role_change(change, other_admins) {
+            Ok(changed) => assert_eq!(Some(changed), after.map(|roles| account(roles, enabled)), "{case}"),
+            Err(error) => assert!(after.is_none() && matches!(error, Error::Disallowed(_)), "{case}: {error:?}"),
+        }
+    }
+}
+
+#[test]
+fn accounts_are_enabled_and_disabled_but_the_last_enabled_admin_stays() {
+    for (roles, before, other_admins, after, allowed) in [
+        (Roles::USER, true, 0, false, true),
+        (Roles::USER, false, 0, true, true),
+        (Roles::USER, false, 0, false, true),
+        (ADMIN, true, 1, false, true),
+        (ADMIN, true, 0, false, false),
+        (Roles::ADMIN_AND_USER, true, 0, false, false),
+        (ADMIN, true, 0, true, true),
+        (ADMIN, false, 0, true, true),
+        (ADMIN, false, 0, false, true),
+    ] {
+        let case = format!("{roles:?}, {before} to {after}, {other_admins} others");
+        match account(roles, before).with_enabled(after, other_admins) {
+            Ok(changed) => assert!(allowed && changed == account(roles, after), "{case}"),
+            Err(error) => assert!(!allowed && matches!(error, Error::Disallowed(_)), "{case}: {error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
+    let mut ports = Ports::default();
+    ports
+        .accounts
+        .expect_change_role()
+        .once()
+        .withf(|id, change| (*id, *change) == (BOB, ADD_ADMIN))
+        .returning(|_, _| Ok(Some(())));
+    ports
+        .accounts
+        .expect_set_enabled()
+        .once()
+        .withf(|id, enabled, at| (*id, *enabled, *at) == (BOB, false, NOW))
+        .returning(|_, _, _| Ok(Some(())));
+    ports.sessions.expect_account_changed().times(2).withf(|id| *id == BOB).return_const(());
+    let (accounts, bob) = managing(ports).await;
+    accounts.change_role(bob, ADD_ADMIN).await.unwrap();
+    accounts.set_enabled(bob, false).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_refused_change_is_reported() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_change_role().returning(|_, _| Err(Error::Disallowed("the last")));
+    ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::Disallowed("the last")));
+    // Told whatever the outcome: an acknowledgement may have been lost.
+    ports.sessions.expect_account_changed().times(2).return_const(());
+    let (accounts, bob) = managing(ports).await;
+    assert!(matches!(accounts.change_role(bob, REMOVE_ADMIN).await, Err(Error::Disallowed(_))));
+    assert!(matches!(accounts.set_enabled(bob, false).await, Err(Error::Disallowed(_))));
+}
+
+#[tokio::test]
+async fn an_account_deleted_meanwhile_is_not_found() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_change_role().returning(|_, _| Ok(None));
+    ports.accounts.expect_set_enabled().returning(|_, _, _| Ok(None));
+    // Told whatever the outcome: an acknowledgement may have been lost.
+    ports.sessions.expect_account_changed().times(2).return_const(());
+    let (accounts, bob) = managing(ports).await;
+    assert!(matches!(accounts.change_role(bob, ADD_USER).await, Err(Error::NotFound(Resource::User))));
+    assert!(matches!(accounts.set_enabled(bob, true).await, Err(Error::NotFound(Resource::User))));
+}
+
+#[tokio::test]
+async fn an_unknown_account_is_not_found() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find().returning(|_| Ok(None));
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    let accounts = ports.accounts();
+    let identifier = LoginIdentifier::parse("bob").unwrap();
+    for missing in [
+        accounts.get(&admin(), BOB).await.map(drop),
+        accounts.managed(&admin(), BOB).await.map(drop),
+        accounts.me(&alice(Roles::NONE)).await.map(drop),
+        accounts.grant_admin(&identifier).await.map(drop),
+    ] {
+        assert!(matches!(missing, Err(Error::NotFound(Resource::User))));
+    }
+}
+
+#[tokio::test]
+async fn accounts_are_shown_to_admins_and_the_own_one_to_everybody() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find().times(2).returning(|id| Ok(Some(Account { id, ..account(Roles::USER, true) })));
+    let page = Page { items: vec![account(Roles::USER, false)], next: None };
+    let listed = page.clone();
+    ports
+        .accounts
+        .expect_list()
+        .once()
+        .withf(|request| *request == PageRequest::FIRST)
+        .returning(move |_| Ok(listed.clone()));
+    let accounts = ports.accounts();
+    assert_eq!(accounts.get(&admin(), BOB).await.unwrap().id, BOB);
+    assert_eq!(accounts.me(&alice(Roles::NONE)).await.unwrap().id, ALICE);
+    assert_eq!(accounts.list(&admin(), PageRequest::FIRST).await.unwrap(), page);
+}
+
+#[tokio::test]
+async fn the_operator_grants_admin_by_name() {
+    let mut ports = Ports::default();
+    ports
+        .accounts
+        .expect_find_id()
+        .once()
+        .withf(|identifier| *identifier == LoginIdentifier::Email("bob@example.com".to_owned()))
+        .returning(|_| Ok(Some(BOB)));
+    ports
+        .accounts
+        .expect_change_role()
+        .once()
+        .withf(|id, change| (*id, *change) == (BOB, ADD_ADMIN))
+        .returning(|_, _| Ok(Some(())));
+    ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
+    let identifier = LoginIdentifier::parse("Bob@example.com").unwrap();
+    assert_eq!(ports.accounts().grant_admin(&identifier).await.unwrap(), BOB);
+}

@@ -1,0 +1,224 @@
+//! Logging in and staying so.
+
+use super::*;
+
+const CLAIMS: TokenClaims = TokenClaims { user: ALICE, session: SESSION };
+
+fn login() -> Login {
+    Login::parse(Some("Alice"), Some("password")).unwrap()
+}
+
+#[test]
+fn an_identifier_with_an_at_is_an_email_and_any_other_a_username() {
+    for (given, expected) in [
+        (" Alice ", LoginIdentifier::Username("alice".to_owned())),
+        ("Alice@Example.com", LoginIdentifier::Email("alice@example.com".to_owned())),
+        ("@", LoginIdentifier::Email("@".to_owned())),
+        ("ÄRGER", LoginIdentifier::Username("ärger".to_owned())),
+    ] {
+        assert_eq!(LoginIdentifier::parse(given).unwrap(), expected);
+    }
+    assert!(LoginIdentifier::parse(&"😀".repeat(100_000)).is_ok());
+    assert_eq!(LoginIdentifier::parse("a\0").unwrap_err().to_string(), "Identifier must not contain a NUL character");
+}
+
+#[test]
+fn every_missing_field_of_a_login_is_reported_at_once_and_the_length_of_the_password_is_not() {
+    for blank in [None, Some(""), Some(" ")] {
+        let expected = [("identifier", "Identifier is required"), ("password", "Password is required")];
+        let expected = expected.map(|(field, message)| (field, message.to_owned()));
+        assert_eq!(listed(&Login::parse(blank, blank).unwrap_err()), expected, "{blank:?}");
+    }
+    for password in ["x", &"x".repeat(1000), "passw\0rd"] {
+        assert!(Login::parse(Some("alice"), Some(password)).is_ok());
+    }
+}
+
+#[tokio::test]
+async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifies_once_in_every_case() {
+    for (case, found, right, succeeds) in [
+        ("unknown", None, false, false),
+        ("unknown, whatever the hasher says", None, true, false),
+        ("wrong password", Some(true), false, false),
+        ("disabled", Some(false), true, false),
+        ("disabled with wrong password", Some(false), false, false),
+        ("right", Some(true), true, true),
+    ] {
+        let mut ports = Ports::default();
+        ports
+            .accounts
+            .expect_find_credentials()
+            .once()
+            .withf(|identifier| *identifier == LoginIdentifier::Username("alice".to_owned()))
+            .returning(move |_| {
+                Ok(found.map(|enabled| Credentials { user: ALICE, password: hash("stored"), enabled }))
+            });
+        ports
+            .passwords
+            .expect_verify()
+            .once()
+            .withf(move |attempt, stored| {
+                attempt.expose() == "password" && *stored == found.is_some().then(|| hash("stored"))
+            })
+            .returning(move |_, _| Ok(right));
+        let opened = Session { id: SessionId::new(NEW_ID), user: ALICE, opened_at: NOW };
+        ports
+            .sessions
+            .expect_open()
+            .times(usize::from(succeeds))
+            .withf(move |session| *session == opened)
+            .returning(|_| Ok(()));
+        ports
+            .tokens
+            .expect_issue()
+            .times(usize::from(succeeds))
+            .withf(move |claims, now| *claims == TokenClaims { user: ALICE, session: opened.id } && *now == NOW)
+            .returning(|_, _| Ok("token".to_owned()));
+        match ports.authentication().login(&login()).await {
+            Ok(token) => assert!(succeeds && token == "token", "{case}"),
+            Err(error) => assert!(!succeeds && matches!(error, Error::InvalidCredentials), "{case}: {error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_overloaded_hasher_is_no_wrong_password() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find_credentials().returning(|_| Ok(None));
+    ports.passwords.expect_verify().returning(|_, _| Err(Error::unavailable("too many")));
+    assert!(matches!(ports.authentication().login(&login()).await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn no_token_is_issued_for_a_session_that_was_not_stored() {
+    let mut ports = Ports::default();
+    let credentials = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
+    ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
+    ports.passwords.expect_verify().returning(|_, _| Ok(true));
+    ports.sessions.expect_open().returning(|_| Err(Error::unavailable("no connection")));
+    assert!(matches!(ports.authentication().login(&login()).await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn a_token_stands_for_its_caller_while_session_and_account_do() {
+    let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
+    let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN };
+    let of_bob = SessionState { session: Session { user: BOB, ..session }, ..good };
+    for (case, claims, state, accepted) in [
+        ("good", Some(CLAIMS), Some(good), true),
+        ("without a role", Some(CLAIMS), Some(SessionState { roles: Roles::NONE, ..good }), true),
+        ("bad token", None, Some(good), false),
+        ("unknown session", Some(CLAIMS), None, false),
+        ("revoked", Some(CLAIMS), Some(SessionState { revoked: true, ..good }), false),
+        ("disabled", Some(CLAIMS), Some(SessionState { enabled: false, ..good }), false),
+        ("session of another user", Some(CLAIMS), Some(of_bob), false),
+    ] {
+        let mut ports = Ports::default();
+        ports
+            .tokens
+            .expect_verify()
+            .once()
+            .withf(|token, now| token == "token" && *now == NOW)
+            .returning(move |_, _| claims);
+        ports
+            .sessions
+            .expect_find()
+            .times(usize::from(claims.is_some()))
+            .withf(|id| *id == SESSION)
+            .returning(move |_| Ok(state));
+        match ports.authentication().authenticate("token").await {
+            Ok(caller) => {
+                assert!(accepted, "{case}");
+                assert_eq!(caller, alice(state.unwrap().roles), "{case}");
+            }
+            Err(error) => assert!(!accepted && matches!(error, Error::InvalidToken), "{case}: {error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_looked_up_is_no_invalid_token() {
+    let mut ports = Ports::default();
+    ports.tokens.expect_verify().returning(|_, _| Some(CLAIMS));
+    ports.sessions.expect_find().returning(|_| Err(Error::unavailable("no connection")));
+    assert!(matches!(ports.authentication().authenticate("token").await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_for_the_same_session_until_30_days_after_login() {
+    let limit = OPENED.plus_millis(30 * 24 * 60 * 60 * 1000);
+    for (now, renewed) in [(OPENED, true), (limit.plus_millis(-1), true), (limit, false), (limit.plus_millis(1), false)]
+    {
+        let mut ports = Ports::default();
+        ports
+            .tokens
+            .expect_issue()
+            .times(usize::from(renewed))
+            .withf(move |claims, at| *claims == CLAIMS && *at == now)
+            .returning(|_, _| Ok("next".to_owned()));
+        match ports.authentication_at(now).refresh(&member()).await {
+            Ok(token) => assert!(renewed && token == "next", "{now:?}"),
+            Err(error) => assert!(!renewed && matches!(error, Error::InvalidToken), "{now:?}: {error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn logout_revokes_the_session_of_the_token_also_without_a_role() {
+    let mut ports = Ports::default();
+    ports
+        .sessions
+        .expect_revoke()
+        .once()
+        .withf(|session, at| *session == SESSION && *at == NOW)
+        .returning(|_, _| Ok(()));
+    ports.authentication().logout(&alice(Roles::NONE)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wrong_current_and_an_invalid_new_password_are_reported_together() {
+    const WRONG: &str = "Current password is wrong";
+    const REQUIRED: &str = "Password is required";
+    const LENGTH: &str = "Password must be 8 to 72 bytes";
+    for (current, right, new, expected) in [
+        (Some("wrong"), false, Some("new password"), vec![("currentPassword", WRONG)]),
+        (Some("wrong"), false, Some("short"), vec![("currentPassword", WRONG), ("newPassword", LENGTH)]),
+        (Some("password"), true, Some("short"), vec![("newPassword", LENGTH)]),
+        (Some("password"), true, None, vec![("newPassword", REQUIRED)]),
+        (None, true, Some("new password"), vec![("currentPassword", REQUIRED)]),
+        (Some(" "), true, None, vec![("currentPassword", REQUIRED), ("newPassword", REQUIRED)]),
+    ] {
+        let mut ports = Ports::default();
+        ports.accounts.expect_find_password().withf(|id| *id == ALICE).returning(|_| Ok(Some(hash("stored"))));
+        ports
+            .passwords
+            .expect_verify()
+            .withf(move |attempt, stored| Some(attempt.expose()) == current && *stored == Some(hash("stored")))
+            .returning(move |_, _| Ok(right));
+        let refused = ports.authentication().change_password(&member(), current, new).await;
+        let expected: Vec<_> = expected.into_iter().map(|(field, message)| (field, message.to_owned())).collect();
+        assert_eq!(invalid(refused), expected, "{current:?}, {new:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_password_is_stored_hashed_and_ends_every_other_session_at_once() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
+    ports.passwords.expect_verify().returning(|_, _| Ok(true));
+    ports
+        .passwords
+        .expect_hash()
+        .withf(|password| password.expose() == "new password")
+        .returning(|_| Ok(hash("hashed")));
+    let mut order = mockall::Sequence::new();
+    ports
+        .accounts
+        .expect_change_password()
+        .once()
+        .in_sequence(&mut order)
+        .withf(|id, new, keep, at| (*id, *keep, *at) == (ALICE, Some(SESSION), NOW) && *new == hash("hashed"))
+        .returning(|_, _, _, _| Ok(()));
+    ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
+    ports.authentication().change_password(&member(), Some("password"), Some("new password")).await.unwrap();
+}

@@ -1,0 +1,223 @@
+//! Editing and deleting posts.
+
+use mockall::Sequence;
+
+use super::*;
+use crate::media::ImageProblem;
+
+/// What an edit makes of a post: its text, its image and the image it no longer has; `None` when it is refused.
+type Outcome = Option<(&'static str, Option<ImageKey>, Option<ImageKey>)>;
+
+/// A post's text and image, what becomes of the image, the text given, the outcome.
+type Row = ((&'static str, Option<ImageKey>), ImageEdit, Option<&'static str>, Outcome);
+
+#[test]
+fn an_edit_keeps_replaces_and_removes_text_and_image() {
+    use ImageEdit::{Keep, Remove};
+    let (old, new) = (|| Some(old_image()), || Some(new_image()));
+    let replace = || ImageEdit::Replace(new_image());
+    let table: [Row; 24] = [
+        (("old", None), Keep, None, Some(("old", None, None))),
+        (("old", None), Keep, Some("new"), Some(("new", None, None))),
+        (("old", None), Keep, Some(" "), None),
+        (("old", None), Remove, None, Some(("old", None, None))),
+        (("old", None), Remove, Some("new"), Some(("new", None, None))),
+        (("old", None), Remove, Some(""), None),
+        (("old", None), replace(), None, Some(("old", new(), None))),
+        (("old", None), replace(), Some("new"), Some(("new", new(), None))),
+        (("old", None), replace(), Some(""), Some(("", new(), None))),
+        (("old", old()), Keep, None, Some(("old", old(), None))),
+        (("old", old()), Keep, Some("new"), Some(("new", old(), None))),
+        (("old", old()), Keep, Some(" "), Some(("", old(), None))),
+        (("old", old()), Remove, None, Some(("old", None, old()))),
+        (("old", old()), Remove, Some("new"), Some(("new", None, old()))),
+        (("old", old()), Remove, Some(""), None),
+        (("old", old()), replace(), None, Some(("old", new(), old()))),
+        (("old", old()), replace(), Some("new"), Some(("new", new(), old()))),
+        (("old", old()), replace(), Some(""), Some(("", new(), old()))),
+        (("", old()), Keep, None, Some(("", old(), None))),
+        (("", old()), Keep, Some("new"), Some(("new", old(), None))),
+        (("", old()), Remove, None, None),
+        (("", old()), Remove, Some("new"), Some(("new", None, old()))),
+        (("", old()), replace(), None, Some(("", new(), old()))),
+        (("", new()), replace(), None, Some(("", new(), None))),
+    ];
+    for ((content, image), image_edit, given, expected) in table {
+        let before = post(content, image);
+        let edit = PostEdit { text: given.map(text), visibility: None, image: image_edit };
+        let case = format!("{before:?}, {edit:?}");
+        match (before.clone().apply(&edit, NOW), expected) {
+            (Ok((after, replaced)), Some((content, image, no_longer_named))) => {
+                let is_changed = content != before.text.as_str() || image != before.image;
+                let updated_at = if is_changed { NOW } else { BEFORE };
+                assert_eq!(after, Post { text: text(content), image, updated_at, ..before }, "{case}");
+                assert_eq!(replaced, no_longer_named, "{case}");
+            }
+            (Err(Error::Invalid(errors)), None) => {
+                assert_eq!(listed(&errors), [("text", "Text or an image is required".to_owned())], "{case}");
+            }
+            (other, _) => panic!("{case}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_edit_that_changes_nothing_leaves_the_time_of_the_last_change() {
+    for edit in [
+        PostEdit::default(),
+        PostEdit { text: Some(text("old")), ..PostEdit::default() },
+        PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() },
+        PostEdit { image: ImageEdit::Replace(old_image()), ..PostEdit::default() },
+    ] {
+        let before = post("old", Some(old_image()));
+        assert_eq!(before.clone().apply(&edit, NOW).unwrap(), (before, None), "{edit:?}");
+    }
+}
+
+#[test]
+fn an_edit_changes_the_visibility_alone() {
+    let edit = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
+    let before = post("old", Some(old_image()));
+    let after = Post { visibility: Visibility::Private, updated_at: NOW, ..before.clone() };
+    assert_eq!(before.apply(&edit, NOW).unwrap(), (after, None));
+}
+
+#[tokio::test]
+async fn the_author_alone_may_edit_and_delete() {
+    for (who, caller, allowed) in [
+        ("author", author(), true),
+        ("author who is ADMIN", member(AUTHOR, ADMIN), true),
+        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), false),
+        ("follower", member(OTHER, Roles::USER), false),
+    ] {
+        let mut ports = Ports::default();
+        ports.find_access(caller.id(), Visibility::Private, true);
+        ports
+            .posts
+            .expect_delete()
+            .times(usize::from(allowed))
+            .withf(|id| *id == POST)
+            .returning(|_| Ok(Some(post("old", None))));
+        let posts = ports.build();
+        for result in [posts.own(&caller, POST).await.map(drop), posts.delete(&caller, POST).await] {
+            match result {
+                Ok(()) => assert!(allowed, "{who}"),
+                Err(error) => assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}: {error:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn fields_become_an_edit() {
+    let remove = |fields| PostFields { remove_image: true, ..fields };
+    let visible = |name: &str| PostFields { visibility: Some(name.to_owned()), ..PostFields::default() };
+    let replace = || ImageEdit::Replace(new_image());
+    for (fields, expected) in [
+        (fields(None), PostEdit::default()),
+        (fields(Some(" new ")), PostEdit { text: Some(text("new")), ..PostEdit::default() }),
+        (fields(Some(" ")), PostEdit { text: Some(text("")), ..PostEdit::default() }),
+        (visible("followers"), PostEdit { visibility: Some(Visibility::Followers), ..PostEdit::default() }),
+        (visible(" "), PostEdit::default()),
+        (remove(fields(None)), PostEdit { image: ImageEdit::Remove, ..PostEdit::default() }),
+        (with_upload(None), PostEdit { image: replace(), ..PostEdit::default() }),
+        // With both, the new image wins.
+        (remove(with_upload(Some("new"))), PostEdit { text: Some(text("new")), visibility: None, image: replace() }),
+    ] {
+        let mut ports = if fields.image.is_some() { Ports::storing_image() } else { Ports::default() };
+        let wanted = expected.clone();
+        ports
+            .posts
+            .expect_edit()
+            .once()
+            .withf(move |id, edit, at| (*id, *at) == (POST, NOW) && *edit == wanted)
+            .returning(|_, _, _| Ok(Some(EditedPost { view: view(post("as stored", None)), replaced_image: None })));
+        let (posts, own) = ports.owning().await;
+        assert_eq!(posts.update(own, fields).await.unwrap(), view(post("as stored", None)), "{expected:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_invalid_field_of_an_edit_is_reported_at_once_and_nothing_stored() {
+    let mut ports = Ports::default();
+    ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
+    let (posts, own) = ports.owning().await;
+    let long = "x".repeat(5001);
+    let fields = PostFields { visibility: Some("secret".to_owned()), ..with_upload(Some(&long)) };
+    assert_eq!(invalid_names(posts.update(own, fields).await), ["image", "text", "visibility"]);
+}
+
+#[tokio::test]
+async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
+    // An image that cannot be deleted is left to the sweep: the edit stands.
+    for deletion_fails in [false, true] {
+        let mut ports = Ports::default();
+        let mut order = Sequence::new();
+        ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
+        ports.images.expect_put().once().in_sequence(&mut order).returning(|_| Ok(new_image()));
+        ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _| {
+            let view = view(post("old", Some(new_image())));
+            Ok(Some(EditedPost { view, replaced_image: Some(old_image()) }))
+        });
+        ports
+            .images
+            .expect_delete()
+            .once()
+            .in_sequence(&mut order)
+            .withf(|key| *key == old_image())
+            .returning(move |_| if deletion_fails { Err(Error::unavailable("no answer")) } else { Ok(()) });
+        let (posts, own) = ports.owning().await;
+        assert_eq!(posts.update(own, with_upload(None)).await.unwrap().post.image, Some(new_image()));
+    }
+}
+
+#[tokio::test]
+async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
+    for (refusal, taken_back) in REFUSALS {
+        let mut ports = Ports::storing_image();
+        ports.posts.expect_edit().once().returning(move |_, _, _| Err(refusal()));
+        ports.images.expect_delete().times(taken_back).withf(|key| *key == new_image()).returning(|_| Ok(()));
+        let (posts, own) = ports.owning().await;
+        let refused = posts.update(own, with_upload(None)).await.unwrap_err();
+        assert_eq!(refused.to_string(), refusal().to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
+    let mut ports = Ports::storing_image();
+    ports.posts.expect_edit().once().returning(|_, _, _| Ok(None));
+    ports.posts.expect_delete().once().returning(|_| Ok(None));
+    ports.images.expect_delete().once().withf(|key| *key == new_image()).returning(|_| Ok(()));
+    let (posts, own) = ports.owning().await;
+    let edited = posts.update(own, with_upload(None)).await;
+    assert!(matches!(edited, Err(Error::NotFound(Resource::Post))));
+    assert!(matches!(posts.delete(&author(), POST).await, Err(Error::NotFound(Resource::Post))));
+}
+
+#[tokio::test]
+async fn the_image_is_deleted_after_its_post() {
+    for image in [None, Some(old_image())] {
+        let mut ports = Ports::default();
+        let mut order = Sequence::new();
+        let deleted = post("old", image.clone());
+        ports.posts.expect_delete().once().in_sequence(&mut order).return_once(|_| Ok(Some(deleted)));
+        ports
+            .images
+            .expect_delete()
+            .times(usize::from(image.is_some()))
+            .in_sequence(&mut order)
+            .withf(|key| *key == old_image())
+            .returning(|_| Ok(()));
+        let (posts, _) = ports.owning().await;
+        posts.delete(&author(), POST).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_image_stays_when_its_post_does() {
+    let mut ports = Ports::default();
+    ports.posts.expect_delete().once().returning(|_| Err(Error::unavailable("no connection")));
+    let (posts, _) = ports.owning().await;
+    assert!(matches!(posts.delete(&author(), POST).await, Err(Error::Unavailable(_))));
+}

@@ -1,0 +1,144 @@
+//! Publishing posts.
+
+use mockall::Sequence;
+
+use super::*;
+use crate::media::ImageProblem;
+
+fn publishing(stored: Post) -> Ports {
+    let mut ports = Ports::default();
+    ports.posts.expect_create().once().withf(move |post| *post == stored).returning(|post| Ok(view(post.clone())));
+    ports
+}
+
+fn published(content: &str) -> Post {
+    Post { created_at: NOW, updated_at: NOW, ..post(content, None) }
+}
+
+#[tokio::test]
+async fn a_post_is_stored_trimmed_and_returned_as_its_author_sees_it() {
+    let created =
+        publishing(published("hello\n there")).build().create(&author(), fields(Some("  hello\n there "))).await;
+    assert_eq!(created.unwrap(), view(published("hello\n there")));
+}
+
+#[tokio::test]
+async fn an_empty_post_is_refused_and_nothing_stored() {
+    for empty in [None, Some(""), Some(" \n\t")] {
+        let refused = Ports::default().build().create(&author(), fields(empty)).await;
+        assert_eq!(invalid(refused), [("text", "Text or an image is required".to_owned())], "{empty:?}");
+    }
+}
+
+#[tokio::test]
+async fn text_is_at_most_5000_characters() {
+    let longest = "😀".repeat(5000);
+    let created = publishing(published(&longest)).build().create(&author(), fields(Some(&longest))).await;
+    assert_eq!(created.unwrap().post.text.as_str(), longest);
+    for (content, message) in [
+        (format!("{longest}x"), "Text must be at most 5000 characters"),
+        ("a\0b".to_owned(), "Text must not contain a NUL character"),
+    ] {
+        let refused = Ports::default().build().create(&author(), fields(Some(&content))).await;
+        assert_eq!(invalid(refused), [("text", message.to_owned())]);
+    }
+}
+
+#[tokio::test]
+async fn a_post_is_public_unless_it_says_otherwise() {
+    for (given, visibility) in [
+        (None, Visibility::Public),
+        (Some(""), Visibility::Public),
+        (Some(" "), Visibility::Public),
+        (Some("PUBLIC"), Visibility::Public),
+        (Some("FOLLOWERS"), Visibility::Followers),
+        (Some(" private "), Visibility::Private),
+    ] {
+        let stored = Post { visibility, ..published("hello") };
+        let fields = PostFields { visibility: given.map(str::to_owned), ..fields(Some("hello")) };
+        assert!(publishing(stored).build().create(&author(), fields).await.is_ok(), "{given:?}");
+    }
+    for given in ["secret", "PUBLIC,PRIVATE", "0"] {
+        let fields = PostFields { visibility: Some(given.to_owned()), ..fields(Some("hello")) };
+        let refused = Ports::default().build().create(&author(), fields).await;
+        let message = "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".to_owned();
+        assert_eq!(invalid(refused), [("visibility", message)], "{given}");
+    }
+}
+
+#[tokio::test]
+async fn an_image_alone_is_a_post_with_empty_text() {
+    for blank in [None, Some(""), Some("  ")] {
+        let mut ports = Ports::storing_image();
+        let stored = Post { image: Some(new_image()), ..published("") };
+        let expected = view(stored.clone());
+        ports.posts.expect_create().once().withf(move |post| *post == stored).returning(|post| Ok(view(post.clone())));
+        assert_eq!(ports.build().create(&author(), with_upload(blank)).await.unwrap(), expected, "{blank:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
+    let bad = Some("secret".to_owned());
+    let long = "x".repeat(5001);
+    for (fields, expected) in [
+        (PostFields { visibility: bad.clone(), ..with_upload(Some(&long)) }, vec!["image", "text", "visibility"]),
+        (PostFields { visibility: bad.clone(), ..fields(Some(" ")) }, vec!["text", "visibility"]),
+        (PostFields { visibility: bad, ..with_upload(None) }, vec!["image", "visibility"]),
+        // An image was sent: that it is bad is said once, not also that there is none.
+        (with_upload(None), vec!["image"]),
+    ] {
+        let mut ports = Ports::default();
+        ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
+        assert_eq!(invalid_names(ports.build().create(&author(), fields).await), expected);
+    }
+}
+
+#[tokio::test]
+async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() {
+    for too_large in [true, false] {
+        let mut ports = Ports::default();
+        ports.cleaner.expect_clean().returning(move |_| {
+            Err(match too_large {
+                true => ImageProblem::TooLarge("Too many pixels".to_owned()),
+                false => ImageProblem::Failed(Error::unavailable("busy")),
+            })
+        });
+        let refused = ports.build().create(&author(), with_upload(Some("hello"))).await.unwrap_err();
+        assert!(if too_large {
+            matches!(refused, Error::TooLarge(_))
+        } else {
+            matches!(refused, Error::Unavailable(_))
+        });
+    }
+}
+
+#[tokio::test]
+async fn the_image_is_stored_before_the_row_that_names_it() {
+    let mut ports = Ports::default();
+    let mut order = Sequence::new();
+    ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
+    ports.images.expect_put().once().in_sequence(&mut order).returning(|_| Ok(new_image()));
+    ports.posts.expect_create().once().in_sequence(&mut order).returning(|post| Ok(view(post.clone())));
+    ports.build().create(&author(), with_upload(None)).await.unwrap();
+}
+
+#[tokio::test]
+async fn there_is_no_post_without_its_image() {
+    let mut ports = Ports::default();
+    ports.cleaner.expect_clean().returning(|_| Ok(clean()));
+    ports.images.expect_put().once().returning(|_| Err(Error::unavailable("no answer")));
+    let refused = ports.build().create(&author(), with_upload(Some("hello"))).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
+    for (refusal, taken_back) in REFUSALS {
+        let mut ports = Ports::storing_image();
+        ports.posts.expect_create().once().returning(move |_| Err(refusal()));
+        ports.images.expect_delete().times(taken_back).withf(|key| *key == new_image()).returning(|_| Ok(()));
+        let refused = ports.build().create(&author(), with_upload(None)).await.unwrap_err();
+        assert_eq!(refused.to_string(), refusal().to_string());
+    }
+}

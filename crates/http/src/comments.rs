@@ -1,0 +1,124 @@
+//! `/api/comments`: comments on posts.
+
+use actix_web::web::Data;
+use agora_domain::{
+    FieldErrors,
+    accounts::Member,
+    comments::{CommentTarget, CommentText, CommentView},
+    error::Violation,
+    id::{CommentId, PostId},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    body::Body,
+    cursor::List,
+    envelope::{Answer, SUCCESS, created, done, linked, ok},
+    extract::{Auth, PathId},
+    json::{Fields, Given},
+    paging::Query,
+    render::{Instant, PostBody, UserSummaryBody},
+    state::State,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CommentJson {
+    #[serde(default)]
+    comment_id: Given<String>,
+    #[serde(default)]
+    id: Given<String>,
+    #[serde(default)]
+    post_id: Given<String>,
+    #[serde(default)]
+    content: Given<String>,
+}
+
+fn parse_content(content: Option<String>) -> Result<CommentText, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let parsed: Result<_, Violation> = CommentText::parse(content.as_deref().unwrap_or_default());
+    errors.check("content", parsed).ok_or(errors)
+}
+
+impl CommentJson {
+    fn for_create(self) -> agora_domain::Result<(PostId, CommentText)> {
+        let mut fields = Fields::default();
+        let post = fields.uuid("postId", self.post_id);
+        fields.require("postId", post.is_some(), "postId is required");
+        let content = fields.text("content", self.content);
+        let content = fields.finish(parse_content(content))?;
+        Ok((post.unwrap_or_default().into(), content))
+    }
+
+    fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
+        let mut fields = Fields::default();
+        let target = match (self.comment_id, self.id, self.post_id) {
+            (Given::Missing, Given::Missing, post @ (Given::Value(_) | Given::WrongType)) => {
+                fields.uuid("postId", post).map(|id| CommentTarget::NewestOn(id.into()))
+            }
+            (Given::Missing, id, _) | (id, _, _) => {
+                let id = fields.uuid("commentId", id);
+                fields.require("commentId", id.is_some(), "commentId is required");
+                id.map(|id| CommentTarget::Comment(id.into()))
+            }
+        };
+        let content = fields.text("content", self.content);
+        let content = fields.finish(parse_content(content))?;
+        // Without a target, finishing has failed.
+        Ok((target.unwrap_or(CommentTarget::Comment(Uuid::nil().into())), content))
+    }
+}
+
+/// A comment with the post it is on, which is the same in every entry of a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CommentBody<'a> {
+    id: Uuid,
+    content: &'a str,
+    author: UserSummaryBody<'a>,
+    created_at: Instant,
+    updated_at: Instant,
+    post: &'a PostBody<'a, UserSummaryBody<'a>>,
+}
+
+impl<'a> CommentBody<'a> {
+    fn of(view: &'a CommentView, post: &'a PostBody<'a, UserSummaryBody<'a>>) -> Self {
+        Self {
+            id: view.comment.id.uuid(),
+            content: view.comment.content.as_str(),
+            author: UserSummaryBody::of(&view.author),
+            created_at: Instant(view.comment.created_at),
+            updated_at: Instant(view.comment.updated_at),
+            post,
+        }
+    }
+}
+
+/// `POST /api/comments/create`
+pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
+    let (post, content) = body.json::<CommentJson>().await?.for_create()?;
+    state.services.comments.create(&caller, post, content).await?;
+    created("Comment created successfully", ())
+}
+
+/// `GET /api/comments/all/{postId}`
+pub(crate) async fn list(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>, query: Query) -> Answer {
+    let found = state.services.comments.list(&caller, id.get(), query.page(List::Comments)?).await?;
+    let post = PostBody::of(&found.post, &state.settings, UserSummaryBody::of_author);
+    let comments: Vec<_> = found.comments.items.iter().map(|view| CommentBody::of(view, &post)).collect();
+    linked(ok(SUCCESS, comments), &query, &state.settings, List::Comments, &found.comments)
+}
+
+/// `PUT /api/comments/update`
+pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
+    let (target, content) = body.json::<CommentJson>().await?.for_update()?;
+    state.services.comments.update(&caller, target, &content).await?;
+    done("Comment updated successfully")
+}
+
+/// `DELETE /api/comments/delete/{commentId}`
+pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> Answer {
+    state.services.comments.delete(&caller, id.get()).await?;
+    done("Comment deleted successfully")
+}

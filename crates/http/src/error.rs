@@ -1,0 +1,194 @@
+//! Every failure, whatever its source, as a response: the one place that decides about statuses.
+//!
+//! | failure | status |
+//! |---|---|
+//! | unknown route, missing resource | 404 |
+//! | wrong method | 405, with `Allow` |
+//! | no token, or an invalid one; wrong credentials | 401, with `WWW-Authenticate` |
+//! | not allowed | 403 |
+//! | invalid data, malformed id, JSON or form, disallowed state | 400, with `data` where a field is to blame |
+//! | too large | 413 |
+//! | wrong content type | 415 |
+//! | range outside an image | 416, with `Content-Range` |
+//! | conflict | 409 |
+//! | overload, failing dependency, too slow | 503, with `Retry-After` |
+//! | anything else | 500 |
+
+use std::{collections::BTreeMap, fmt};
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    body::BoxBody,
+    http::{
+        StatusCode,
+        header::{self, HeaderName},
+    },
+};
+use agora_domain::{Error, FieldErrors};
+use serde::Serialize;
+
+/// Seconds after which a client may try again when the service is overloaded.
+const RETRY_AFTER: &str = "1";
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) enum ApiError {
+    /// A use case refused or failed.
+    Domain(Error),
+    /// No endpoint has this path.
+    UnknownRoute,
+    /// The path has other methods: these.
+    MethodNotAllowed(String),
+    /// A protected endpoint was called without a token.
+    NoToken,
+    /// The request cannot be understood.
+    Malformed(String),
+    /// The body is beyond a limit.
+    TooLarge(String),
+    /// The body is of another type than the endpoint takes: one of these.
+    UnsupportedMediaType(&'static str),
+    /// The range lies outside an image of so many bytes.
+    RangeNotSatisfiable(u64),
+    /// The request took too long.
+    TimedOut,
+    /// A handler panicked.
+    Panicked,
+}
+
+impl<E: Into<Error>> From<E> for ApiError {
+    fn from(error: E) -> Self {
+        Self::Domain(error.into())
+    }
+}
+
+/// The causes of a failure, for the log. The response carries it as an extension, never in its body.
+pub(crate) struct Causes(pub(crate) String);
+
+/// The error envelope.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    success: bool,
+    status: u16,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<BTreeMap<&'a str, &'a [String]>>,
+}
+
+impl ApiError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Domain(error) => match error {
+                Error::Invalid(_) | Error::Disallowed(_) => StatusCode::BAD_REQUEST,
+                Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+                Error::InvalidCredentials | Error::InvalidToken => StatusCode::UNAUTHORIZED,
+                Error::Forbidden(_) => StatusCode::FORBIDDEN,
+                Error::NotFound(_) => StatusCode::NOT_FOUND,
+                Error::Conflict(_) => StatusCode::CONFLICT,
+                Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            Self::UnknownRoute => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::RangeNotSatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::TimedOut => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The header that a failure of this kind carries besides those of every response.
+    fn header(&self) -> Option<(HeaderName, String)> {
+        let (name, value) = match self {
+            Self::MethodNotAllowed(allowed) => (header::ALLOW, allowed.clone()),
+            Self::NoToken | Self::Domain(Error::InvalidCredentials) => (header::WWW_AUTHENTICATE, "Bearer".to_owned()),
+            Self::Domain(Error::InvalidToken) => {
+                (header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
+            }
+            Self::Domain(Error::Unavailable(_)) | Self::TimedOut => (header::RETRY_AFTER, RETRY_AFTER.to_owned()),
+            Self::RangeNotSatisfiable(size) => (header::CONTENT_RANGE, format!("bytes */{size}")),
+            _ => return None,
+        };
+        Some((name, value))
+    }
+
+    fn fields(&self) -> Option<&FieldErrors> {
+        match self {
+            Self::Domain(Error::Invalid(fields)) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// The causes of a failure that is not the client's, down to the first.
+    fn causes(&self) -> Option<Causes> {
+        let mut text = match self {
+            Self::TimedOut => "the request took too long".to_owned(),
+            Self::Panicked => "a handler panicked".to_owned(),
+            Self::Domain(error @ (Error::Unavailable(_) | Error::Internal(_))) => error.to_string(),
+            _ => return None,
+        };
+        let mut cause = match self {
+            Self::Domain(error) => std::error::Error::source(error),
+            _ => None,
+        };
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Some(Causes(text))
+    }
+}
+
+/// The text that the client reads.
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Domain(error) => error.fmt(f),
+            Self::UnknownRoute => f.write_str("Route not found"),
+            Self::MethodNotAllowed(_) => f.write_str("Method not allowed"),
+            Self::NoToken => f.write_str("An access token is required"),
+            Self::Malformed(message) | Self::TooLarge(message) => f.write_str(message),
+            Self::UnsupportedMediaType(accepted) => write!(f, "Content-Type must be {accepted}"),
+            Self::RangeNotSatisfiable(_) => f.write_str("The range lies outside the image"),
+            Self::TimedOut => f.write_str("The request took too long"),
+            Self::Panicked => f.write_str("Internal server error"),
+        }
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status()
+    }
+
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        let status = self.status();
+        let envelope = Envelope {
+            success: false,
+            status: status.as_u16(),
+            message: self.to_string(),
+            data: self.fields().map(|fields| fields.iter().collect()),
+        };
+        let mut response = HttpResponse::build(status);
+        if let Some(header) = self.header() {
+            response.insert_header(header);
+        }
+        if let Some(causes) = self.causes() {
+            response.extensions_mut().insert(causes);
+        }
+        response.json(envelope)
+    }
+}
+
+/// Answers a path that no endpoint has.
+pub(crate) async fn unknown_route() -> Result<HttpResponse, ApiError> {
+    Err(ApiError::UnknownRoute)
+}
+
+/// Answers a method that a path has not.
+pub(crate) async fn method_not_allowed(allowed: String) -> Result<HttpResponse, ApiError> {
+    Err(ApiError::MethodNotAllowed(allowed))
+}

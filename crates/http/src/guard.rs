@@ -1,0 +1,74 @@
+//! What stands before every handler: who calls, how long it may take, and what becomes of a panic.
+
+use std::panic::AssertUnwindSafe;
+
+use actix_web::{
+    HttpMessage, HttpRequest, ResponseError,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::header,
+    middleware::Next,
+    web,
+};
+use futures_util::FutureExt;
+
+use crate::{error::ApiError, routes::Access, state::State};
+
+/// Admits or refuses a request, then calls its handler within the time a request may take.
+pub(crate) async fn guard(
+    access: Access,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let http = request.request().clone();
+    let Some(state) = request.app_data::<web::Data<State>>().cloned() else {
+        return Ok(refuse(http, &ApiError::Panicked));
+    };
+    let work = async {
+        admit(access, &state, request.request()).await?;
+        refuse_nul(request.request())?;
+        Ok::<_, ApiError>(next.call(request).await)
+    };
+    let outcome = tokio::time::timeout(state.settings.request_time, AssertUnwindSafe(work).catch_unwind()).await;
+    match outcome {
+        Ok(Ok(Ok(response))) => response.map(ServiceResponse::map_into_boxed_body),
+        Ok(Ok(Err(error))) => Ok(refuse(http, &error)),
+        Ok(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
+        Err(_elapsed) => Ok(refuse(http, &ApiError::TimedOut)),
+    }
+}
+
+fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
+    ServiceResponse::new(request, error.error_response())
+}
+
+/// Checks the token and the roles that the endpoint needs, and leaves the caller for the handler.
+async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(), ApiError> {
+    if access == Access::Public {
+        return Ok(());
+    }
+    let token = bearer_token(request).ok_or(ApiError::NoToken)?;
+    let caller = state.services.authentication.authenticate(token).await?;
+    match access {
+        Access::Public | Access::Account => {}
+        Access::Member => caller.member().map(drop)?,
+        Access::Admin => caller.admin().map(drop)?,
+    }
+    request.extensions_mut().insert(caller);
+    Ok(())
+}
+
+fn bearer_token(request: &HttpRequest) -> Option<&str> {
+    let (scheme, token) = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// A NUL character in path or query means nothing to any endpoint.
+fn refuse_nul(request: &HttpRequest) -> Result<(), ApiError> {
+    let (path, query) = (request.uri().path(), request.query_string());
+    if path.contains("%00") || query.contains("%00") {
+        return Err(ApiError::Malformed("The address must not contain a NUL character".to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `/media`: stored images.
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    body::SizedStream,
+    http::{StatusCode, header},
+    web::{Data, Path},
+};
+use agora_domain::{
+    Error,
+    error::Resource,
+    media::{ByteRange, ImageKey},
+};
+use futures_util::TryStreamExt;
+
+use crate::{envelope::Answer, error::ApiError, state::State};
+
+/// `GET /media/{key}`
+///
+/// A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
+pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequest) -> Answer {
+    let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
+    let tag = format!("\"{}\"", key.as_str());
+    let range = requested_range(&request, &tag);
+    let image = state.services.media.open(&key, range).await?;
+    if matches_tag(&request, &tag) {
+        return Ok(caching(HttpResponse::build(StatusCode::NOT_MODIFIED), &tag).finish());
+    }
+    let served = image.range.ok_or(ApiError::RangeNotSatisfiable(image.size))?;
+    let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let mut response = caching(HttpResponse::build(status), &tag);
+    response
+        .insert_header((header::CONTENT_TYPE, key.format().media_type()))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::ACCEPT_RANGES, "bytes"));
+    if range.is_some() {
+        let last = served.end.saturating_sub(1);
+        response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
+    }
+    // The head of the answer is sent by then: a failure can only cut it off.
+    let bytes = image.bytes.map_err(|error| Box::new(error) as Box<dyn std::error::Error>);
+    Ok(response.body(SizedStream::new(served.end - served.start, bytes)))
+}
+
+fn caching(mut response: actix_web::HttpResponseBuilder, tag: &str) -> actix_web::HttpResponseBuilder {
+    response
+        .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
+        .insert_header((header::ETAG, tag));
+    response
+}
+
+fn text(request: &HttpRequest, name: header::HeaderName) -> Option<&str> {
+    request.headers().get(name)?.to_str().ok()
+}
+
+fn matches_tag(request: &HttpRequest, tag: &str) -> bool {
+    let given = text(request, header::IF_NONE_MATCH).unwrap_or_default();
+    given.split(',').map(str::trim).any(|given| given == "*" || given.trim_start_matches("W/") == tag)
+}
+
+/// The one range that is asked for. A header that is malformed, asks for several ranges, or holds for another version
+/// of the image is ignored, as RFC 9110 has it.
+fn requested_range(request: &HttpRequest, tag: &str) -> Option<ByteRange> {
+    if text(request, header::IF_RANGE).is_some_and(|version| version != tag) {
+        return None;
+    }
+    parse_range(text(request, header::RANGE)?)
+}
+
+fn parse_range(header: &str) -> Option<ByteRange> {
+    let (unit, range) = header.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    let number = |digits: &str| {
+        let all_digits = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        all_digits.then(|| digits.parse().unwrap_or(u64::MAX))
+    };
+    let range = match (first, last) {
+        ("", last) => ByteRange::Last(number(last)?),
+        (first, "") => ByteRange::From(number(first)?),
+        (first, last) => {
+            ByteRange::FromTo(number(first)?, number(last).filter(|last| *last >= number(first).unwrap_or(0))?)
+        }
+    };
+    unit.trim().eq_ignore_ascii_case("bytes").then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_of_bytes_is_understood_and_all_else_ignored() {
+        assert_eq!(parse_range("bytes=0-4"), Some(ByteRange::FromTo(0, 4)));
+        assert_eq!(parse_range("bytes=5-"), Some(ByteRange::From(5)));
+        assert_eq!(parse_range("Bytes= -7"), Some(ByteRange::Last(7)));
+        assert_eq!(parse_range("bytes=0-99999999999999999999"), Some(ByteRange::FromTo(0, u64::MAX)));
+        for ignored in
+            ["", "bytes", "bytes=", "bytes=-", "bytes=4-2", "bytes=a-b", "bytes=0-1,3-4", "lines=0-4", "bytes=+1-2"]
+        {
+            assert_eq!(parse_range(ignored), None, "{ignored}");
+        }
+    }
+}

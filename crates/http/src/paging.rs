@@ -1,0 +1,111 @@
+//! The query parameters of lists, and the link to the next page.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use agora_domain::{
+    FieldErrors,
+    clock::Timestamp,
+    page::{Keyset, Page, PageRequest, PageSize},
+};
+use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
+use url::form_urlencoded;
+
+use crate::{
+    cursor::{self, List},
+    error::ApiError,
+    state::Settings,
+};
+
+/// The query of a request: its path, and its parameters in their order.
+pub(crate) struct Query {
+    path: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl FromRequest for Query {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let parameters = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+        ready(Ok(Self { path: request.uri().path().to_owned(), parameters }))
+    }
+}
+
+impl Query {
+    /// The first parameter of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The page of a list that `size` and `cursor` ask for.
+    pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
+        Ok(self.checked_page(list, PageSize::LIST_DEFAULT, None)?)
+    }
+
+    /// The page of the following feed: `createAt` says before when its posts were made.
+    pub(crate) fn feed_page(&self) -> Result<PageRequest, ApiError> {
+        let mut errors = FieldErrors::default();
+        let before = errors.check_given("createAt", self.get("createAt"), |given| {
+            parse_instant(given).ok_or_else(|| "createAt must be an RFC 3339 time or a date".into())
+        });
+        let start = before.map(Keyset::before);
+        match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT, start))? {
+            Some(page) if errors.is_empty() => Ok(page),
+            _ => Err(errors.into()),
+        }
+    }
+
+    fn checked_page(&self, list: List, default: PageSize, start: Option<Keyset>) -> agora_domain::Result<PageRequest> {
+        let mut errors = FieldErrors::default();
+        let size = errors.check_given("size", self.get("size"), PageSize::parse);
+        let after = errors.check_given("cursor", self.get("cursor"), |given| {
+            cursor::decode(list, given).ok_or_else(|| "cursor is not one of this list".into())
+        });
+        errors.into_result()?;
+        Ok(PageRequest { after: after.or(start), size: size.unwrap_or(default) })
+    }
+
+    /// The value of the `Link` header that names the page after this one; nothing at the end of the list.
+    pub(crate) fn next_link<T>(&self, settings: &Settings, list: List, page: &Page<T>) -> Option<String> {
+        let cursor = cursor::encode(list, page.next?);
+        let kept = self.parameters.iter().filter(|(name, _)| name != "cursor");
+        let query =
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).append_pair("cursor", &cursor).finish();
+        Some(format!("<{}{}?{query}>; rel=\"next\"", settings.public_url, self.path))
+    }
+}
+
+/// An RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it is left
+/// out. A `+` that was not encoded arrives as a space.
+fn parse_instant(text: &str) -> Option<Timestamp> {
+    const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
+    let text = text.trim();
+    let instant = match Date::parse(text, DATE) {
+        Ok(date) => date.midnight().assume_utc(),
+        Err(_) => OffsetDateTime::parse(&text.replacen(' ', "+", 1), &Rfc3339).ok()?,
+    };
+    let nanos = instant.unix_timestamp_nanos();
+    let millis = nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) > 0);
+    i64::try_from(millis).ok().map(Timestamp::from_unix_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_rfc_3339_times_or_dates() {
+        let millis = |text| parse_instant(text).map(Timestamp::unix_millis);
+        assert_eq!(millis("2025-07-15T00:24:54.124+00:00"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T00:24:54.124 00:00"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T02:24:54.124+02:00"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T00:24:54.124Z"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T00:24:54.1240001Z"), Some(1_752_539_094_125));
+        assert_eq!(millis("2025-07-15"), Some(1_752_537_600_000));
+        for bad in ["", "yesterday", "2025-07-15T00:24:54", "2025-13-01", "1752539094", "2025-07-15T25:00:00Z"] {
+            assert_eq!(millis(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `/api/products`: the catalog.
+
+use actix_web::{
+    http::StatusCode,
+    web::{Data, Path},
+};
+use agora_domain::{
+    accounts::{Admin, Member},
+    id::ProductId,
+    products::{Price, Product, ProductFields, ProductFilter, VariantFields},
+};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::{
+    body::Body,
+    cursor::List,
+    envelope::{Answer, SUCCESS, done, json, linked},
+    extract::{Auth, PathId},
+    json::{Fields, Given},
+    paging::Query,
+    render::Instant,
+    state::State,
+};
+
+#[derive(Deserialize)]
+struct ProductJson {
+    #[serde(default)]
+    sku: Given<String>,
+    #[serde(default)]
+    name: Given<String>,
+    #[serde(default)]
+    description: Given<String>,
+    /// The literal as it was sent: a price is never a floating point number.
+    #[serde(default)]
+    price: Given<Box<RawValue>>,
+    #[serde(default)]
+    category: Given<String>,
+    #[serde(default)]
+    stock: Given<i64>,
+    #[serde(default)]
+    variants: Given<Vec<VariantJson>>,
+    #[serde(default)]
+    images: Given<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct VariantJson {
+    color: Option<String>,
+    size: Option<String>,
+    stock: Option<i64>,
+}
+
+impl ProductJson {
+    fn fields(self, fields: &mut Fields) -> ProductFields {
+        let variants = fields.take("variants", self.variants, "an array of objects with color, size and stock");
+        let variant = |given: VariantJson| VariantFields { color: given.color, size: given.size, stock: given.stock };
+        ProductFields {
+            sku: fields.text("sku", self.sku),
+            name: fields.text("name", self.name),
+            description: fields.text("description", self.description),
+            price: fields.take("price", self.price, "a number").map(|literal| literal.get().to_owned()),
+            category: fields.text("category", self.category),
+            stock: fields.take("stock", self.stock, "a whole number"),
+            variants: variants.map(|given| given.into_iter().map(variant).collect()),
+            images: fields.take("images", self.images, "an array of strings"),
+        }
+    }
+}
+
+/// A price as a JSON number, digit by digit.
+struct PriceNumber(Price);
+
+impl Serialize for PriceNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct VariantBody<'a> {
+    color: &'a str,
+    size: &'a str,
+    stock: i32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ProductBody<'a> {
+    id: Uuid,
+    sku: &'a str,
+    name: &'a str,
+    description: &'a str,
+    price: PriceNumber,
+    category: &'a str,
+    stock: i32,
+    variants: Vec<VariantBody<'a>>,
+    images: Vec<&'a str>,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> ProductBody<'a> {
+    fn of(product: &'a Product) -> Self {
+        let variant = |variant: &'a agora_domain::products::Variant| VariantBody {
+            color: variant.color.as_str(),
+            size: variant.size.as_str(),
+            stock: variant.stock.get(),
+        };
+        Self {
+            id: product.id.uuid(),
+            sku: product.sku.as_str(),
+            name: product.name.as_str(),
+            description: product.description.as_str(),
+            price: PriceNumber(product.price),
+            category: product.category.as_str(),
+            stock: product.stock.get(),
+            variants: product.variants.iter().map(variant).collect(),
+            images: product.images.iter().map(|url| url.as_str()).collect(),
+            created_at: Instant(product.created_at),
+            updated_at: Instant(product.updated_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ProductAnswer<'a> {
+    message: &'static str,
+    product: ProductBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ProductsAnswer<'a> {
+    message: &'static str,
+    products: Vec<ProductBody<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShortProduct<'a> {
+    id: Uuid,
+    name: &'a str,
+    price: PriceNumber,
+}
+
+#[derive(Serialize)]
+struct ShortProductsAnswer<'a> {
+    products: Vec<ShortProduct<'a>>,
+}
+
+fn one(status: StatusCode, message: &'static str, product: &Product) -> Answer {
+    json(status, &ProductAnswer { message, product: ProductBody::of(product) })
+}
+
+async fn list_filtered(state: &State, query: &Query, filter: ProductFilter) -> Answer {
+    let page = state.services.products.list(&filter, query.page(List::Products)?).await?;
+    let message = if page.items.is_empty() { "No products found" } else { "Products retrieved successfully" };
+    let products = page.items.iter().map(ProductBody::of).collect();
+    linked(json(StatusCode::OK, &ProductsAnswer { message, products }), query, &state.settings, List::Products, &page)
+}
+
+/// `GET /api/products/findAll`
+pub(crate) async fn list(state: Data<State>, query: Query) -> Answer {
+    let filter = ProductFilter::new(query.get("category"), query.get("q"));
+    list_filtered(&state, &query, filter).await
+}
+
+/// `GET /api/products/category/{category}`
+pub(crate) async fn list_by_category(state: Data<State>, category: Path<String>, query: Query) -> Answer {
+    let filter = ProductFilter::new(Some(&category), query.get("q"));
+    list_filtered(&state, &query, filter).await
+}
+
+/// `GET /api/products`
+pub(crate) async fn list_short(state: Data<State>, Auth(caller): Auth<Member>, query: Query) -> Answer {
+    let page = state.services.products.list_short(&caller, query.page(List::Products)?).await?;
+    let short = page.items.iter().map(|product| ShortProduct {
+        id: product.id.uuid(),
+        name: product.name.as_str(),
+        price: PriceNumber(product.price),
+    });
+    let answer = json(StatusCode::OK, &ShortProductsAnswer { products: short.collect() });
+    linked(answer, &query, &state.settings, List::Products, &page)
+}
+
+/// `GET /api/products/{id}`
+pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>) -> Answer {
+    let product = state.services.products.get(id.get()).await?;
+    one(StatusCode::OK, SUCCESS, &product)
+}
+
+/// `POST /api/products`
+pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, body: Body) -> Answer {
+    let mut fields = Fields::default();
+    let given = body.json::<ProductJson>().await?.fields(&mut fields);
+    let new = fields.finish(given.into_new())?;
+    let product = state.services.products.create(&admin, new).await?;
+    one(StatusCode::CREATED, "Product created successfully", &product)
+}
+
+/// `PUT /api/products/{id}`
+pub(crate) async fn update(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>, body: Body) -> Answer {
+    let managed = state.services.products.managed(&admin, id.get()).await?;
+    let mut fields = Fields::default();
+    let given = body.json::<ProductJson>().await?.fields(&mut fields);
+    let edit = fields.finish(given.into_edit())?;
+    let product = state.services.products.update(managed, &edit).await?;
+    one(StatusCode::OK, "Product updated successfully", &product)
+}
+
+/// `DELETE /api/products/{id}`
+pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> Answer {
+    state.services.products.delete(&admin, id.get()).await?;
+    done("Product deleted successfully")
+}

@@ -1,0 +1,235 @@
+//! How the domain's values look in responses.
+
+use std::fmt;
+
+use agora_domain::{
+    accounts::{Account, Author, UserSummary},
+    clock::Timestamp,
+    media::ImageKey,
+    posts::{Liker, PostView},
+};
+use serde::{Serialize, Serializer};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::state::Settings;
+
+/// An instant as `2025-07-15T00:24:54.124+00:00`.
+pub(crate) struct Instant(pub(crate) Timestamp);
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.unix_millis();
+        let time = OffsetDateTime::from_unix_timestamp(self.0.unix_seconds()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = (time.year(), u8::from(time.month()), time.day());
+        let (hour, minute, second) = time.to_hms();
+        let milli = millis.rem_euclid(1000);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}+00:00")
+    }
+}
+
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn image_url(settings: &Settings, key: Option<&ImageKey>) -> Option<String> {
+    key.map(|key| settings.image_url(key))
+}
+
+/// A role of an account.
+#[derive(Serialize)]
+pub(crate) struct Authority {
+    authority: &'static str,
+}
+
+/// What an account may do and whether it is in good standing.
+#[derive(Serialize)]
+pub(crate) struct Standing {
+    authorities: Vec<Authority>,
+    #[serde(rename = "accountNonExpired")]
+    account_non_expired: bool,
+    #[serde(rename = "accountNonLocked")]
+    account_non_locked: bool,
+    #[serde(rename = "credentialsNonExpired")]
+    credentials_non_expired: bool,
+    enabled: bool,
+}
+
+impl Standing {
+    fn of(account: &Account) -> Self {
+        Self {
+            authorities: account.roles.iter().map(|role| Authority { authority: role.as_str() }).collect(),
+            account_non_expired: true,
+            account_non_locked: true,
+            credentials_non_expired: true,
+            enabled: account.enabled,
+        }
+    }
+}
+
+/// A user as the users endpoints show them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UserBody<'a> {
+    id: Uuid,
+    username: &'a str,
+    email: &'a str,
+    biography: Option<&'a str>,
+    profile_picture: Option<String>,
+    created_at: Instant,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+impl<'a> UserBody<'a> {
+    pub(crate) fn of(account: &'a Account, settings: &Settings) -> Self {
+        Self {
+            id: account.id.uuid(),
+            username: account.username.as_str(),
+            email: account.email.as_str(),
+            biography: account.biography.as_ref().map(|text| text.as_str()),
+            profile_picture: image_url(settings, account.profile_picture.as_ref()),
+            created_at: Instant(account.created_at),
+            standing: Standing::of(account),
+        }
+    }
+}
+
+/// The author of a post.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AuthorBody<'a> {
+    id: Uuid,
+    username: &'a str,
+    email: &'a str,
+    biography: Option<&'a str>,
+    profile_picture: Option<String>,
+}
+
+impl<'a> AuthorBody<'a> {
+    pub(crate) fn of(author: &'a Author, settings: &Settings) -> Self {
+        Self {
+            id: author.id.uuid(),
+            username: author.username.as_str(),
+            email: author.email.as_str(),
+            biography: author.biography.as_ref().map(|text| text.as_str()),
+            profile_picture: image_url(settings, author.profile_picture.as_ref()),
+        }
+    }
+}
+
+/// The author of a post in the listing for administrators.
+#[derive(Serialize)]
+pub(crate) struct AdminAuthorBody<'a> {
+    id: Uuid,
+    username: &'a str,
+    email: &'a str,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+impl<'a> AdminAuthorBody<'a> {
+    pub(crate) fn of(author: &'a Account) -> Self {
+        Self {
+            id: author.id.uuid(),
+            username: author.username.as_str(),
+            email: author.email.as_str(),
+            standing: Standing::of(author),
+        }
+    }
+}
+
+/// A user in comments and follow lists.
+#[derive(Serialize)]
+pub(crate) struct UserSummaryBody<'a> {
+    id: Uuid,
+    username: &'a str,
+    email: &'a str,
+}
+
+impl<'a> UserSummaryBody<'a> {
+    pub(crate) fn of(user: &'a UserSummary) -> Self {
+        Self { id: user.id.uuid(), username: user.username.as_str(), email: user.email.as_str() }
+    }
+
+    pub(crate) fn of_author(author: &'a Author) -> Self {
+        Self { id: author.id.uuid(), username: author.username.as_str(), email: author.email.as_str() }
+    }
+}
+
+/// A user who likes a post.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LikerBody<'a> {
+    id: Uuid,
+    username: &'a str,
+    profile_picture: Option<String>,
+}
+
+impl<'a> LikerBody<'a> {
+    pub(crate) fn of(liker: &'a Liker, settings: &Settings) -> Self {
+        Self {
+            id: liker.id.uuid(),
+            username: liker.username.as_str(),
+            profile_picture: image_url(settings, liker.profile_picture.as_ref()),
+        }
+    }
+}
+
+/// A post, its author in the shape `A`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PostBody<'a, A> {
+    id: Uuid,
+    content: &'a str,
+    image: Option<String>,
+    visibility: &'static str,
+    created_at: Instant,
+    updated_at: Instant,
+    liked_by: Vec<LikerBody<'a>>,
+    like_count: u64,
+    liked_by_me: bool,
+    comment_count: u64,
+    author: A,
+}
+
+impl<'a, A> PostBody<'a, A> {
+    pub(crate) fn of<V>(view: &'a PostView<V>, settings: &Settings, author: impl FnOnce(&'a V) -> A) -> Self {
+        let post = &view.post;
+        Self {
+            id: post.id.uuid(),
+            content: post.text.as_str(),
+            image: image_url(settings, post.image.as_ref()),
+            visibility: post.visibility.as_str(),
+            created_at: Instant(post.created_at),
+            updated_at: Instant(post.updated_at),
+            liked_by: view.liked_by.iter().map(|liker| LikerBody::of(liker, settings)).collect(),
+            like_count: view.like_count,
+            liked_by_me: view.liked_by_viewer,
+            comment_count: view.comment_count,
+            author: author(&view.author),
+        }
+    }
+}
+
+impl<'a> PostBody<'a, AuthorBody<'a>> {
+    /// The post as every listing but the administrators' shows it.
+    pub(crate) fn with_author(view: &'a PostView, settings: &Settings) -> Self {
+        Self::of(view, settings, |author| AuthorBody::of(author, settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_milliseconds_and_an_offset() {
+        let text = |millis| Instant(Timestamp::from_unix_millis(millis)).to_string();
+        assert_eq!(text(1_752_539_094_124), "2025-07-15T00:24:54.124+00:00");
+        assert_eq!(text(0), "1970-01-01T00:00:00.000+00:00");
+        assert_eq!(text(-1), "1969-12-31T23:59:59.999+00:00");
+    }
+}

@@ -1,0 +1,130 @@
+//! The whole route table, with who may call what.
+
+use actix_web::{
+    Handler, Responder, Route, dev,
+    http::Method,
+    middleware::from_fn,
+    web::{self, ServiceConfig},
+};
+
+use crate::{accounts, comments, error, follows, guard, media, posts, products, users};
+
+/// Who may call an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody, without a token.
+    Public,
+    /// Any account with a valid token, even one without a role.
+    Account,
+    /// An account with USER or ADMIN.
+    Member,
+    /// An account with ADMIN.
+    Admin,
+}
+
+/// One method of one path.
+pub struct Endpoint {
+    /// The method. A GET endpoint answers HEAD as well.
+    pub method: Method,
+    /// The path, its parameters in braces.
+    pub path: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    route: Box<dyn Fn() -> Route>,
+}
+
+fn endpoint<H, Args>(method: Method, path: &'static str, access: Access, handler: H) -> Endpoint
+where
+    H: Handler<Args>,
+    Args: actix_web::FromRequest + 'static,
+    H::Output: Responder + 'static,
+{
+    let route = move || {
+        let guarded = move |request: dev::ServiceRequest, next| guard::guard(access, request, next);
+        web::route().to(handler.clone()).wrap(from_fn(guarded))
+    };
+    Endpoint { method, path, access, route: Box::new(route) }
+}
+
+/// Every endpoint. Where two paths could match one request, the first wins.
+#[rustfmt::skip]
+pub fn endpoints() -> Vec<Endpoint> {
+    use Access::{Account, Admin, Member, Public};
+    let (get, post, put, delete) = (|| Method::GET, || Method::POST, || Method::PUT, || Method::DELETE);
+    vec![
+        endpoint(post(),   "/api/auth/register",               Public,  accounts::register),
+        endpoint(post(),   "/api/auth/login",                  Public,  accounts::login),
+        endpoint(post(),   "/api/auth/refresh",                Member,  accounts::refresh),
+        endpoint(post(),   "/api/auth/logout",                 Account, accounts::logout),
+
+        endpoint(get(),    "/api/users/me",                    Account, users::me),
+        endpoint(put(),    "/api/users/me",                    Member,  users::update_me),
+        endpoint(put(),    "/api/users/me/password",           Member,  users::change_password),
+        endpoint(get(),    "/api/users/all",                   Admin,   users::list),
+        endpoint(get(),    "/api/users/by-id/{id}",            Admin,   users::get),
+        endpoint(put(),    "/api/users/update/{userId}",       Admin,   users::change_role),
+        endpoint(put(),    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
+
+        endpoint(post(),   "/api/posts/create",                Member,  posts::create),
+        endpoint(get(),    "/api/posts/all",                   Admin,   posts::list_all),
+        endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
+        endpoint(get(),    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
+        endpoint(get(),    "/api/posts/user/{userId}",         Member,  posts::list_by_author),
+        endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
+        endpoint(put(),    "/api/posts/update/{postId}",       Member,  posts::update),
+        endpoint(delete(), "/api/posts/delete/{postId}",       Member,  posts::delete),
+        endpoint(post(),   "/api/posts/like/{postId}",         Member,  posts::toggle_like),
+        endpoint(put(),    "/api/posts/like/{postId}",         Member,  posts::like),
+        endpoint(delete(), "/api/posts/like/{postId}",         Member,  posts::unlike),
+        endpoint(get(),    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
+
+        endpoint(post(),   "/api/comments/create",             Member,  comments::create),
+        endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
+        endpoint(put(),    "/api/comments/update",             Member,  comments::update),
+        endpoint(delete(), "/api/comments/delete/{commentId}", Member,  comments::delete),
+
+        endpoint(post(),   "/api/follow/follow/{followedId}",  Member,  follows::toggle),
+        endpoint(put(),    "/api/follow/follow/{followedId}",  Member,  follows::follow),
+        endpoint(delete(), "/api/follow/follow/{followedId}",  Member,  follows::unfollow),
+        endpoint(get(),    "/api/follow/followers/{userId}",   Member,  follows::list_followers),
+        endpoint(get(),    "/api/follow/followed/{userId}",    Member,  follows::list_followed),
+        endpoint(post(),   "/api/follow/{followedId}",         Member,  follows::toggle),
+        endpoint(put(),    "/api/follow/{followedId}",         Member,  follows::follow),
+        endpoint(delete(), "/api/follow/{followedId}",         Member,  follows::unfollow),
+
+        endpoint(get(),    "/api/products/findAll",            Public,  products::list),
+        endpoint(get(),    "/api/products/category/{category}", Public, products::list_by_category),
+        endpoint(get(),    "/api/products",                    Member,  products::list_short),
+        endpoint(post(),   "/api/products",                    Admin,   products::create),
+        endpoint(get(),    "/api/products/{id}",               Public,  products::get),
+        endpoint(put(),    "/api/products/{id}",               Admin,   products::update),
+        endpoint(delete(), "/api/products/{id}",               Admin,   products::delete),
+
+        endpoint(get(),    "/media/{key}",                     Public,  media::get),
+    ]
+}
+
+/// Registers every endpoint, and answers other methods of their paths with 405.
+pub(crate) fn configure(config: &mut ServiceConfig) {
+    let mut paths: Vec<(&str, Vec<Endpoint>)> = Vec::new();
+    for endpoint in endpoints() {
+        match paths.iter_mut().find(|(path, _)| *path == endpoint.path) {
+            Some((_, endpoints)) => endpoints.push(endpoint),
+            None => paths.push((endpoint.path, vec![endpoint])),
+        }
+    }
+    for (path, endpoints) in paths {
+        let mut resource = web::resource(path);
+        let mut allowed = Vec::new();
+        for endpoint in endpoints {
+            let head = (endpoint.method == Method::GET).then_some(Method::HEAD);
+            for method in [endpoint.method.clone()].into_iter().chain(head) {
+                allowed.push(method.to_string());
+                resource = resource.route((endpoint.route)().method(method));
+            }
+        }
+        let allowed = allowed.join(", ");
+        resource = resource.default_service(web::to(move || error::method_not_allowed(allowed.clone())));
+        config.service(resource);
+    }
+}

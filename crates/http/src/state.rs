@@ -1,0 +1,58 @@
+//! What the handlers work with.
+
+use std::{sync::Arc, time::Duration};
+
+use agora_domain::{
+    accounts::{Accounts, Authentication},
+    comments::Comments,
+    follows::Follows,
+    id::IdGenerator,
+    media::{ImageKey, Media},
+    posts::Posts,
+    products::Products,
+};
+
+/// The use cases.
+pub struct Services {
+    /// Login and sessions.
+    pub authentication: Authentication,
+    /// Accounts, profiles and roles.
+    pub accounts: Accounts,
+    /// Posts and likes.
+    pub posts: Posts,
+    /// Comments.
+    pub comments: Comments,
+    /// Who follows whom.
+    pub follows: Follows,
+    /// The catalog.
+    pub products: Products,
+    /// Stored images.
+    pub media: Media,
+    /// Makes request ids.
+    pub ids: Arc<dyn IdGenerator>,
+}
+
+/// How the interface is set up.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How many threads serve requests.
+    pub workers: usize,
+    /// Where clients reach the service, without a slash at the end: the beginning of every link.
+    pub public_url: String,
+    /// The most bytes an uploaded image has.
+    pub max_image_bytes: usize,
+    /// How long a request may take; then it is answered 503.
+    pub request_time: Duration,
+}
+
+impl Settings {
+    /// The address at which an image is served.
+    pub(crate) fn image_url(&self, key: &ImageKey) -> String {
+        format!("{}/media/{}", self.public_url, key.as_str())
+    }
+}
+
+pub(crate) struct State {
+    pub(crate) services: Services,
+    pub(crate) settings: Settings,
+}

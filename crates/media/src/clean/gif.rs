@@ -1,0 +1,51 @@
+//! GIF: a screen descriptor, then frames and extensions up to a trailer.
+
+use std::num::NonZeroU64;
+
+use ::gif::{DecodeOptions, Decoder, Encoder, MemoryLimit};
+
+use super::{ImageLimits, Result, undecodable};
+
+/// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are after
+/// they were decoded once, so nothing is lost and the file does not grow.
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+    let mut pixels = reader(upload, limits, false)?;
+    let mut copies = reader(upload, limits, true)?;
+    limits.check_pixels(copies.width().into(), copies.height().into())?;
+
+    let palette = copies.global_palette().unwrap_or_default();
+    let out = Vec::with_capacity(upload.len());
+    let mut encoder = Encoder::new(out, copies.width(), copies.height(), palette).map_err(|_| undecodable())?;
+    encoder.set_repeat(copies.repeat()).map_err(|_| undecodable())?;
+    let mut buffer = Vec::new();
+    let mut frames = 0u64;
+    let mut total = 0u64;
+    while let Some(frame) = pixels.next_frame_info().map_err(|_| undecodable())? {
+        total = total.saturating_add(limits.check_pixels(frame.width.into(), frame.height.into())?);
+        limits.check_animation(total)?;
+        frames += 1;
+        buffer.resize(pixels.buffer_size(), 0);
+        pixels.read_into_buffer(&mut buffer).map_err(|_| undecodable())?;
+
+        let copy = copies.read_next_frame().map_err(|_| undecodable())?.ok_or_else(undecodable)?;
+        encoder.write_lzw_pre_encoded_frame(copy).map_err(|_| undecodable())?;
+    }
+    if frames == 0 {
+        return Err(undecodable());
+    }
+    let mut out = encoder.into_inner().map_err(|_| undecodable())?;
+    // The background colour and the shape of the pixels, which the encoder does not know of.
+    if let (Some(written), Some(given)) = (out.get_mut(11..13), upload.get(11..13)) {
+        written.copy_from_slice(given);
+    }
+    Ok(out)
+}
+
+/// A reader of the frames, either decoding them or handing out their compressed pixels.
+fn reader<'a>(upload: &'a [u8], limits: &ImageLimits, compressed: bool) -> Result<Decoder<&'a [u8]>> {
+    let mut options = DecodeOptions::new();
+    options.skip_frame_decoding(compressed);
+    let memory = NonZeroU64::new(limits.max_pixels.max(limits.max_bytes)).ok_or_else(undecodable)?;
+    options.set_memory_limit(MemoryLimit::Bytes(memory));
+    options.read_info(upload).map_err(|_| undecodable())
+}

@@ -1,0 +1,141 @@
+//! JPEG: a list of segments, some of them followed by entropy-coded data, that ends with an EOI marker.
+
+use std::io::Cursor;
+
+use agora_domain::media::ImageProblem;
+use image::{
+    DynamicImage, ImageDecoder, ImageEncoder,
+    codecs::jpeg::{JpegDecoder, JpegEncoder},
+    metadata::Orientation,
+};
+
+use super::{
+    ImageLimits, Result,
+    orientation::{orientation_of, profile_fits, upright},
+    take, take_array, undecodable,
+};
+
+/// The quality of an image that had to be encoded again: hardly any loss to be seen.
+const QUALITY: u8 = 92;
+
+/// Each scan passes over the whole image, and a scan can be a few bytes long. Encoders make about ten.
+const MAX_SCANS: usize = 100;
+
+const SOI: u8 = 0xd8;
+const EOI: u8 = 0xd9;
+const SOS: u8 = 0xda;
+
+struct Stripped {
+    bytes: Vec<u8>,
+    orientation: Orientation,
+}
+
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+    let Stripped { bytes, orientation } = strip(upload, limits)?;
+    let mut decoder = JpegDecoder::new(Cursor::new(&bytes)).map_err(|_| undecodable())?;
+    let profile = decoder.icc_profile().map_err(|_| undecodable())?;
+    let picture = upright(decoder, orientation)?;
+    if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
+}
+
+fn encode(picture: &DynamicImage, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
+    if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
+        encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
+    }
+    picture.write_with_encoder(encoder).map_err(|_| undecodable())?;
+    Ok(bytes)
+}
+
+/// The image with only the segments that are needed to render it.
+fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
+    let mut rest = upload;
+    let mut out = Vec::with_capacity(upload.len());
+    let mut orientation = None;
+    let mut sized = false;
+    let mut scans = 0;
+    out.extend_from_slice(&[0xff, SOI]);
+    take(&mut rest, 2)?;
+    loop {
+        let marker = next_marker(&mut rest)?;
+        match marker {
+            EOI => break,
+            // Markers that stand alone and mean nothing here.
+            0x00 | 0x01 | 0xd0..=SOI => continue,
+            _ => {}
+        }
+        let length = u16::from_be_bytes(take_array(&mut rest)?);
+        let segment = take(&mut rest, usize::from(length).checked_sub(2).ok_or_else(undecodable)?)?;
+        match marker {
+            // The kinds of coding that decoders know: baseline, extended and progressive. There is one frame only.
+            0xc0..=0xc2 if !sized => {
+                let [_, h1, h0, w1, w0, ..] = *segment else { return Err(undecodable()) };
+                limits.check_pixels(u16::from_be_bytes([w1, w0]).into(), u16::from_be_bytes([h1, h0]).into())?;
+                sized = true;
+                push_segment(&mut out, marker, segment);
+            }
+            // The tables: Huffman, quantization, restart interval.
+            0xc4 | 0xdb | 0xdd => push_segment(&mut out, marker, segment),
+            SOS if sized => {
+                scans += 1;
+                if scans > MAX_SCANS {
+                    return Err(ImageProblem::TooLarge(format!("JPEG image must have at most {MAX_SCANS} scans")));
+                }
+                push_segment(&mut out, marker, segment);
+                let data = entropy_length(rest).ok_or_else(undecodable)?;
+                out.extend_from_slice(take(&mut rest, data)?);
+            }
+            0xc0..=0xcf | SOS => return Err(undecodable()),
+            0xe0 => push_jfif(&mut out, segment),
+            0xe1 if scans == 0 => {
+                if let Some(exif) = segment.strip_prefix(b"Exif\0\0") {
+                    orientation.get_or_insert_with(|| orientation_of(exif));
+                }
+            }
+            0xe2 if segment.starts_with(b"ICC_PROFILE\0") => push_segment(&mut out, marker, segment),
+            // Adobe's twelve bytes say how the colours are stored.
+            0xee if segment.starts_with(b"Adobe") && segment.len() >= 12 => {
+                push_segment(&mut out, marker, &segment[..12]);
+            }
+            _ => {}
+        }
+    }
+    if scans == 0 {
+        return Err(undecodable());
+    }
+    out.extend_from_slice(&[0xff, EOI]);
+    Ok(Stripped { bytes: out, orientation: orientation.unwrap_or(Orientation::NoTransforms) })
+}
+
+/// Skips to the next marker, over fill bytes and what is between segments, as decoders do.
+fn next_marker(rest: &mut &[u8]) -> Result<u8> {
+    let start = rest.iter().position(|byte| *byte == 0xff).ok_or_else(undecodable)?;
+    take(rest, start)?;
+    let fill = rest.iter().position(|byte| *byte != 0xff).ok_or_else(undecodable)?;
+    take(rest, fill)?;
+    let [marker] = take_array(rest)?;
+    Ok(marker)
+}
+
+/// How far the entropy-coded data reaches: to the first marker other than a restart.
+fn entropy_length(data: &[u8]) -> Option<usize> {
+    data.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0x00 | 0xd0..=0xd7 | 0xff))
+}
+
+fn push_segment(out: &mut Vec<u8>, marker: u8, segment: &[u8]) {
+    // A segment comes from a file where its length was written in 16 bits, or is a part of such a one.
+    let length = (segment.len() as u16).wrapping_add(2);
+    out.extend_from_slice(&[0xff, marker]);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(segment);
+}
+
+/// The JFIF header without its thumbnail. Other segments of that kind hold nothing but thumbnails.
+fn push_jfif(out: &mut Vec<u8>, segment: &[u8]) {
+    if segment.starts_with(b"JFIF\0") && segment.len() >= 14 {
+        let mut header = segment[..14].to_vec();
+        header[12..].fill(0);
+        push_segment(out, 0xe0, &header);
+    }
+}

@@ -1,0 +1,94 @@
+//! The limits on uploads.
+
+use agora_domain::media::ImageProblem;
+
+use super::{Result, undecodable};
+
+const MEBIBYTE: u64 = 1024 * 1024;
+const MEGAPIXEL: u64 = 1_000_000;
+
+/// What an upload may weigh. The defaults are 5 MiB and 40 megapixels.
+#[derive(Debug, Clone, Copy)]
+pub struct ImageLimits {
+    /// The size of the file in bytes.
+    pub max_bytes: u64,
+    /// Width times height of the image, and of each frame of an animation. All frames together may have ten times as
+    /// many pixels.
+    pub max_pixels: u64,
+}
+
+impl Default for ImageLimits {
+    fn default() -> Self {
+        Self { max_bytes: 5 * MEBIBYTE, max_pixels: 40 * MEGAPIXEL }
+    }
+}
+
+impl ImageLimits {
+    /// How many times the pixels of one image an animation may have: it bounds the time to check it.
+    const ANIMATION: u64 = 10;
+
+    pub(super) fn check_bytes(&self, bytes: usize) -> Result<()> {
+        if bytes as u64 <= self.max_bytes {
+            return Ok(());
+        }
+        let limit = scaled(self.max_bytes, MEBIBYTE, "MiB", "bytes");
+        Err(ImageProblem::TooLarge(format!("Image must be at most {limit}")))
+    }
+
+    /// The number of pixels of an image that is not too large. An image without any cannot be decoded.
+    pub(super) fn check_pixels(&self, width: u32, height: u32) -> Result<u64> {
+        match u64::from(width) * u64::from(height) {
+            0 => Err(undecodable()),
+            pixels if pixels <= self.max_pixels => Ok(pixels),
+            _ => {
+                let limit = scaled(self.max_pixels, MEGAPIXEL, "megapixels", "pixels");
+                Err(ImageProblem::TooLarge(format!("Image must be at most {limit}")))
+            }
+        }
+    }
+
+    /// The most pixels that all frames of an animation together may have.
+    pub(super) fn max_animation_pixels(&self) -> u64 {
+        self.max_pixels.saturating_mul(Self::ANIMATION)
+    }
+
+    /// Checks how many pixels all frames of an animation have together.
+    pub(super) fn check_animation(&self, pixels: u64) -> Result<()> {
+        if pixels <= self.max_animation_pixels() {
+            return Ok(());
+        }
+        let limit = scaled(self.max_animation_pixels(), MEGAPIXEL, "megapixels", "pixels");
+        Err(ImageProblem::TooLarge(format!("Animation must be at most {limit} over all its frames")))
+    }
+}
+
+/// A number in the larger unit when it is a multiple of it.
+fn scaled(number: u64, unit: u64, large: &str, small: &str) -> String {
+    if number.is_multiple_of(unit) { format!("{} {large}", number / unit) } else { format!("{number} {small}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_messages_name_the_limit() {
+        let message = |problem: Result<()>| problem.unwrap_err().to_string();
+        let limits = ImageLimits::default();
+        assert_eq!(message(limits.check_bytes(5 * 1024 * 1024 + 1)), "Image must be at most 5 MiB");
+        assert_eq!(message(limits.check_pixels(40_000_001, 1).map(|_| ())), "Image must be at most 40 megapixels");
+        let limits = ImageLimits { max_bytes: 1000, max_pixels: 64 };
+        assert_eq!(message(limits.check_bytes(1001)), "Image must be at most 1000 bytes");
+        assert_eq!(message(limits.check_pixels(13, 5).map(|_| ())), "Image must be at most 64 pixels");
+        assert_eq!(message(limits.check_animation(641)), "Animation must be at most 640 pixels over all its frames");
+    }
+
+    #[test]
+    fn what_is_just_within_a_limit_passes() {
+        let limits = ImageLimits { max_bytes: 1000, max_pixels: 64 };
+        limits.check_bytes(1000).unwrap();
+        limits.check_animation(640).unwrap();
+        assert_eq!(limits.check_pixels(8, 8).unwrap(), 64);
+        assert!(limits.check_pixels(u32::MAX, u32::MAX).is_err());
+    }
+}

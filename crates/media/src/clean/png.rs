@@ -1,0 +1,142 @@
+//! PNG: a list of chunks, from IHDR to IEND.
+
+use std::io::Cursor;
+
+use image::{
+    DynamicImage, Limits,
+    codecs::png::{CompressionType, FilterType, PngDecoder, PngEncoder},
+    metadata::Orientation,
+};
+
+use super::{
+    ImageLimits, Result,
+    orientation::{orientation_of, upright},
+    take, take_array, undecodable,
+};
+
+const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// The length of the signature and the chunk IHDR.
+const HEADER: usize = 33;
+
+/// How the colours are meant. They also hold for an image that was encoded again.
+const COLOUR: [&[u8; 4]; 5] = [b"cICP", b"iCCP", b"sRGB", b"gAMA", b"cHRM"];
+
+/// The other chunks that are needed to render an image.
+const PICTURE: [&[u8; 4]; 8] = [b"IHDR", b"PLTE", b"tRNS", b"sBIT", b"bKGD", b"pHYs", b"IDAT", b"IEND"];
+
+/// And those of an animation.
+const ANIMATION: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
+
+struct Chunk<'a> {
+    kind: [u8; 4],
+    data: &'a [u8],
+    /// With its length, kind and checksum.
+    whole: &'a [u8],
+}
+
+impl Chunk<'_> {
+    fn is_any(&self, kinds: &[&[u8; 4]]) -> bool {
+        kinds.contains(&&self.kind)
+    }
+}
+
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+    let chunks = chunks(upload)?;
+    let Some(Chunk { kind: [b'I', b'H', b'D', b'R'], data: [w3, w2, w1, w0, h3, h2, h1, h0, ..], .. }) = chunks.first()
+    else {
+        return Err(undecodable());
+    };
+    let width = u32::from_be_bytes([*w3, *w2, *w1, *w0]);
+    let height = u32::from_be_bytes([*h3, *h2, *h1, *h0]);
+    limits.check_pixels(width, height)?;
+
+    let animated = check_animation(&chunks, limits)?;
+    let kept: Vec<&Chunk<'_>> = chunks
+        .iter()
+        .filter(|chunk| chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION))
+        .collect();
+    let mut bytes = SIGNATURE.to_vec();
+    bytes.extend(kept.iter().flat_map(|chunk| chunk.whole));
+    decode(&bytes, limits).map_err(|_| undecodable())?;
+
+    let exif = chunks.iter().find(|chunk| chunk.kind == *b"eXIf");
+    let orientation = exif.map_or(Orientation::NoTransforms, |chunk| orientation_of(chunk.data));
+    // An animation stays as it is: cameras do not make any, and viewers do not turn them.
+    if animated || orientation == Orientation::NoTransforms {
+        return Ok(bytes);
+    }
+    let mut decoder_limits = Limits::default();
+    decoder_limits.max_alloc = Some(decoder_bytes(limits) as u64);
+    let decoder = PngDecoder::with_limits(Cursor::new(&bytes), decoder_limits).map_err(|_| undecodable())?;
+    let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR)).flat_map(|chunk| chunk.whole);
+    encode(&upright(decoder, orientation)?, colour.copied())
+}
+
+/// The chunks up to IEND; what comes after it is no part of the image.
+fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
+    let mut rest = upload.strip_prefix(SIGNATURE).ok_or_else(undecodable)?;
+    let mut chunks = Vec::new();
+    loop {
+        let start = rest;
+        let length = u32::from_be_bytes(take_array(&mut rest)?) as usize;
+        let kind = take_array(&mut rest)?;
+        let data = take(&mut rest, length)?;
+        take(&mut rest, 4)?;
+        chunks.push(Chunk { kind, data, whole: &start[..length + 12] });
+        if kind == *b"IEND" {
+            return Ok(chunks);
+        }
+    }
+}
+
+/// Whether the image is an animation, whose frames then are as many as announced and not too large.
+fn check_animation(chunks: &[Chunk<'_>], limits: &ImageLimits) -> Result<bool> {
+    let Some(control) = chunks.iter().find(|chunk| chunk.kind == *b"acTL") else { return Ok(false) };
+    let announced = u32::from_be_bytes(take_array(&mut &*control.data)?);
+    let mut frames = 0;
+    let mut pixels = 0u64;
+    for frame in chunks.iter().filter(|chunk| chunk.kind == *b"fcTL") {
+        let mut data = frame.data;
+        let [_sequence, width, height] = [0; 3].map(|_| take_array(&mut data).map(u32::from_be_bytes));
+        pixels = pixels.saturating_add(limits.check_pixels(width?, height?)?);
+        frames += 1;
+    }
+    limits.check_animation(pixels)?;
+    if frames == 0 || frames != announced { Err(undecodable()) } else { Ok(true) }
+}
+
+/// Decodes every row of every frame. It keeps no more than a row.
+fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::DecodingError> {
+    let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: decoder_bytes(limits) });
+    decoder.set_ignore_iccp_chunk(true);
+    let mut reader = decoder.read_info()?;
+    let info = reader.info();
+    // A picture that stands before the first frame is not counted as one.
+    let pictures = match info.animation_control() {
+        Some(control) => control.num_frames.saturating_add(u32::from(info.frame_control().is_none())),
+        None => 1,
+    };
+    let mut row = vec![0; reader.output_line_size(info.width).ok_or(png::DecodingError::LimitsExceeded)?];
+    for picture in 0..pictures {
+        if picture > 0 {
+            reader.next_frame_info()?;
+        }
+        while reader.read_row(&mut row)?.is_some() {}
+    }
+    reader.finish()
+}
+
+/// What a decoder may allocate: it adds up the rows of all frames, and a pixel has eight bytes at most.
+fn decoder_bytes(limits: &ImageLimits) -> usize {
+    let bytes = limits.max_animation_pixels().saturating_mul(8).saturating_add(limits.max_bytes);
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+fn encode(picture: &DynamicImage, colour: impl Iterator<Item = u8>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::Adaptive);
+    picture.write_with_encoder(encoder).map_err(|_| undecodable())?;
+    bytes.splice(HEADER..HEADER, colour);
+    Ok(bytes)
+}

@@ -1,0 +1,62 @@
+use ::gif::{DecodeOptions, Frame, Repeat};
+
+use super::{samples::animated_gif, *};
+
+fn frames(file: &[u8]) -> (Repeat, Vec<Frame<'static>>) {
+    let decoder = DecodeOptions::new().read_info(file).unwrap();
+    (decoder.repeat(), decoder.into_iter().map(|frame| frame.unwrap()).collect())
+}
+
+fn extension(label: u8, blocks: &[&[u8]]) -> Vec<u8> {
+    let mut extension = vec![0x21, label];
+    for block in blocks {
+        extension.push(u8::try_from(block.len()).unwrap());
+        extension.extend_from_slice(block);
+    }
+    extension.push(0);
+    extension
+}
+
+#[tokio::test]
+async fn metadata_is_removed_and_frames_palettes_and_timing_stay() {
+    let plain = animated_gif(4);
+    let metadata = [
+        extension(0xfe, &[SECRET]),
+        extension(0xff, &[b"XMP DataXMP", SECRET]),
+        extension(0xff, &[b"ICCRGBG1012", SECRET]),
+        extension(0xff, &[b"MAGPIE__1.0", SECRET]),
+    ]
+    .concat();
+    // Behind the header with its palette of two colours, and before the trailer.
+    let end = plain.len() - 1;
+    let upload = [&plain[..19], &metadata, &plain[19..end], &metadata, &plain[end..]].concat();
+    assert_only_metadata_goes(&plain, &upload).await;
+    let cleaned = clean(&upload).await.unwrap();
+    assert_eq!(cleaned, plain);
+
+    let (repeat, frames) = frames(&cleaned);
+    assert_eq!(repeat, Repeat::Finite(7));
+    assert_eq!(frames.iter().map(|frame| frame.delay).collect::<Vec<_>>(), [3, 4, 5, 6]);
+}
+
+#[tokio::test]
+async fn the_background_colour_and_the_shape_of_the_pixels_stay() {
+    let mut upload = animated_gif(1);
+    upload[11..13].copy_from_slice(&[1, 49]);
+    assert_eq!(clean(&upload).await.unwrap(), upload);
+}
+
+#[tokio::test]
+async fn an_image_without_frames_or_with_an_empty_one_is_refused() {
+    assert_unacceptable(clean(&animated_gif(0)).await, "Image cannot be decoded");
+    let empty = [b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0".as_slice(), b",\0\0\0\0\0\0\0\0\0\x02\0;"].concat();
+    assert_unacceptable(clean(&empty).await, "Image cannot be decoded");
+}
+
+#[tokio::test]
+async fn a_frame_that_ends_too_early_is_refused() {
+    let start = b"GIF89a\x02\0\x01\0\x80\0\0\0\0\0\0\0\0,\0\0\0\0\x02\0\x01\0\0";
+    // Clear, black, end: one pixel of two.
+    let upload = [start.as_slice(), b"\x02\x02\x44\x01\0;"].concat();
+    assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+}

@@ -1,0 +1,118 @@
+use super::{
+    samples::{animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture},
+    *,
+};
+
+/// Pseudo-random numbers that are the same on every run (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// Whatever passes is fit to be stored: it decodes, and cleaning it again changes nothing.
+async fn assert_refused_or_clean(upload: &[u8], what: &str) {
+    match clean(upload).await {
+        Ok(cleaned) => {
+            image::load_from_memory(&cleaned).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_eq!(clean(&cleaned).await.unwrap(), cleaned, "{what}");
+        }
+        Err(ImageProblem::Unacceptable(_) | ImageProblem::TooLarge(_)) => {}
+        Err(ImageProblem::Failed(error)) => panic!("{what}: {error:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_image_of_an_accepted_format_is_refused() {
+    let others: [&[u8]; 9] = [
+        b"",
+        b"\xff\xd8",
+        b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+        b"<!doctype html><script>alert(1)</script>",
+        b"%PDF-1.7",
+        b"BM\x1e\0\0\0\0\0\0\0\x1a\0\0\0",
+        b"II*\0\x08\0\0\0",
+        b"RIFF\x04\0\0\0WAVE",
+        b"\0\0\0\x1cftypavif",
+    ];
+    for upload in others {
+        assert_unacceptable(clean(upload).await, "Image must be a JPEG, PNG, GIF or WebP file");
+    }
+}
+
+#[tokio::test]
+async fn a_file_beyond_the_limit_on_bytes_is_refused_whatever_it_is() {
+    let upload = vec![0; 5 * 1024 * 1024 + 1];
+    assert_too_large(clean(&upload).await, "Image must be at most 5 MiB");
+}
+
+#[tokio::test]
+async fn an_image_beyond_the_limit_on_pixels_is_refused_by_its_header() {
+    let mut huge_jpeg = jpeg(&picture());
+    let frame = huge_jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
+    huge_jpeg[frame + 5..frame + 9].fill(0xff);
+    let header = [[0x7f, 0xff, 0xff, 0xff].as_slice(), &[0x7f, 0xff, 0xff, 0xff], &[8, 2, 0, 0, 0]].concat();
+    let huge_png = [&png(&picture())[..8], &png_chunk(b"IHDR", &header), &png(&picture())[33..]].concat();
+    let mut huge_gif = animated_gif(1);
+    huge_gif[6..10].fill(0xff);
+    let mut huge_frame = animated_gif(1);
+    let descriptor = huge_frame.iter().rposition(|byte| *byte == b',').unwrap();
+    huge_frame[descriptor + 5..descriptor + 9].fill(0xff);
+    let huge_webp = webp_file(&[webp_header(0, 16_384, 16_384), webp_picture(&picture())]);
+    let huge_simple_webp = webp_file(&[samples::webp_chunk(b"VP8L", b"\x2f\xff\xff\xff\x0f\0\0\0")]);
+    for upload in [huge_jpeg, huge_png, huge_gif, huge_frame, huge_webp, huge_simple_webp] {
+        assert_too_large(clean(&upload).await, "Image must be at most 40 megapixels");
+    }
+}
+
+#[tokio::test]
+async fn an_image_without_pixels_is_refused() {
+    let mut empty = jpeg(&picture());
+    let frame = empty.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
+    empty[frame + 5..frame + 7].fill(0);
+    assert_unacceptable(clean(&empty).await, "Image cannot be decoded");
+}
+
+#[tokio::test]
+async fn a_file_that_is_cut_off_anywhere_is_refused() {
+    for (format, file) in samples::all() {
+        for length in 0..file.len() {
+            let outcome = clean(&file[..length]).await;
+            assert!(matches!(outcome, Err(ImageProblem::Unacceptable(_))), "{format:?} {length}: {outcome:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_refused_or_comes_out_clean() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for (format, file) in samples::all() {
+        for round in 0..300 {
+            let mut damaged = file.clone();
+            for _ in 0..=random.below(4) {
+                let place = random.below(damaged.len());
+                damaged[place] = random.below(256) as u8;
+            }
+            assert_refused_or_clean(&damaged, &format!("{format:?}, round {round}")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_with_parts_taken_out_or_twice_in_it_is_refused_or_comes_out_clean() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    for (format, file) in samples::all() {
+        for round in 0..100 {
+            let mut places = [random.below(file.len()), random.below(file.len())];
+            places.sort_unstable();
+            let [start, end] = places;
+            assert_refused_or_clean(&[&file[..start], &file[end..]].concat(), &format!("{format:?} out {round}")).await;
+            assert_refused_or_clean(&[&file[..end], &file[start..]].concat(), &format!("{format:?} in {round}")).await;
+        }
+    }
+}

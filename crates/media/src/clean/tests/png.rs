@@ -1,0 +1,76 @@
+use image::{
+    ExtendedColorType, ImageDecoder, ImageEncoder,
+    codecs::png::{PngDecoder, PngEncoder},
+};
+
+use super::{
+    samples::{picture, png, png_chunk, turned, with_chunks},
+    *,
+};
+
+#[tokio::test]
+async fn metadata_is_removed_and_the_pixels_stay() {
+    let plain = png(&picture());
+    let text = [b"Comment\0", SECRET].concat();
+    let chunks = [
+        png_chunk(b"eXIf", &exif(1)),
+        png_chunk(b"tEXt", &text),
+        png_chunk(b"iTXt", &[b"XML:com.adobe.xmp\0\0\0\0\0", SECRET].concat()),
+        png_chunk(b"tIME", SECRET),
+        png_chunk(b"prVt", SECRET),
+    ];
+    let upload = with_chunks(&plain, &chunks);
+    assert_only_metadata_goes(&plain, &upload).await;
+    assert_eq!(clean(&upload).await.unwrap(), plain);
+
+    let end = plain.len() - 12;
+    let late = [&plain[..end], &chunks.concat(), &plain[end..]].concat();
+    assert_eq!(clean(&late).await.unwrap(), plain, "behind the pixels, too");
+}
+
+#[tokio::test]
+async fn what_is_needed_to_render_it_is_kept() {
+    let plain = png(&picture());
+    let chunks = [
+        png_chunk(b"gAMA", &45_455u32.to_be_bytes()),
+        png_chunk(b"sRGB", &[0]),
+        png_chunk(b"pHYs", &[0, 0, 0, 1, 0, 0, 0, 1, 0]),
+        png_chunk(b"tRNS", &[0, 255, 0, 0, 0, 0]),
+    ];
+    let upload = with_chunks(&plain, &chunks);
+    assert_eq!(clean(&upload).await.unwrap(), upload);
+    assert_eq!(pixels(&upload).get_pixel(0, 0).0[3], 0, "the red is transparent");
+}
+
+#[tokio::test]
+async fn every_orientation_comes_out_upright() {
+    assert_every_orientation_comes_out_upright(|picture, exif| with_chunks(&png(picture), &[png_chunk(b"eXIf", exif)]))
+        .await;
+    // Some writers leave the prefix that JPEG has, and EXIF data may come after the pixels.
+    let plain = png(&turned(6));
+    let end = plain.len() - 12;
+    let late = png_chunk(b"eXIf", &[b"Exif\0\0", exif(6).as_slice()].concat());
+    let upload = [&plain[..end], &late, &plain[end..]].concat();
+    assert_eq!(pixels(&clean(&upload).await.unwrap()), pixels(&png(&picture())));
+}
+
+#[tokio::test]
+async fn a_turned_image_keeps_its_depth_and_colour_profile() {
+    let mut plain = Vec::new();
+    let mut encoder = PngEncoder::new(&mut plain);
+    encoder.set_icc_profile(samples::profile()).unwrap();
+    encoder.write_image(&[1, 2, 3, 4, 5, 6, 7, 8], 2, 1, ExtendedColorType::La16).unwrap();
+    let upload = with_chunks(&plain, &[png_chunk(b"eXIf", &exif(6))]);
+    let cleaned = clean(&upload).await.unwrap();
+    let mut decoder = PngDecoder::new(std::io::Cursor::new(&cleaned)).unwrap();
+    assert_eq!((decoder.dimensions(), decoder.color_type()), ((1, 2), image::ColorType::La16));
+    assert_eq!(decoder.icc_profile().unwrap(), Some(samples::profile()));
+}
+
+#[tokio::test]
+async fn a_wrong_checksum_in_the_pixels_is_refused() {
+    let mut upload = png(&picture());
+    let last_of_idat = upload.len() - 13;
+    upload[last_of_idat] ^= 1;
+    assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+}

@@ -1,0 +1,112 @@
+use image::{ImageDecoder, codecs::webp::WebPDecoder};
+
+use super::{
+    samples::{
+        LOSSY_WEBP, animated_webp, picture, profile, webp, webp_chunk, webp_file, webp_frame, webp_header, webp_picture,
+    },
+    *,
+};
+
+// The flags of the header.
+const EXIF: u8 = 0x08;
+const XMP: u8 = 0x04;
+
+#[tokio::test]
+async fn metadata_is_removed_with_its_flags_and_the_pixels_stay() {
+    let profile = webp_chunk(b"ICCP", &profile());
+    let upload = webp_file(&[
+        webp_header(0x20 | EXIF | XMP, 32, 16),
+        profile.clone(),
+        webp_picture(&picture()),
+        webp_chunk(b"EXIF", &exif(1)),
+        webp_chunk(b"XMP ", SECRET),
+        webp_chunk(b"what", SECRET),
+    ]);
+    assert_only_metadata_goes(&webp(&picture()), &upload).await;
+    let expected = webp_file(&[webp_header(0x20, 32, 16), profile, webp_picture(&picture())]);
+    assert_eq!(clean(&upload).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_follows_the_picture_of_a_simple_file_is_removed() {
+    let upload = webp_file(&[LOSSY_WEBP[12..].to_vec(), webp_chunk(b"EXIF", &exif(6))]);
+    assert_only_metadata_goes(LOSSY_WEBP, &upload).await;
+    assert_eq!(clean(&upload).await.unwrap(), LOSSY_WEBP);
+}
+
+#[tokio::test]
+async fn metadata_in_and_between_the_frames_of_an_animation_is_removed() {
+    let upload = webp_file(&[
+        webp_header(0x02 | EXIF, 32, 16),
+        webp_chunk(b"ANIM", &[1, 2, 3, 4, 9, 0]),
+        webp_frame(&webp_chunk(b"EXIF", SECRET)),
+        webp_chunk(b"what", SECRET),
+        webp_frame(&webp_chunk(b"hmm?", SECRET)),
+        webp_chunk(b"EXIF", &exif(6)),
+    ]);
+    assert_eq!(clean(&upload).await.unwrap(), animated_webp(2));
+}
+
+#[tokio::test]
+async fn every_orientation_comes_out_upright() {
+    assert_every_orientation_comes_out_upright(|picture, exif| {
+        let header = webp_header(EXIF, picture.width(), picture.height());
+        webp_file(&[header, webp_picture(picture), webp_chunk(b"EXIF", exif)])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_turned_image_keeps_its_colour_profile() {
+    let upload = webp_file(&[
+        webp_header(0x20 | EXIF, 32, 16),
+        webp_chunk(b"ICCP", &profile()),
+        webp_picture(&picture()),
+        webp_chunk(b"EXIF", &exif(3)),
+    ]);
+    let cleaned = clean(&upload).await.unwrap();
+    let mut decoder = WebPDecoder::new(std::io::Cursor::new(cleaned)).unwrap();
+    assert_eq!(decoder.icc_profile().unwrap(), Some(profile()));
+}
+
+#[tokio::test]
+async fn a_picture_of_another_size_than_announced_is_refused() {
+    let upload = webp_file(&[webp_header(0, 1, 1), webp_picture(&picture())]);
+    assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+}
+
+#[tokio::test]
+async fn an_animation_without_frames_or_with_a_broken_one_is_refused() {
+    assert_unacceptable(clean(&animated_webp(0)).await, "Image cannot be decoded");
+    let mut upload = animated_webp(2);
+    let last = upload.len() - 20;
+    upload[last..].fill(0xff);
+    assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+}
+
+#[tokio::test]
+async fn a_frame_outside_the_canvas_is_refused() {
+    let mut upload = animated_webp(2);
+    let frame = upload.windows(4).position(|kind| kind == b"ANMF").unwrap();
+    upload[frame + 8] = 1;
+    assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+}
+
+#[tokio::test]
+async fn the_transparency_of_a_lossy_picture_stays_in_effect() {
+    let (alpha, picture) = (webp_chunk(b"ALPH", &[0, 0, 85, 170, 255]), LOSSY_WEBP[12..].to_vec());
+    let still = webp_file(&[webp_header(0x10, 2, 2), alpha.clone(), picture.clone()]);
+    assert_eq!(clean(&still).await.unwrap(), still);
+    assert_eq!(pixels(&still).pixels().map(|pixel| pixel.0[3]).collect::<Vec<_>>(), [0, 85, 170, 255]);
+
+    let place = vec![0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 80, 0, 0, 0];
+    let frame = webp_chunk(b"ANMF", &[place, alpha, picture].concat());
+    let animation = webp_file(&[webp_header(0x12, 2, 2), webp_chunk(b"ANIM", &[0; 6]), frame]);
+    assert_eq!(clean(&animation).await.unwrap(), animation);
+}
+
+#[tokio::test]
+async fn a_missing_last_byte_of_padding_is_no_error() {
+    let unpadded = webp_file(&[LOSSY_WEBP[12..].to_vec(), b"ICCP\x01\0\0\0x".to_vec()]);
+    assert_eq!(clean(&unpadded).await.unwrap(), LOSSY_WEBP);
+}

@@ -1,0 +1,191 @@
+//! WebP: a RIFF container of chunks. A file with more than one still picture in it starts with the chunk VP8X.
+
+use std::io::Cursor;
+
+use image::{
+    DynamicImage, ImageDecoder, ImageEncoder,
+    codecs::webp::{WebPDecoder, WebPEncoder},
+    metadata::Orientation,
+};
+
+use super::{
+    ImageLimits, Result,
+    orientation::{orientation_of, profile_fits, upright},
+    take, take_array, undecodable,
+};
+
+// The flags of VP8X.
+const ANIMATION: u8 = 0x02;
+const ALPHA: u8 = 0x10;
+const PROFILE: u8 = 0x20;
+
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    kind: [u8; 4],
+    data: &'a [u8],
+}
+
+struct Stripped {
+    bytes: Vec<u8>,
+    /// What to do to a still picture. An animation stays as it is and was decoded already.
+    still: Option<Orientation>,
+}
+
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+    let Stripped { bytes, still } = strip(upload, limits)?;
+    let Some(orientation) = still else { return Ok(bytes) };
+    let mut decoder = decoder(&bytes)?;
+    let profile = decoder.icc_profile().map_err(|_| undecodable())?;
+    let picture = upright(decoder, orientation)?;
+    if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
+}
+
+fn decoder(file: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>> {
+    WebPDecoder::new(Cursor::new(file)).map_err(|_| undecodable())
+}
+
+fn encode(picture: &DynamicImage, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut encoder = WebPEncoder::new_lossless(&mut bytes);
+    if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
+        encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
+    }
+    picture.write_with_encoder(encoder).map_err(|_| undecodable())?;
+    Ok(bytes)
+}
+
+/// The image with only the chunks that are needed to render it.
+fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
+    let mut rest = upload;
+    take(&mut rest, 4)?;
+    let size = u32::from_le_bytes(take_array(&mut rest)?) as usize;
+    let mut body = take(&mut rest, size)?;
+    take(&mut body, 4)?;
+    let chunks = chunks(body)?;
+    let first = *chunks.first().ok_or_else(undecodable)?;
+    if first.kind != *b"VP8X" {
+        let (width, height) = picture_size(first)?;
+        limits.check_pixels(width, height)?;
+        return Ok(Stripped { bytes: file([first]), still: Some(Orientation::NoTransforms) });
+    }
+
+    let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
+    let canvas = size_of(size);
+    limits.check_pixels(canvas.0, canvas.1)?;
+    let profile = find(&chunks, b"ICCP");
+    let header = header(flags & (ANIMATION | ALPHA) | profile.map_or(0, |_| PROFILE), size);
+    let before = [Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(profile);
+    if flags & ANIMATION == 0 {
+        let bytes = file(before.chain(picture(&chunks, canvas)?));
+        let orientation = find(&chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data));
+        return Ok(Stripped { bytes, still: Some(orientation) });
+    }
+    let control = find(&chunks, b"ANIM").ok_or_else(undecodable)?;
+    let control = Chunk { data: control.data.get(..6).ok_or_else(undecodable)?, ..control };
+    let frames = frames(&chunks, canvas, limits)?;
+    let frames = frames.iter().map(|data| Chunk { kind: *b"ANMF", data });
+    Ok(Stripped { bytes: file(before.chain([control]).chain(frames)), still: None })
+}
+
+fn chunks(mut body: &[u8]) -> Result<Vec<Chunk<'_>>> {
+    let mut chunks = Vec::new();
+    while !body.is_empty() {
+        let kind = take_array(&mut body)?;
+        let size = u32::from_le_bytes(take_array(&mut body)?) as usize;
+        let data = take(&mut body, size)?;
+        chunks.push(Chunk { kind, data });
+        // The padding to an even length; some writers leave it out at the end.
+        let padding = (size % 2).min(body.len());
+        take(&mut body, padding)?;
+    }
+    Ok(chunks)
+}
+
+fn find<'a>(chunks: &[Chunk<'a>], kind: &[u8; 4]) -> Option<Chunk<'a>> {
+    chunks.iter().copied().find(|chunk| chunk.kind == *kind)
+}
+
+/// A file of these chunks.
+fn file<'a>(chunks: impl IntoIterator<Item = Chunk<'a>>) -> Vec<u8> {
+    let mut body = b"WEBP".to_vec();
+    chunks.into_iter().for_each(|chunk| push(&mut body, chunk));
+    let mut file = Vec::with_capacity(body.len() + 8);
+    push(&mut file, Chunk { kind: *b"RIFF", data: &body });
+    file
+}
+
+fn push(out: &mut Vec<u8>, chunk: Chunk<'_>) {
+    // Hardly longer than the file it comes from, whose length was written in 32 bits.
+    let size = chunk.data.len() as u32;
+    out.extend_from_slice(&chunk.kind);
+    out.extend_from_slice(&size.to_le_bytes());
+    out.extend_from_slice(chunk.data);
+    out.extend(std::iter::repeat_n(0, chunk.data.len() % 2));
+}
+
+/// The data of the chunk VP8X.
+fn header(flags: u8, [w0, w1, w2, h0, h1, h2]: [u8; 6]) -> [u8; 10] {
+    [flags, 0, 0, 0, w0, w1, w2, h0, h1, h2]
+}
+
+/// The chunks of a picture: its transparency, unless that is in the picture itself as in a lossless one, and the
+/// picture. Its size must be the one announced, which was checked.
+fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>> {
+    let is_picture = |chunk: &&Chunk<'_>| matches!(&chunk.kind, b"VP8 " | b"VP8L");
+    let picture = *chunks.iter().find(is_picture).ok_or_else(undecodable)?;
+    if picture_size(picture)? != size {
+        return Err(undecodable());
+    }
+    let alpha = find(chunks, b"ALPH").filter(|_| picture.kind == *b"VP8 ");
+    Ok(alpha.into_iter().chain([picture]).collect())
+}
+
+/// What the frames of an animation consist of. Each is decoded as a picture of its own, which takes less time and
+/// memory than to compose the animation.
+fn frames(parts: &[Chunk<'_>], canvas: (u32, u32), limits: &ImageLimits) -> Result<Vec<Vec<u8>>> {
+    let mut frames = Vec::new();
+    let mut total = 0u64;
+    for frame in parts.iter().filter(|chunk| chunk.kind == *b"ANMF") {
+        let mut data = frame.data;
+        let place: [u8; 16] = take_array(&mut data)?;
+        let [x0, x1, x2, y0, y1, y2, size @ .., _, _, _, _] = place;
+        let (left, top) = (u32::from_le_bytes([x0, x1, x2, 0]) * 2, u32::from_le_bytes([y0, y1, y2, 0]) * 2);
+        let (width, height) = size_of(size);
+        if left + width > canvas.0 || top + height > canvas.1 {
+            return Err(undecodable());
+        }
+        total = total.saturating_add(limits.check_pixels(width, height)?);
+        limits.check_animation(total)?;
+
+        let picture = picture(&chunks(data)?, (width, height))?;
+        let opaque = picture.iter().all(|chunk| chunk.kind == *b"VP8 ");
+        let header = header(if opaque { 0 } else { ALPHA }, size);
+        let still = file([Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(picture.iter().copied()));
+        upright(decoder(&still)?, Orientation::NoTransforms)?;
+
+        let mut kept = place.to_vec();
+        picture.into_iter().for_each(|chunk| push(&mut kept, chunk));
+        frames.push(kept);
+    }
+    if frames.is_empty() { Err(undecodable()) } else { Ok(frames) }
+}
+
+/// Width and height as VP8X and ANMF write them: 24 bits each, less one.
+fn size_of([w0, w1, w2, h0, h1, h2]: [u8; 6]) -> (u32, u32) {
+    (u32::from_le_bytes([w0, w1, w2, 0]) + 1, u32::from_le_bytes([h0, h1, h2, 0]) + 1)
+}
+
+/// Width and height as the picture itself has them.
+fn picture_size(picture: Chunk<'_>) -> Result<(u32, u32)> {
+    match (&picture.kind, picture.data) {
+        (b"VP8 ", [_, _, _, 0x9d, 0x01, 0x2a, w0, w1, h0, h1, ..]) => {
+            let side = |low: u8, high: u8| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
+            Ok((side(*w0, *w1), side(*h0, *h1)))
+        }
+        (b"VP8L", [0x2f, b0, b1, b2, b3, ..]) => {
+            let bits = u32::from_le_bytes([*b0, *b1, *b2, *b3]);
+            Ok(((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1))
+        }
+        _ => Err(undecodable()),
+    }
+}

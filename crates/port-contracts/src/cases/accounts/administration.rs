@@ -1,0 +1,183 @@
+//! Roles, and enabling and disabling accounts.
+
+use agora_domain::{
+    Error, Result,
+    accounts::{Account, Role, RoleAction, RoleChange, Roles, SessionState},
+    id::{SessionId, UserId},
+};
+
+use crate::{
+    Repositories,
+    run::{assert_fails, together},
+    world::World,
+};
+
+const ADMIN_ONLY: Roles = Roles::NONE.with(Role::Admin, true);
+
+const fn change(role: Role, action: RoleAction) -> RoleChange {
+    RoleChange { role, action }
+}
+
+const DEMOTION: RoleChange = change(Role::Admin, RoleAction::Remove);
+
+async fn find(db: &Repositories, id: UserId) -> Account {
+    db.accounts.find(id).await.unwrap().unwrap()
+}
+
+/// What the session repository says after it was told of a change of the account.
+async fn session(db: &Repositories, user: UserId, id: SessionId) -> SessionState {
+    db.sessions.account_changed(user);
+    db.sessions.find(id).await.unwrap().unwrap()
+}
+
+pub async fn has_admin_tells_whether_any_account_has_the_role(db: Repositories) {
+    let w = World::new(&db);
+    assert!(!db.accounts.has_admin().await.unwrap());
+    let ada = w.account("Ada").await;
+    assert!(!db.accounts.has_admin().await.unwrap());
+    db.accounts.change_role(ada.id, change(Role::Admin, RoleAction::Add)).await.unwrap().unwrap();
+    assert!(db.accounts.has_admin().await.unwrap());
+}
+
+pub async fn a_role_is_given_and_taken_and_nothing_else_changes(db: Repositories) {
+    let w = World::new(&db);
+    w.admin("Root").await;
+    let table = [
+        (Roles::NONE, change(Role::User, RoleAction::Add), Roles::USER),
+        (Roles::NONE, change(Role::Admin, RoleAction::Add), ADMIN_ONLY),
+        (Roles::NONE, change(Role::User, RoleAction::Remove), Roles::NONE),
+        (Roles::NONE, change(Role::Admin, RoleAction::Remove), Roles::NONE),
+        (Roles::USER, change(Role::User, RoleAction::Add), Roles::USER),
+        (Roles::USER, change(Role::User, RoleAction::Remove), Roles::NONE),
+        (Roles::USER, change(Role::Admin, RoleAction::Add), Roles::ADMIN_AND_USER),
+        (Roles::USER, change(Role::Admin, RoleAction::Remove), Roles::USER),
+        (ADMIN_ONLY, change(Role::User, RoleAction::Add), Roles::ADMIN_AND_USER),
+        (ADMIN_ONLY, change(Role::Admin, RoleAction::Add), ADMIN_ONLY),
+        (ADMIN_ONLY, change(Role::Admin, RoleAction::Remove), Roles::NONE),
+        (Roles::ADMIN_AND_USER, change(Role::User, RoleAction::Remove), ADMIN_ONLY),
+        (Roles::ADMIN_AND_USER, change(Role::Admin, RoleAction::Remove), Roles::USER),
+        (Roles::ADMIN_AND_USER, change(Role::Admin, RoleAction::Add), Roles::ADMIN_AND_USER),
+    ];
+    for (n, (before, change, after)) in table.into_iter().enumerate() {
+        let account = w.account_with(&format!("user {n}"), |account| account.roles = before).await;
+        assert_eq!(db.accounts.change_role(account.id, change).await.unwrap(), Some(()), "{before:?} {change:?}");
+        assert_eq!(find(&db, account.id).await, Account { roles: after, ..account }, "{before:?} {change:?}");
+    }
+}
+
+pub async fn changing_an_unknown_account_is_none(db: Repositories) {
+    let w = World::new(&db);
+    w.admin("Root").await;
+    for action in [RoleAction::Add, RoleAction::Remove] {
+        assert_eq!(db.accounts.change_role(w.id(), change(Role::Admin, action)).await.unwrap(), None);
+    }
+    for enabled in [true, false] {
+        assert_eq!(db.accounts.set_enabled(w.id(), enabled, w.now()).await.unwrap(), None);
+    }
+}
+
+pub async fn the_last_enabled_admin_keeps_the_role_and_stays_enabled(db: Repositories) {
+    let w = World::new(&db);
+    let root = w.admin("Root").await;
+    let opened = w.session(root.id).await;
+    w.account("User").await;
+    w.account_with("Disabled", |account| (account.roles, account.enabled) = (Roles::ADMIN_AND_USER, false)).await;
+    assert_fails!(db.accounts.change_role(root.id, DEMOTION).await, Error::Disallowed(_));
+    assert_fails!(db.accounts.set_enabled(root.id, false, w.now()).await, Error::Disallowed(_));
+    assert_eq!(find(&db, root.id).await, root);
+    assert!(!session(&db, root.id, opened.id).await.revoked);
+    // What leaves the role alone is not refused.
+    db.accounts.change_role(root.id, change(Role::User, RoleAction::Remove)).await.unwrap().unwrap();
+    db.accounts.set_enabled(root.id, true, w.now()).await.unwrap().unwrap();
+    // Nor is anything once there is another.
+    w.admin("Second").await;
+    db.accounts.change_role(root.id, DEMOTION).await.unwrap().unwrap();
+    assert_eq!(find(&db, root.id).await.roles, Roles::NONE);
+}
+
+pub async fn a_disabled_admin_may_lose_the_role(db: Repositories) {
+    let w = World::new(&db);
+    let old = w.account_with("Old", |account| (account.roles, account.enabled) = (ADMIN_ONLY, false)).await;
+    db.accounts.set_enabled(old.id, false, w.now()).await.unwrap().unwrap();
+    db.accounts.change_role(old.id, DEMOTION).await.unwrap().unwrap();
+    assert_eq!(find(&db, old.id).await, Account { roles: Roles::NONE, ..old });
+}
+
+pub async fn admins_who_demote_each_other_at_once_leave_one(db: Repositories) {
+    let w = World::new(&db);
+    let (one, other) = (w.admin("One").await, w.admin("Other").await);
+    let outcomes = together([one.id, other.id].map(|id| {
+        let db = db.clone();
+        async move { db.accounts.change_role(id, DEMOTION).await }
+    }))
+    .await;
+    leaves_one_of_all(outcomes);
+    let admins = [find(&db, one.id).await, find(&db, other.id).await];
+    assert_eq!(admins.iter().filter(|account| account.roles.contains(Role::Admin)).count(), 1);
+}
+
+pub async fn many_admins_demoted_and_disabled_at_once_leave_one(db: Repositories) {
+    let w = World::new(&db);
+    let mut admins = Vec::new();
+    for n in 0..12 {
+        admins.push(w.admin(&format!("admin {n}")).await.id);
+    }
+    let outcomes = together(admins.iter().enumerate().map(|(n, &id)| {
+        let (db, at) = (db.clone(), w.now());
+        async move {
+            match n % 2 {
+                0 => db.accounts.change_role(id, DEMOTION).await,
+                _ => db.accounts.set_enabled(id, false, at).await,
+            }
+        }
+    }))
+    .await;
+    leaves_one_of_all(outcomes);
+    let mut left = 0;
+    for id in admins {
+        let account = find(&db, id).await;
+        left += usize::from(account.enabled && account.roles.contains(Role::Admin));
+    }
+    assert_eq!(left, 1);
+}
+
+fn leaves_one_of_all(outcomes: Vec<Result<Option<()>>>) {
+    let done = outcomes.iter().filter(|outcome| matches!(outcome, Ok(Some(())))).count();
+    assert_eq!(done, outcomes.len() - 1);
+    for refused in outcomes.into_iter().filter(Result::is_err) {
+        assert_fails!(refused, Error::Disallowed(_));
+    }
+}
+
+pub async fn an_account_is_disabled_and_enabled_and_nothing_else_changes(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    for enabled in [true, false, false, true] {
+        assert_eq!(db.accounts.set_enabled(ada.id, enabled, w.now()).await.unwrap(), Some(()));
+        assert_eq!(find(&db, ada.id).await, Account { enabled, ..ada.clone() });
+    }
+}
+
+pub async fn disabling_revokes_the_accounts_sessions_for_good(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
+    let hers = [w.session(ada).await.id, w.session(ada).await.id];
+    let his = w.session(bob).await.id;
+    for id in hers {
+        assert!(!session(&db, ada, id).await.revoked);
+    }
+    db.accounts.set_enabled(ada, true, w.now()).await.unwrap().unwrap();
+    for id in hers {
+        assert!(!session(&db, ada, id).await.revoked, "enabling an enabled account ends nothing");
+    }
+    for enabled in [false, true] {
+        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap().unwrap();
+        for id in hers {
+            let state = session(&db, ada, id).await;
+            assert_eq!((state.revoked, state.enabled), (true, enabled));
+        }
+    }
+    assert!(!session(&db, bob, his).await.revoked);
+    let again = w.session(ada).await.id;
+    assert!(!session(&db, ada, again).await.revoked, "a later login is a new session");
+}

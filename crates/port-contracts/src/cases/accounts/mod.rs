@@ -1,0 +1,11 @@
+//! The cases of accounts, by what they show.
+
+mod administration;
+mod lists;
+mod profiles;
+mod registration;
+
+pub use administration::*;
+pub use lists::*;
+pub use profiles::*;
+pub use registration::*;

@@ -1,0 +1,110 @@
+//! What the owner of an account changes.
+
+use std::collections::HashSet;
+
+use agora_domain::accounts::{Account, PasswordHash, ProfileChanges, UpdatedProfile};
+
+use crate::{
+    Repositories,
+    run::together,
+    world::{World, biography},
+};
+
+pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
+    let w = World::new(&db);
+    let mut expected = w.account_with("Ada", |account| account.profile_picture = Some(w.image())).await;
+    let other = w.account("Bob").await;
+    let steps = [Some(biography("Counts")), None, Some(biography("Writes 'n' \"quotes\" 👍")), Some(None), Some(None)];
+    for step in steps {
+        if let Some(biography) = &step {
+            expected.biography.clone_from(biography);
+        }
+        let changes = ProfileChanges { biography: step, profile_picture: None };
+        let updated = db.accounts.update_profile(expected.id, &changes).await.unwrap();
+        assert_eq!(updated, Some(UpdatedProfile { account: expected.clone(), replaced_picture: None }));
+        assert_eq!(db.accounts.find(expected.id).await.unwrap().as_ref(), Some(&expected));
+    }
+    assert_eq!(db.accounts.find(other.id).await.unwrap(), Some(other));
+}
+
+pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account_with("Ada", |account| account.biography = biography("Counts")).await;
+    let (first, second) = (w.image(), w.image());
+    let steps = [
+        (Some(&first), Some(&first), None),
+        (None, Some(&first), None),
+        (Some(&first), Some(&first), None),
+        (Some(&second), Some(&second), Some(&first)),
+    ];
+    for (given, named, replaced) in steps {
+        let changes = ProfileChanges { biography: None, profile_picture: given.cloned() };
+        let expected = Account { profile_picture: named.cloned(), ..ada.clone() };
+        let updated = db.accounts.update_profile(ada.id, &changes).await.unwrap().unwrap();
+        assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: replaced.cloned() });
+        assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(expected));
+    }
+}
+
+pub async fn a_profile_changes_both_at_once(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.image())).await;
+    let (biography, picture) = (biography("Counts"), w.image());
+    let changes = ProfileChanges { biography: Some(biography.clone()), profile_picture: Some(picture.clone()) };
+    let updated = db.accounts.update_profile(ada.id, &changes).await.unwrap().unwrap();
+    assert_eq!(updated.replaced_picture, ada.profile_picture);
+    assert_eq!(updated.account, Account { biography, profile_picture: Some(picture), ..ada });
+}
+
+pub async fn updating_an_unknown_profile_is_none(db: Repositories) {
+    let w = World::new(&db);
+    let changes = [
+        ProfileChanges::default(),
+        ProfileChanges { biography: Some(biography("Nobody")), profile_picture: Some(w.image()) },
+    ];
+    for changes in changes {
+        assert_eq!(db.accounts.update_profile(w.id(), &changes).await.unwrap(), None);
+    }
+}
+
+pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let pictures: Vec<_> = (0..20).map(|_| w.image()).collect();
+    let outcomes = together(pictures.iter().cloned().map(|picture| {
+        let db = db.clone();
+        let changes = ProfileChanges { biography: None, profile_picture: Some(picture) };
+        async move { db.accounts.update_profile(ada, &changes).await }
+    }))
+    .await;
+    let replaced: Vec<_> =
+        outcomes.into_iter().filter_map(|outcome| outcome.unwrap().unwrap().replaced_picture).collect();
+    let last = db.accounts.find(ada).await.unwrap().unwrap().profile_picture.unwrap();
+    assert_eq!(replaced.len(), pictures.len() - 1);
+    let all: HashSet<_> = replaced.into_iter().chain([last]).collect();
+    assert_eq!(all, pictures.into_iter().collect());
+}
+
+pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
+    let his_password = db.accounts.find_password(bob).await.unwrap();
+    let (kept, one, other) = (w.session(ada).await.id, w.session(ada).await.id, w.session(ada).await.id);
+    let his = w.session(bob).await.id;
+    for (keep, revoked) in [(Some(kept), [false, true, true, false]), (None, [true, true, true, false])] {
+        for id in [kept, one, other, his] {
+            // Read first: an adapter that caches has them all in its cache.
+            db.sessions.find(id).await.unwrap();
+        }
+        let password = PasswordHash::new(format!("$new${keep:?}"));
+        db.accounts.change_password(ada, &password, keep, w.now()).await.unwrap();
+        db.sessions.account_changed(ada);
+        assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(password));
+        for (id, revoked) in [kept, one, other, his].into_iter().zip(revoked) {
+            assert_eq!(db.sessions.find(id).await.unwrap().unwrap().revoked, revoked);
+        }
+    }
+    assert_eq!(db.accounts.find_password(bob).await.unwrap(), his_password);
+    let again = w.session(ada).await.id;
+    assert!(!db.sessions.find(again).await.unwrap().unwrap().revoked);
+}

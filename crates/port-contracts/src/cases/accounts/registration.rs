@@ -1,0 +1,212 @@
+//! Storing accounts and finding them again.
+
+use agora_domain::{
+    Error,
+    accounts::{Credentials, LoginIdentifier, PasswordHash, Roles},
+    clock::Timestamp,
+    error::Conflict,
+    id::UserId,
+    page::PageRequest,
+};
+
+use crate::{
+    Repositories,
+    run::{assert_fails, together},
+    world::{INSTANTS, ODD_TEXTS, World, biography, email, username},
+};
+
+/// Spellings that are one name.
+const SAME: [(&str, &str); 5] =
+    [("Alice", "aLICE"), ("ÉMILE", "émile"), ("ОЛЬГА", "ольга"), ("STRASSE", "straße"), ("ΟΔΥΣΣΕΥΣ", "οδυσσευς")];
+
+fn identifier(text: &str) -> LoginIdentifier {
+    LoginIdentifier::parse(text).unwrap()
+}
+
+pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Repositories) {
+    let w = World::new(&db);
+    let full = w.new_account_with("Ada", |account| {
+        account.biography = biography("Counts.\n\nAnd writes.");
+        account.profile_picture = Some(w.image());
+        account.roles = Roles::ADMIN_AND_USER;
+    });
+    let bare = w.new_account_with("Bob", |account| {
+        account.roles = Roles::NONE;
+        account.enabled = false;
+    });
+    let usual = w.new_account("Cleo");
+    for new in [full, bare, usual] {
+        db.accounts.create(&new).await.unwrap();
+        assert_eq!(db.accounts.find(new.account.id).await.unwrap(), Some(new.account));
+    }
+}
+
+pub async fn an_unknown_account_is_none(db: Repositories) {
+    let w = World::new(&db);
+    w.account("Ada").await;
+    let nobody: UserId = w.id();
+    assert_eq!(db.accounts.find(nobody).await.unwrap(), None);
+    assert_eq!(db.accounts.find_password(nobody).await.unwrap(), None);
+    for name in [identifier("Nobody"), identifier("nobody@example.org")] {
+        assert_eq!(db.accounts.find_id(&name).await.unwrap(), None);
+        assert!(db.accounts.find_credentials(&name).await.unwrap().is_none());
+    }
+}
+
+pub async fn the_instant_of_registration_is_kept_to_the_millisecond(db: Repositories) {
+    let w = World::new(&db);
+    for millis in INSTANTS {
+        let at = Timestamp::from_unix_millis(millis);
+        let account = w.account_with(&format!("Born {millis}"), |account| account.created_at = at).await;
+        assert_eq!(db.accounts.find(account.id).await.unwrap().unwrap().created_at, at);
+    }
+}
+
+pub async fn odd_texts_are_kept_exactly(db: Repositories) {
+    let w = World::new(&db);
+    for text in ODD_TEXTS {
+        let mut new = w.new_account_with(text, |account| account.biography = biography(&format!("{text}\r\n\t{text}")));
+        new.password = PasswordHash::new(text.to_owned());
+        db.accounts.create(&new).await.unwrap();
+        let id = new.account.id;
+        assert_eq!(db.accounts.find_password(id).await.unwrap(), Some(new.password));
+        assert_eq!(db.accounts.find_id(&identifier(text)).await.unwrap(), Some(id));
+        assert_eq!(db.accounts.find(id).await.unwrap(), Some(new.account));
+    }
+    for address in ["o'brien+%_tag@example.org", "!#$&*/=?^`{|}~-@example.org", "пётр@example.org"] {
+        let account = w.account_with(address.trim_end_matches("@example.org"), |new| new.email = email(address)).await;
+        assert_eq!(db.accounts.find_id(&identifier(address)).await.unwrap(), Some(account.id));
+        assert_eq!(db.accounts.find(account.id).await.unwrap(), Some(account));
+    }
+}
+
+pub async fn a_username_is_taken_in_any_letter_case(db: Repositories) {
+    let w = World::new(&db);
+    // The spelling of an accent makes no difference either.
+    for (one, other) in SAME.into_iter().chain([("Zoe\u{301}", "ZOÉ")]) {
+        w.account(one).await;
+        for name in [one, other] {
+            assert_fails!(db.accounts.create(&w.new_account(name)).await, Error::Conflict(Conflict::Username));
+        }
+    }
+}
+
+pub async fn an_email_is_taken_in_any_letter_case(db: Repositories) {
+    let w = World::new(&db);
+    for (n, (one, other)) in SAME.into_iter().enumerate() {
+        let one = email(&format!("{one}@example.org"));
+        w.account_with(&format!("first {n}"), |account| account.email = one.clone()).await;
+        for taken in [one, email(&format!("{other}@EXAMPLE.org"))] {
+            let late = w.new_account_with(&format!("late {n}"), |account| account.email = taken);
+            assert_fails!(db.accounts.create(&late).await, Error::Conflict(Conflict::Email));
+        }
+    }
+}
+
+pub async fn names_that_differ_in_more_than_letter_case_are_free(db: Repositories) {
+    let w = World::new(&db);
+    for name in ["emile", "émile", "emilé", "emile ii", "emil", "emile_", "emile%"] {
+        w.account(name).await;
+    }
+}
+
+pub async fn when_both_name_and_email_are_taken_one_of_them_is_reported(db: Repositories) {
+    let w = World::new(&db);
+    let taken = w.account("Ada").await;
+    let same = w.new_account_with("ADA", |account| account.email = taken.email);
+    assert_fails!(db.accounts.create(&same).await, Error::Conflict(Conflict::Username | Conflict::Email));
+    let bob = w.account("Bob").await;
+    let mixed = w.new_account_with("ada", |account| account.email = bob.email);
+    assert_fails!(db.accounts.create(&mixed).await, Error::Conflict(Conflict::Username | Conflict::Email));
+}
+
+pub async fn a_refused_registration_leaves_nothing_behind(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let by_name = w.new_account("ada");
+    let by_email = w.new_account_with("Bob", |account| account.email = ada.email.clone());
+    for refused in [&by_name, &by_email] {
+        assert_fails!(db.accounts.create(refused).await, Error::Conflict(_));
+        assert_eq!(db.accounts.find(refused.account.id).await.unwrap(), None);
+    }
+    assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items, [ada]);
+    w.account_with("Bob", |account| account.email = by_name.account.email).await;
+}
+
+pub async fn of_many_registrations_of_one_name_at_once_one_succeeds(db: Repositories) {
+    let w = World::new(&db);
+    let outcomes = together((0..50).map(|n| {
+        let (db, new) = (db.clone(), w.new_account(if n % 2 == 0 { "Émile" } else { "éMILE" }));
+        async move { db.accounts.create(&new).await }
+    }))
+    .await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    for refused in outcomes.into_iter().filter(Result::is_err) {
+        assert_fails!(refused, Error::Conflict(Conflict::Username));
+    }
+    assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items.len(), 1);
+}
+
+pub async fn of_many_registrations_of_one_email_at_once_one_succeeds(db: Repositories) {
+    let w = World::new(&db);
+    let outcomes = together((0..50).map(|n| {
+        let address = email(if n % 2 == 0 { "Émile@example.org" } else { "éMILE@Example.ORG" });
+        let (db, new) = (db.clone(), w.new_account_with(&format!("user {n}"), |account| account.email = address));
+        async move { db.accounts.create(&new).await }
+    }))
+    .await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    for refused in outcomes.into_iter().filter(Result::is_err) {
+        assert_fails!(refused, Error::Conflict(Conflict::Email));
+    }
+    assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items.len(), 1);
+}
+
+pub async fn an_account_is_found_by_name_and_email_in_any_letter_case(db: Repositories) {
+    let w = World::new(&db);
+    for (one, other) in SAME {
+        let new = w.new_account_with(one, |account| account.email = email(&format!("{one}@example.org")));
+        db.accounts.create(&new).await.unwrap();
+        let id = new.account.id;
+        for text in [one, other, &format!("{one}@example.org"), &format!("{other}@EXAMPLE.ORG")] {
+            let name = identifier(text);
+            assert_eq!(db.accounts.find_id(&name).await.unwrap(), Some(id), "{text}");
+            let Credentials { user, password, enabled } = db.accounts.find_credentials(&name).await.unwrap().unwrap();
+            assert_eq!((user, password, enabled), (id, new.password.clone(), true), "{text}");
+        }
+        assert_eq!(db.accounts.find_password(id).await.unwrap(), Some(new.password));
+    }
+}
+
+pub async fn an_identifier_names_only_the_whole_name_of_its_kind(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account_with("Ada", |account| account.email = email("ada@example.org")).await;
+    w.account("Bob").await;
+    let others = [
+        LoginIdentifier::Username(ada.email.key()),
+        LoginIdentifier::Email(ada.username.key()),
+        identifier("Ad"),
+        identifier("Ada L"),
+        identifier("%"),
+        identifier("_da"),
+        identifier("A%"),
+        identifier("%@example.org"),
+        identifier("*"),
+        identifier("' OR 1=1 --"),
+    ];
+    for name in others {
+        assert_eq!(db.accounts.find_id(&name).await.unwrap(), None, "{name:?}");
+        assert!(db.accounts.find_credentials(&name).await.unwrap().is_none(), "{name:?}");
+    }
+    assert_eq!(db.accounts.find_id(&LoginIdentifier::Username(username("ADA").key())).await.unwrap(), Some(ada.id));
+}
+
+pub async fn credentials_tell_whether_the_account_is_enabled(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    for enabled in [false, true] {
+        db.accounts.set_enabled(ada.id, enabled, w.now()).await.unwrap().unwrap();
+        let found = db.accounts.find_credentials(&identifier("ada")).await.unwrap().unwrap();
+        assert_eq!((found.user, found.enabled), (ada.id, enabled));
+    }
+}

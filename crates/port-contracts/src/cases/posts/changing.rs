@@ -1,0 +1,187 @@
+//! Editing and deleting posts.
+
+use std::collections::HashSet;
+
+use agora_domain::{
+    Error,
+    id::UserId,
+    page::PageRequest,
+    posts::{EditedPost, ImageEdit, Post, PostEdit, PostText, Visibility},
+};
+
+use crate::{
+    Repositories,
+    run::{assert_fails, together},
+    world::{World, liker, post_text, untouched},
+};
+
+fn text(text: &str) -> PostEdit {
+    PostEdit { text: Some(post_text(text)), ..PostEdit::default() }
+}
+
+fn image(image: ImageEdit) -> PostEdit {
+    PostEdit { image, ..PostEdit::default() }
+}
+
+pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let (first, second) = (w.image(), w.image());
+    let other = w.post_with(ada.id, |post| post.image = Some(w.image())).await;
+    let mut expected = w.post(ada.id).await;
+    let steps = [
+        text("It's \"new\" 100% 👍"),
+        PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() },
+        image(ImageEdit::Replace(first.clone())),
+        text(""),
+        image(ImageEdit::Keep),
+        image(ImageEdit::Replace(second.clone())),
+        image(ImageEdit::Replace(second.clone())),
+        PostEdit {
+            text: Some(post_text("Words again")),
+            visibility: Some(Visibility::Followers),
+            image: ImageEdit::Remove,
+        },
+        image(ImageEdit::Remove),
+        PostEdit {
+            text: Some(PostText::default()),
+            visibility: Some(Visibility::Public),
+            image: ImageEdit::Replace(first),
+        },
+    ];
+    for edit in steps {
+        let now = w.now();
+        let (after, replaced_image) = expected.apply(&edit, now).unwrap();
+        let edited = db.posts.edit(after.id, &edit, now).await.unwrap();
+        assert_eq!(edited, Some(EditedPost { view: untouched(&after, &ada), replaced_image }), "{edit:?}");
+        assert_eq!(db.posts.find(after.id, ada.id).await.unwrap().unwrap().view.post, after, "{edit:?}");
+        expected = after;
+    }
+    assert_eq!(db.posts.find(other.id, ada.id).await.unwrap().unwrap().view.post, other);
+}
+
+pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let post = w.post_with(ada.id, |post| post.image = Some(w.image())).await;
+    let same = PostEdit { text: Some(post.text.clone()), visibility: Some(post.visibility), image: ImageEdit::Keep };
+    for edit in [PostEdit::default(), same] {
+        let edited = db.posts.edit(post.id, &edit, w.now()).await.unwrap().unwrap();
+        assert_eq!(edited, EditedPost { view: untouched(&post, &ada), replaced_image: None });
+        assert_eq!(db.posts.find(post.id, ada.id).await.unwrap().unwrap().view.post, post);
+    }
+}
+
+pub async fn an_edit_returns_the_post_as_its_author_sees_it(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, fan] = w.accounts().await;
+    let post = w.post(ada.id).await;
+    w.like(post.id, ada.id).await;
+    w.like(post.id, fan.id).await;
+    w.comment(post.id, fan.id).await;
+    let now = w.now();
+    let edited = db.posts.edit(post.id, &text("Edited"), now).await.unwrap().unwrap().view;
+    let mut expected = untouched(&Post { text: post_text("Edited"), updated_at: now, ..post }, &ada);
+    expected.liked_by = vec![liker(&fan), liker(&ada)];
+    (expected.like_count, expected.liked_by_viewer, expected.comment_count) = (2, true, 1);
+    assert_eq!(edited, expected);
+}
+
+pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let words = w.post(ada).await;
+    let picture = w.post_with(ada, |post| (post.text, post.image) = (PostText::default(), Some(w.image()))).await;
+    let empty = PostEdit { visibility: Some(Visibility::Private), ..text("") };
+    let removed = PostEdit { visibility: Some(Visibility::Private), ..image(ImageEdit::Remove) };
+    for (post, edit) in [(words, empty), (picture, removed)] {
+        assert_fails!(db.posts.edit(post.id, &edit, w.now()).await, Error::Invalid(_));
+        assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
+    }
+}
+
+pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let post = w.post(ada).await.id;
+    let pictures: Vec<_> = (0..20).map(|_| w.image()).collect();
+    let others = [text("Edited"), PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() }];
+    let edits = pictures.iter().cloned().map(|key| image(ImageEdit::Replace(key))).chain(others);
+    let outcomes = together(edits.map(|edit| {
+        let (db, at) = (db.clone(), w.now());
+        async move { db.posts.edit(post, &edit, at).await }
+    }))
+    .await;
+    let replaced: Vec<_> = outcomes.into_iter().filter_map(|edited| edited.unwrap().unwrap().replaced_image).collect();
+    let Post { text, visibility, image: last, .. } = db.posts.find(post, ada).await.unwrap().unwrap().view.post;
+    assert_eq!((text, visibility), (post_text("Edited"), Visibility::Private));
+    // Each picture but the last was named once and given up once, so that none is left over.
+    assert_eq!(replaced.len(), pictures.len() - 1);
+    let all: HashSet<_> = replaced.into_iter().chain(last).collect();
+    assert_eq!(all, pictures.into_iter().collect());
+}
+
+pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, fan] = w.accounts().await;
+    let post =
+        w.post_with(ada.id, |post| (post.image, post.visibility) = (Some(w.image()), Visibility::Followers)).await;
+    let other = w.post(ada.id).await;
+    for id in [post.id, other.id] {
+        w.like(id, fan.id).await;
+        w.comment(id, fan.id).await;
+    }
+    assert_eq!(db.posts.delete(post.id).await.unwrap().as_ref(), Some(&post));
+    assert_eq!(db.posts.find(post.id, ada.id).await.unwrap(), None);
+    assert_eq!(db.posts.find_access(post.id, ada.id).await.unwrap(), None);
+    assert_eq!(db.posts.delete(post.id).await.unwrap(), None);
+    leaves_nothing_behind(&db, &post, fan.id).await;
+    let left = db.posts.find(other.id, fan.id).await.unwrap().unwrap().view;
+    assert_eq!((left.like_count, left.comment_count), (1, 1));
+}
+
+/// A post stored under the id of a deleted one would inherit what was left behind.
+async fn leaves_nothing_behind(db: &Repositories, deleted: &Post, viewer: UserId) {
+    db.posts.create(deleted).await.unwrap();
+    let again = db.posts.find(deleted.id, viewer).await.unwrap().unwrap().view;
+    assert_eq!((again.like_count, again.liked_by_viewer, again.comment_count), (0, false, 0));
+    assert_eq!(db.posts.list_likers(deleted.id, PageRequest::FIRST).await.unwrap().items, []);
+    assert_eq!(db.comments.list(deleted.id, PageRequest::FIRST).await.unwrap().items, []);
+}
+
+pub async fn of_many_deletions_at_once_one_returns_the_post(db: Repositories) {
+    let w = World::new(&db);
+    let post = w.post(w.account("Ada").await.id).await;
+    let outcomes = together((0..20).map(|_| {
+        let (db, id) = (db.clone(), post.id);
+        async move { db.posts.delete(id).await.unwrap() }
+    }))
+    .await;
+    assert_eq!(outcomes.into_iter().flatten().collect::<Vec<_>>(), [post]);
+}
+
+pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let post = w.post(ada).await;
+    let users: [UserId; 20] = w.users().await;
+    let id = post.id;
+    let outcomes = together((0..61).map(|n| {
+        let (db, user, like) = (db.clone(), users[n % 20], w.new_relation());
+        let comment = w.new_comment(id, user);
+        async move {
+            match n {
+                30 => db.posts.delete(id).await.map(drop),
+                n if n % 3 == 0 => db.posts.toggle_like(id, user, like).await.map(drop),
+                n if n % 3 == 1 => db.posts.set_like(id, user, like).await,
+                _ => db.comments.create(&comment).await,
+            }
+        }
+    }))
+    .await;
+    for refused in outcomes.into_iter().filter(Result::is_err) {
+        assert_fails!(refused, Error::NotFound(_));
+    }
+    assert_eq!(db.posts.find(id, ada).await.unwrap(), None);
+    leaves_nothing_behind(&db, &post, users[0]).await;
+}

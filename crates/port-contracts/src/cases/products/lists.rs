@@ -1,0 +1,265 @@
+//! The lists of products and their filters.
+
+use agora_domain::{
+    clock::Timestamp,
+    id::ProductId,
+    page::PageRequest,
+    products::{
+        Category, Color, Description, ImageUrl, Product, ProductEdit, ProductFilter, ProductName, ProductSummary, Size,
+        Sku, Stock, Variant,
+    },
+};
+
+use crate::{
+    Repositories,
+    run::{pages, walk},
+    world::{INSTANTS, World, at, shuffled},
+};
+
+fn name(text: &str) -> ProductName {
+    ProductName::parse(text).unwrap()
+}
+
+fn category(text: &str) -> Category {
+    Category::parse(text).unwrap()
+}
+
+fn described(text: &str) -> Description {
+    Description::parse(text).unwrap()
+}
+
+fn stock(pieces: i64) -> Stock {
+    Stock::parse(pieces).unwrap()
+}
+
+/// One piece of a color.
+fn variant(color: &str) -> Variant {
+    Variant { color: Color::parse(color).unwrap(), size: Size::parse("S").unwrap(), stock: stock(1) }
+}
+
+/// The SKUs of the products a filter passes.
+async fn skus(db: &Repositories, category: Option<&str>, text: Option<&str>) -> Vec<String> {
+    let filter = ProductFilter::new(category, text);
+    let products = pages(100, async |page| db.products.list(&filter, page).await).await;
+    products.into_iter().map(|product| product.sku.as_str().to_owned()).collect()
+}
+
+pub async fn an_empty_catalog_is_one_empty_page(db: Repositories) {
+    let page = db.products.list(&ProductFilter::default(), PageRequest::FIRST).await.unwrap();
+    assert_eq!((page.items, page.next), (vec![], None));
+    let page = db.products.list_short(PageRequest::FIRST).await.unwrap();
+    assert_eq!((page.items, page.next), (vec![], None));
+}
+
+pub async fn products_are_listed_oldest_first_with_every_field(db: Repositories) {
+    let w = World::new(&db);
+    let mut products = Vec::new();
+    let image = |n| ImageUrl::parse(&format!("https://images.example/{n}")).unwrap();
+    for (n, instant) in (0..).zip(shuffled(INSTANTS.map(Timestamp::from_unix_millis))) {
+        let product = w
+            .product_with(&format!("sku {n}"), |product| {
+                (product.created_at, product.name) = (instant, name(&format!("Product {n}")));
+                // Different numbers of each, so that those of one product cannot pass for another's.
+                product.variants = (0..n % 4).map(|n| variant(&format!("color {n}"))).collect();
+                product.stock = stock(n % 4);
+                product.images = (0..n % 3).map(image).collect();
+            })
+            .await;
+        products.push(product);
+    }
+    products.sort_by_key(|product| product.created_at);
+    let short: Vec<_> = products
+        .iter()
+        .map(|Product { id, name, price, .. }| ProductSummary { id: *id, name: name.clone(), price: *price })
+        .collect();
+    for size in [1, 3, INSTANTS.len(), 100] {
+        let listed = pages(size, async |page| db.products.list(&ProductFilter::default(), page).await).await;
+        assert_eq!(listed, products, "size {size}");
+        assert_eq!(pages(size, async |page| db.products.list_short(page).await).await, short, "size {size}");
+    }
+}
+
+pub async fn products_of_one_instant_are_listed_by_id(db: Repositories) {
+    let w = World::new(&db);
+    let ids: Vec<ProductId> = w.ids(7);
+    for id in shuffled(ids.clone()) {
+        w.product_with(&id.to_string(), |product| (product.id, product.created_at) = (id, at(0))).await;
+    }
+    for size in [1, 2, 7, 100] {
+        let listed = pages(size, async |page| db.products.list(&ProductFilter::default(), page).await).await;
+        assert_eq!(listed.iter().map(|product| product.id).collect::<Vec<_>>(), ids, "size {size}");
+        let listed = pages(size, async |page| db.products.list_short(page).await).await;
+        assert_eq!(listed.iter().map(|product| product.id).collect::<Vec<_>>(), ids, "size {size}");
+    }
+}
+
+pub async fn a_category_filter_passes_that_category_in_any_letter_case(db: Repositories) {
+    let w = World::new(&db);
+    for (sku, text) in
+        [("a", "Küche"), ("b", "KÜCHE"), ("c", "Küchen"), ("d", "Straße"), ("e", "K_che"), ("f", "Tea %")]
+    {
+        // The category's name elsewhere does not count.
+        w.product_with(sku, |product| (product.category, product.name) = (category(text), name("küche"))).await;
+    }
+    for (text, expected) in [
+        ("küche", &["a", "b"][..]),
+        ("KÜCHEN", &["c"]),
+        ("STRASSE", &["d"]),
+        ("k_che", &["e"]),
+        ("TEA %", &["f"]),
+        ("%", &[]),
+        ("Küch", &[]),
+        ("kuche", &[]),
+    ] {
+        assert_eq!(skus(&db, Some(text), None).await, expected, "{text}");
+    }
+}
+
+pub async fn a_text_filter_passes_what_has_it_in_name_description_or_sku(db: Repositories) {
+    let w = World::new(&db);
+    w.product_with("plain", |product| product.name = name("Große TEEKANNE")).await;
+    w.product_with("described", |product| product.description = described("Zur teekanne passend.\nСАМОВАР")).await;
+    w.product("Teekanne-7").await;
+    w.product_with("elsewhere", |product| product.category = category("Teekanne")).await;
+    w.product_with("spread", |product| (product.name, product.description) = (name("Tee"), described("kanne"))).await;
+    for (text, expected) in [
+        ("teekanne", &["plain", "described", "Teekanne-7"][..]),
+        ("EEKANN", &["plain", "described", "Teekanne-7"]),
+        ("GROSSE TEE", &["plain"]),
+        ("самовар", &["described"]),
+        ("kanne-7", &["Teekanne-7"]),
+        ("SPREAD", &["spread"]),
+        ("teekannen", &[]),
+        ("große  teekanne", &[]),
+    ] {
+        assert_eq!(skus(&db, None, Some(text)).await, expected, "{text}");
+    }
+}
+
+pub async fn a_text_filter_is_taken_literally(db: Repositories) {
+    let w = World::new(&db);
+    let texts =
+        ["100% wool", "100 wool", "a_b", "axb", r"back\slash", r"back\\slash", r"\%", "it's", "say \"it\"", "[a-c]*?"];
+    for (n, text) in texts.into_iter().enumerate() {
+        let sku = format!("N{n}");
+        match n % 2 {
+            0 => w.product_with(&sku, |product| product.name = name(text)).await,
+            _ => w.product_with(&sku, |product| product.description = described(text)).await,
+        };
+    }
+    for (filter, expected) in [
+        ("100%", &["N0"][..]),
+        ("%", &["N0", "N6"]),
+        ("_", &["N2"]),
+        ("a_b", &["N2"]),
+        (r"\", &["N4", "N5", "N6"]),
+        (r"\\", &["N5"]),
+        (r"\%", &["N6"]),
+        (r"\_", &[]),
+        ("'", &["N7"]),
+        ("' OR '1'='1", &[]),
+        ("\"", &["N8"]),
+        ("*", &["N9"]),
+        ("?", &["N9"]),
+        ("[a", &["N9"]),
+        ("[a-c]", &["N9"]),
+        ("N_", &[]),
+    ] {
+        assert_eq!(skus(&db, None, Some(filter)).await, expected, "{filter}");
+    }
+}
+
+pub async fn both_filters_together_pass_what_each_passes(db: Repositories) {
+    let w = World::new(&db);
+    for (sku, kind, text) in
+        [("a", "Tea", "Red pot"), ("b", "TEA", "Blue pot"), ("c", "Coffee", "Red pot"), ("d", "tea", "RED cup")]
+    {
+        w.product_with(sku, |product| (product.category, product.name) = (category(kind), name(text))).await;
+    }
+    for (kind, text, expected) in [
+        (None, None, &["a", "b", "c", "d"][..]),
+        (Some(" "), Some(""), &["a", "b", "c", "d"]),
+        (Some("tea"), Some("red"), &["a", "d"]),
+        (Some("tea"), Some("pot"), &["a", "b"]),
+        (Some("coffee"), Some("blue"), &[]),
+        (Some("tea"), None, &["a", "b", "d"]),
+        (None, Some("red"), &["a", "c", "d"]),
+    ] {
+        assert_eq!(skus(&db, kind, text).await, expected, "{kind:?} {text:?}");
+    }
+}
+
+pub async fn filters_see_a_product_as_it_is_after_an_edit(db: Repositories) {
+    let w = World::new(&db);
+    let product = w
+        .product_with("old sku", |product| {
+            (product.name, product.description) = (name("old name"), described("old description"));
+            product.category = category("Old");
+        })
+        .await;
+    let edit = ProductEdit {
+        name: Some(name("NEW name")),
+        category: Some(category("NEW")),
+        description: Some(described("NEW description")),
+        sku: Some(Sku::parse("NEW sku").unwrap()),
+        ..ProductEdit::default()
+    };
+    db.products.edit(product.id, &edit, w.now()).await.unwrap().unwrap();
+    for text in ["new name", "new description", "new sku"] {
+        assert_eq!(skus(&db, Some("new"), Some(text)).await, ["NEW sku"], "{text}");
+    }
+    assert!(skus(&db, None, Some("old")).await.is_empty());
+    assert!(skus(&db, Some("old"), None).await.is_empty());
+    db.products.delete(product.id).await.unwrap().unwrap();
+    assert!(skus(&db, Some("new"), Some("new")).await.is_empty());
+}
+
+pub async fn paging_through_a_filtered_list_survives_arrivals_and_deletions(db: Repositories) {
+    let w = World::new(&db);
+    let ids: Vec<ProductId> = w.ids(9);
+    let store = async |sku: &str, kind: &str, text: &str, millis| {
+        w.product_with(sku, |product| {
+            (product.category, product.name, product.created_at) = (category(kind), name(text), at(millis));
+        })
+        .await
+    };
+    for (n, &id) in shuffled((0..).zip(&ids)) {
+        w.product_with(&format!("wanted {n}"), |product| {
+            (product.category, product.name) = (category("Tea"), name("Red pot"));
+            (product.id, product.created_at) = (id, at(n / 3));
+        })
+        .await;
+        store(&format!("other {n}"), "Coffee", "Red pot", n / 3).await;
+        store(&format!("third {n}"), "Tea", "Blue pot", n / 3).await;
+    }
+    let filter = ProductFilter::new(Some("TEA"), Some("RED"));
+    let mut round = 0;
+    let disturb = async |read: &[Product]| {
+        round += 1;
+        store(&format!("early {round}"), "Tea", "Red cup", -1).await;
+        if round <= 3 {
+            store(&format!("late {round}"), "Tea", "Red cup", 1_000_000).await;
+        }
+        db.products.delete(read.last().unwrap().id).await.unwrap().unwrap();
+    };
+    let listed = walk(2, async |page| db.products.list(&filter, page).await, disturb).await;
+    let listed: Vec<_> = listed.into_iter().map(|product| product.id).collect();
+    assert_eq!(listed[..9], ids);
+    assert_eq!(listed.len(), 12, "those that came in behind the page are listed as well");
+}
+
+pub async fn paging_through_the_short_list_survives_arrivals_and_deletions(db: Repositories) {
+    let w = World::new(&db);
+    let ids: Vec<ProductId> = w.ids(9);
+    for (n, &id) in shuffled((0..).zip(&ids)) {
+        w.product_with(&format!("old {n}"), |product| (product.id, product.created_at) = (id, at(n / 3))).await;
+    }
+    let mut round = 0;
+    let disturb = async |read: &[ProductSummary]| {
+        round += 1;
+        w.product_with(&format!("early {round}"), |product| product.created_at = at(-1)).await;
+        db.products.delete(read.last().unwrap().id).await.unwrap().unwrap();
+    };
+    let listed = walk(2, async |page| db.products.list_short(page).await, disturb).await;
+    assert_eq!(listed.into_iter().map(|product| product.id).collect::<Vec<_>>(), ids);
+}

@@ -1,0 +1,282 @@
+//! Storing products, finding, changing and deleting them.
+
+use agora_domain::{
+    Error,
+    clock::Timestamp,
+    error::Conflict,
+    id::ProductId,
+    page::PageRequest,
+    products::{
+        Category, Color, Description, ImageUrl, Price, Product, ProductEdit, ProductName, ProductSummary, Size, Sku,
+        Stock, Variant,
+    },
+};
+
+use crate::{
+    Repositories,
+    run::{assert_fails, together},
+    world::{INSTANTS, ODD_TEXTS, World},
+};
+
+/// Spellings that are one SKU.
+const SAME: [(&str, &str); 5] =
+    [("AB-12x", "ab-12X"), ("ÉTÉ", "été"), ("ЧАЙ", "чай"), ("STRASSE", "straße"), ("ΣΑΣ", "σας")];
+
+const PRICES: [i64; 6] = [0, 1, 10, 999, 9_007_199_254_741, 99_999_999_999_999];
+
+fn sku(text: &str) -> Sku {
+    Sku::parse(text).unwrap()
+}
+
+fn stock(pieces: i64) -> Stock {
+    Stock::parse(pieces).unwrap()
+}
+
+fn price(hundredths: i64) -> Price {
+    Price::from_hundredths(hundredths).unwrap()
+}
+
+fn variant(color: &str, size: &str, pieces: i64) -> Variant {
+    Variant { color: Color::parse(color).unwrap(), size: Size::parse(size).unwrap(), stock: stock(pieces) }
+}
+
+fn images(urls: &[&str]) -> Vec<ImageUrl> {
+    urls.iter().map(|url| ImageUrl::parse(url).unwrap()).collect()
+}
+
+async fn find(db: &Repositories, id: ProductId) -> Product {
+    db.products.find(id).await.unwrap().unwrap()
+}
+
+pub async fn a_product_is_found_with_every_field_it_was_created_with(db: Repositories) {
+    let w = World::new(&db);
+    let full = w
+        .product_with("full", |product| {
+            product.description = Description::parse("Holds a litre.\n\nDishwasher-proof.").unwrap();
+            // In no order but their own, one of them twice.
+            product.variants =
+                vec![variant("red", "XL", 5), variant("", "", 0), variant("blue", "S", 7), variant("red", "XL", 5)];
+            product.stock = stock(17);
+            product.images =
+                images(&["https://z.example/1.png", "http://a.example/?q=%20#x", "https://z.example/1.png"]);
+            product.updated_at = product.created_at.plus_millis(7);
+        })
+        .await;
+    let bare = w.product("bare").await;
+    let most = w.product_with("most", |product| product.stock = stock(i32::MAX.into())).await;
+    for product in [full, bare, most] {
+        assert_eq!(find(&db, product.id).await, product);
+    }
+}
+
+pub async fn prices_are_kept_exactly(db: Repositories) {
+    let w = World::new(&db);
+    for hundredths in PRICES {
+        let product = w.product_with(&format!("P{hundredths}"), |product| product.price = price(hundredths)).await;
+        assert_eq!(find(&db, product.id).await.price.hundredths(), hundredths);
+        let short = db.products.list_short(PageRequest::FIRST).await.unwrap().items;
+        let Product { id, name, price, .. } = product;
+        assert_eq!(short.last(), Some(&ProductSummary { id, name, price }));
+    }
+}
+
+pub async fn the_instants_of_a_product_are_kept_to_the_millisecond(db: Repositories) {
+    let w = World::new(&db);
+    for instant in INSTANTS.map(Timestamp::from_unix_millis) {
+        let later = instant.plus_millis(-1);
+        let name = format!("T{}", instant.unix_millis());
+        let product = w.product_with(&name, |new| (new.created_at, new.updated_at) = (instant, later)).await;
+        assert_eq!(find(&db, product.id).await, product);
+        let edit = ProductEdit { stock: Some(stock(9)), ..ProductEdit::default() };
+        let edited = db.products.edit(product.id, &edit, instant).await.unwrap().unwrap();
+        assert_eq!(edited, Product { stock: stock(9), updated_at: instant, ..product });
+        assert_eq!(find(&db, edited.id).await, edited);
+    }
+}
+
+pub async fn odd_texts_of_products_are_kept_exactly(db: Repositories) {
+    let w = World::new(&db);
+    for text in ODD_TEXTS {
+        let product = w
+            .product_with(text, |product| {
+                product.name = ProductName::parse(text).unwrap();
+                product.description = Description::parse(&format!("{text}\r\n{text}")).unwrap();
+                product.category = Category::parse(text).unwrap();
+                product.variants = vec![variant(text, "", 1), variant("", text, 2)];
+                product.stock = stock(3);
+                product.images = images(&["https://host.example/'\"%_\\{}[]👍;--"]);
+            })
+            .await;
+        assert_eq!(find(&db, product.id).await, product);
+    }
+}
+
+pub async fn an_unknown_product_is_none(db: Repositories) {
+    let w = World::new(&db);
+    w.product("known").await;
+    let unknown: ProductId = w.id();
+    let edit = ProductEdit { stock: Some(stock(9)), ..ProductEdit::default() };
+    assert_eq!(db.products.find(unknown).await.unwrap(), None);
+    assert_eq!(db.products.edit(unknown, &edit, w.now()).await.unwrap(), None);
+    assert_eq!(db.products.edit(unknown, &ProductEdit::default(), w.now()).await.unwrap(), None);
+    assert_eq!(db.products.delete(unknown).await.unwrap(), None);
+}
+
+pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
+    let w = World::new(&db);
+    let mut product = w.product("other").await;
+    for (one, other) in SAME {
+        w.product(one).await;
+        for taken in [one, other] {
+            let late = w.new_product(taken);
+            assert_fails!(db.products.create(&late).await, Error::Conflict(Conflict::Sku));
+            assert_eq!(db.products.find(late.id).await.unwrap(), None);
+            // The rest of the edit is not carried out either.
+            let edit = ProductEdit { sku: Some(sku(taken)), stock: Some(stock(99)), ..ProductEdit::default() };
+            assert_fails!(db.products.edit(product.id, &edit, w.now()).await, Error::Conflict(Conflict::Sku));
+            assert_eq!(find(&db, product.id).await, product);
+        }
+    }
+    product.sku = sku("free");
+    product.updated_at = w.now();
+    let edit = ProductEdit { sku: Some(product.sku.clone()), ..ProductEdit::default() };
+    assert_eq!(db.products.edit(product.id, &edit, product.updated_at).await.unwrap(), Some(product));
+    w.product("OTHER").await;
+}
+
+pub async fn a_product_may_respell_its_own_sku(db: Repositories) {
+    let w = World::new(&db);
+    for (one, other) in SAME {
+        let mut product = w.product(one).await;
+        for spelling in [other, one, one] {
+            let now = w.now();
+            let edit = ProductEdit { sku: Some(sku(spelling)), ..ProductEdit::default() };
+            product = product.apply(&edit, now).unwrap();
+            assert_eq!(db.products.edit(product.id, &edit, now).await.unwrap().as_ref(), Some(&product));
+            assert_eq!(find(&db, product.id).await, product);
+        }
+    }
+}
+
+pub async fn of_products_given_one_sku_at_once_one_gets_it(db: Repositories) {
+    let w = World::new(&db);
+    let mut edited = Vec::new();
+    for n in 0..10 {
+        edited.push(w.product(&format!("old {n}")).await.id);
+    }
+    let outcomes = together((0..20).map(|n| {
+        let (db, new, at) = (db.clone(), w.new_product(if n % 4 < 2 { "Été" } else { "éTÉ" }), w.now());
+        let product = edited[n / 2];
+        async move {
+            if n % 2 == 0 {
+                return db.products.create(&new).await;
+            }
+            let edit = ProductEdit { sku: Some(new.sku), ..ProductEdit::default() };
+            db.products.edit(product, &edit, at).await.map(drop)
+        }
+    }))
+    .await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
+    for refused in outcomes.into_iter().filter(Result::is_err) {
+        assert_fails!(refused, Error::Conflict(Conflict::Sku));
+    }
+    let listed = db.products.list_short(PageRequest::FIRST).await.unwrap().items;
+    let mut holders = 0;
+    for product in listed {
+        holders += usize::from(find(&db, product.id).await.sku.key() == sku("été").key());
+    }
+    assert_eq!(holders, 1);
+}
+
+pub async fn an_edit_changes_what_is_given(db: Repositories) {
+    let w = World::new(&db);
+    let (mut expected, other) = (w.product("edited").await, w.product("other").await);
+    let none = ProductEdit::default;
+    let steps = [
+        none(),
+        ProductEdit { name: Some(ProductName::parse("Samovar").unwrap()), ..none() },
+        ProductEdit { description: Some(Description::parse("Boils 100% of it").unwrap()), ..none() },
+        ProductEdit { price: Some(price(99_999_999_999_999)), ..none() },
+        ProductEdit { category: Some(Category::parse("Tea").unwrap()), ..none() },
+        ProductEdit { stock: Some(stock(0)), ..none() },
+        ProductEdit { images: Some(images(&["https://b.example", "https://a.example"])), ..none() },
+        ProductEdit { variants: Some(vec![variant("red", "S", 2), variant("blue", "S", 1)]), ..none() },
+        ProductEdit { variants: Some(vec![variant("blue", "S", 1), variant("red", "S", 2)]), ..none() },
+        ProductEdit { variants: Some(vec![variant("red", "S", 4)]), stock: Some(stock(4)), ..none() },
+        ProductEdit { stock: Some(stock(4)), ..none() },
+        ProductEdit { variants: Some(vec![]), images: Some(vec![]), ..none() },
+        ProductEdit { stock: Some(stock(8)), description: Some(Description::default()), ..none() },
+        ProductEdit { sku: Some(sku("renamed")), price: Some(price(0)), ..none() },
+    ];
+    for edit in steps {
+        let now = w.now();
+        expected = expected.apply(&edit, now).unwrap();
+        let edited = db.products.edit(expected.id, &edit, now).await.unwrap();
+        assert_eq!(edited.as_ref(), Some(&expected), "{edit:?}");
+        assert_eq!(find(&db, expected.id).await, expected, "{edit:?}");
+    }
+    assert_eq!(find(&db, other.id).await, other);
+}
+
+pub async fn an_edit_that_breaks_the_rule_of_stock_changes_nothing(db: Repositories) {
+    let w = World::new(&db);
+    let product = w
+        .product_with("varied", |product| {
+            (product.variants, product.stock) = (vec![variant("red", "S", 2), variant("blue", "S", 1)], stock(3));
+        })
+        .await;
+    let renamed = ProductEdit { name: Some(ProductName::parse("Samovar").unwrap()), ..ProductEdit::default() };
+    let most = variant("red", "S", i32::MAX.into());
+    for edit in [
+        ProductEdit { stock: Some(stock(4)), ..renamed.clone() },
+        ProductEdit { stock: Some(stock(3)), variants: Some(vec![variant("red", "S", 2)]), ..renamed.clone() },
+        ProductEdit { variants: Some(vec![most, variant("blue", "S", 1)]), ..renamed },
+    ] {
+        assert_fails!(db.products.edit(product.id, &edit, w.now()).await, Error::Invalid(_));
+        assert_eq!(find(&db, product.id).await, product);
+    }
+}
+
+pub async fn edits_of_a_product_made_at_once_all_take_effect(db: Repositories) {
+    let w = World::new(&db);
+    let product = w.product("edited").await.id;
+    let none = ProductEdit::default;
+    let edits = [
+        ProductEdit { sku: Some(sku("renamed")), ..none() },
+        ProductEdit { name: Some(ProductName::parse("Samovar").unwrap()), ..none() },
+        ProductEdit { description: Some(Description::parse("Boils").unwrap()), ..none() },
+        ProductEdit { price: Some(price(1)), ..none() },
+        ProductEdit { category: Some(Category::parse("Tea").unwrap()), ..none() },
+        ProductEdit { variants: Some(vec![variant("red", "S", 2)]), ..none() },
+        ProductEdit { images: Some(images(&["https://b.example"])), ..none() },
+    ];
+    let mut expected = find(&db, product).await;
+    for edit in &edits {
+        expected = expected.apply(edit, w.now()).unwrap();
+    }
+    together(edits.map(|edit| {
+        let (db, at) = (db.clone(), w.now());
+        async move { db.products.edit(product, &edit, at).await.unwrap().unwrap() }
+    }))
+    .await;
+    let edited = find(&db, product).await;
+    assert_eq!(edited, Product { updated_at: edited.updated_at, ..expected });
+}
+
+pub async fn a_deleted_product_is_gone_and_its_sku_free(db: Repositories) {
+    let w = World::new(&db);
+    let deleted = w
+        .product_with("gone", |product| {
+            (product.variants, product.images) = (vec![variant("red", "S", 3)], images(&["https://a.example"]));
+        })
+        .await;
+    let kept = w.product("kept").await;
+    assert_eq!(db.products.delete(deleted.id).await.unwrap(), Some(()));
+    assert_eq!(db.products.find(deleted.id).await.unwrap(), None);
+    assert_eq!(db.products.delete(deleted.id).await.unwrap(), None);
+    // Under the same id it would inherit variants and images that were left behind.
+    let again = w.product_with("GONE", |product| product.id = deleted.id).await;
+    for product in [again, kept] {
+        assert_eq!(find(&db, product.id).await, product);
+    }
+}

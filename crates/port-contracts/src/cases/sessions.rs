@@ -1,0 +1,141 @@
+//! Sessions.
+
+use agora_domain::{
+    accounts::{Role, RoleAction, RoleChange, Roles, Session, SessionState},
+    clock::Timestamp,
+    id::SessionId,
+};
+
+use crate::{
+    Repositories,
+    run::together,
+    world::{INSTANTS, World, at},
+};
+
+pub async fn a_session_is_found_with_the_state_of_its_account(db: Repositories) {
+    let w = World::new(&db);
+    for (n, roles) in [Roles::NONE, Roles::USER, Roles::ADMIN_AND_USER].into_iter().enumerate() {
+        for enabled in [true, false] {
+            let name = format!("user {n} {enabled}");
+            let user = w.account_with(&name, |new| (new.roles, new.enabled) = (roles, enabled)).await.id;
+            let session = w.session(user).await;
+            let state = SessionState { session, revoked: false, enabled, roles };
+            assert_eq!(db.sessions.find(session.id).await.unwrap(), Some(state));
+        }
+    }
+}
+
+pub async fn the_instant_of_login_is_kept_to_the_millisecond(db: Repositories) {
+    let w = World::new(&db);
+    let user = w.account("Ada").await.id;
+    for millis in INSTANTS {
+        let session = Session { id: w.id(), user, opened_at: Timestamp::from_unix_millis(millis) };
+        db.sessions.open(&session).await.unwrap();
+        assert_eq!(db.sessions.find(session.id).await.unwrap().unwrap().session, session);
+    }
+}
+
+pub async fn a_session_is_none_until_it_is_opened(db: Repositories) {
+    let w = World::new(&db);
+    let session = Session { id: w.id(), user: w.account("Ada").await.id, opened_at: w.now() };
+    assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
+    db.sessions.open(&session).await.unwrap();
+    assert!(db.sessions.find(session.id).await.unwrap().is_some(), "seen at once, though it was looked for before");
+}
+
+pub async fn a_session_is_revoked_alone_at_once_and_for_good(db: Repositories) {
+    let w = World::new(&db);
+    let user = w.account("Ada").await.id;
+    let (ended, other) = (w.session(user).await, w.session(user).await);
+    let revoked = async |id: SessionId| db.sessions.find(id).await.unwrap().unwrap().revoked;
+    assert!(!revoked(ended.id).await && !revoked(other.id).await);
+    for _ in 0..2 {
+        db.sessions.revoke(ended.id, w.now()).await.unwrap();
+        assert!(revoked(ended.id).await && !revoked(other.id).await);
+    }
+    assert_eq!(db.sessions.find(ended.id).await.unwrap().unwrap().session, ended);
+}
+
+pub async fn revoking_an_unknown_session_is_no_error(db: Repositories) {
+    let w = World::new(&db);
+    let id = w.id();
+    db.sessions.revoke(id, w.now()).await.unwrap();
+    assert_eq!(db.sessions.find(id).await.unwrap(), None);
+}
+
+pub async fn a_session_shows_the_present_roles_and_state_once_told_of_a_change(db: Repositories) {
+    let w = World::new(&db);
+    w.admin("Root").await;
+    let ada = w.account("Ada").await.id;
+    let session = w.session(ada).await;
+    let state = async || db.sessions.find(session.id).await.unwrap().unwrap();
+    assert_eq!(state().await.roles, Roles::USER);
+    let steps = [
+        (Role::Admin, RoleAction::Add, Roles::ADMIN_AND_USER),
+        (Role::Admin, RoleAction::Remove, Roles::USER),
+        (Role::User, RoleAction::Remove, Roles::NONE),
+    ];
+    for (role, action, roles) in steps {
+        db.accounts.change_role(ada, RoleChange { role, action }).await.unwrap().unwrap();
+        db.sessions.account_changed(ada);
+        assert_eq!(state().await, SessionState { session, revoked: false, enabled: true, roles });
+    }
+    for enabled in [false, true] {
+        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap().unwrap();
+        db.sessions.account_changed(ada);
+        assert_eq!(state().await, SessionState { session, revoked: true, enabled, roles: Roles::NONE });
+    }
+}
+
+pub async fn sessions_opened_before_an_instant_are_deleted_and_counted(db: Repositories) {
+    let w = World::new(&db);
+    let users = [w.account("Ada").await.id, w.account("Bob").await.id];
+    let mut opened = Vec::new();
+    for (n, millis) in [0, 10, 20, 29, 30, 31, 40].into_iter().enumerate() {
+        let session = Session { id: w.id(), user: users[n % 2], opened_at: at(millis) };
+        db.sessions.open(&session).await.unwrap();
+        // Read: an adapter that caches has it in its cache.
+        db.sessions.find(session.id).await.unwrap().unwrap();
+        opened.push(session);
+    }
+    db.sessions.revoke(opened[0].id, w.now()).await.unwrap();
+    assert_eq!(db.sessions.delete_opened_before(at(0)).await.unwrap(), 0);
+    assert_eq!(db.sessions.delete_opened_before(at(30)).await.unwrap(), 4);
+    assert_eq!(db.sessions.delete_opened_before(at(30)).await.unwrap(), 0);
+    for session in opened {
+        let found = db.sessions.find(session.id).await.unwrap();
+        assert_eq!(found.map(|state| state.session), (session.opened_at >= at(30)).then_some(session));
+    }
+    for user in users {
+        assert!(db.accounts.find(user).await.unwrap().is_some());
+    }
+}
+
+pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let (mut old, mut fresh) = (Vec::new(), Vec::new());
+    for _ in 0..10 {
+        old.push(w.session(ada).await.id);
+        fresh.push(Session { id: w.id(), user: ada, opened_at: w.now() });
+    }
+    let password = db.accounts.find_password(ada).await.unwrap().unwrap();
+    together((0..20).map(|n| {
+        let (db, password, session, old, at) = (db.clone(), password.clone(), fresh[n / 2], old[n / 2], w.now());
+        async move {
+            match n {
+                0 => db.accounts.change_password(ada, &password, None, at).await.unwrap(),
+                n if n % 2 == 1 => db.sessions.open(&session).await.unwrap(),
+                _ => db.sessions.revoke(old, at).await.unwrap(),
+            }
+        }
+    }))
+    .await;
+    db.sessions.account_changed(ada);
+    for id in old {
+        assert!(db.sessions.find(id).await.unwrap().unwrap().revoked);
+    }
+    for session in fresh {
+        assert_eq!(db.sessions.find(session.id).await.unwrap().unwrap().session, session);
+    }
+}

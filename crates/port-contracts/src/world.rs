@@ -1,0 +1,279 @@
+//! What the cases are written with: valid entities in one call each, with ids and instants that only depend on the
+//! order of the calls.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agora_domain::{
+    accounts::{Account, Author, Biography, Email, NewAccount, PasswordHash, Roles, Session, UserSummary, Username},
+    clock::Timestamp,
+    comments::{Comment, CommentText},
+    id::{PostId, UserId},
+    media::{ImageFormat, ImageKey},
+    posts::{Liker, Post, PostText, PostView, Visibility},
+    products::{Category, Description, Price, Product, ProductName, Sku, Stock},
+    relation::NewRelation,
+};
+use uuid::Uuid;
+
+use crate::Repositories;
+
+/// Texts that an adapter could damage by escaping, normalising or interpreting them. Each is trimmed and fit to be a
+/// username.
+pub(crate) const ODD_TEXTS: [&str; 14] = [
+    "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽",
+    "שלום \u{202e}עולם",
+    "مرحبا بالعالم",
+    "'; DROP TABLE posts; --",
+    "\"double\" 'single' `back`",
+    "100% _under_ \\back\\ \\%",
+    "e\u{301} is not é",
+    "İstanbul ıssız ẞ ﬁn",
+    "NULL",
+    "0012.50",
+    "?1 $1 :name {} {0} %s",
+    "a\u{a0}b\u{200b}c\u{feff}",
+    "\u{10ffff}𝒳",
+    "<b>&amp;</b>",
+];
+
+/// Milliseconds since 1970 that show how precisely and how far time is kept: around the epoch, before it, and the
+/// last millisecond of the year 9999.
+pub(crate) const INSTANTS: [i64; 8] =
+    [-2_208_988_800_001, -1001, -1, 0, 1, 1_709_210_096_789, 1_709_210_096_790, 253_402_300_799_999];
+
+/// The instant `n` milliseconds after an ordinary one.
+pub(crate) const fn at(n: i64) -> Timestamp {
+    Timestamp::from_unix_millis(1_700_000_000_000 + n)
+}
+
+/// The `n`th of an increasing sequence of UUIDs with the version and variant of UUIDv7.
+const fn uuid(n: u64) -> Uuid {
+    Uuid::from_u64_pair(0x018b_cfe5_6800_7000, 0x8000_0000_0000_0000 | n)
+}
+
+/// The same entries in an order that is neither ascending nor descending: the odd ones backwards, then the even ones.
+pub(crate) fn shuffled<T>(entries: impl IntoIterator<Item = T>) -> Vec<T> {
+    let (even, odd): (Vec<_>, Vec<_>) = entries.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
+    odd.into_iter().rev().chain(even).map(|(_, entry)| entry).collect()
+}
+
+pub(crate) fn username(name: &str) -> Username {
+    Username::parse(name).unwrap()
+}
+
+pub(crate) fn email(address: &str) -> Email {
+    Email::parse(address).unwrap_or_else(|violation| panic!("{address}: {violation}"))
+}
+
+pub(crate) fn biography(text: &str) -> Option<Biography> {
+    Biography::parse(text).unwrap()
+}
+
+pub(crate) fn post_text(text: &str) -> PostText {
+    PostText::parse(text).unwrap()
+}
+
+pub(crate) fn comment_text(text: &str) -> CommentText {
+    CommentText::parse(text).unwrap()
+}
+
+pub(crate) fn author(account: &Account) -> Author {
+    let Account { id, username, email, biography, profile_picture, .. } = account.clone();
+    Author { id, username, email, biography, profile_picture }
+}
+
+pub(crate) fn summary(account: &Account) -> UserSummary {
+    author(account).into()
+}
+
+pub(crate) fn liker(account: &Account) -> Liker {
+    let Account { id, username, profile_picture, .. } = account.clone();
+    Liker { id, username, profile_picture }
+}
+
+/// What anybody sees of a post that nobody has liked or commented on.
+pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
+    PostView {
+        post: post.clone(),
+        author: author(account),
+        liked_by: vec![],
+        like_count: 0,
+        liked_by_viewer: false,
+        comment_count: 0,
+    }
+}
+
+/// Makes entities, and stores them where the name does not begin with `new`.
+pub(crate) struct World {
+    db: Repositories,
+    made: AtomicU64,
+}
+
+impl World {
+    pub(crate) fn new(db: &Repositories) -> Self {
+        Self { db: db.clone(), made: AtomicU64::new(0) }
+    }
+
+    fn next(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// An id greater than every one before.
+    pub(crate) fn id<T: From<Uuid>>(&self) -> T {
+        uuid(self.next()).into()
+    }
+
+    /// So many ids, ascending.
+    pub(crate) fn ids<T: From<Uuid>>(&self, count: usize) -> Vec<T> {
+        (0..count).map(|_| self.id()).collect()
+    }
+
+    /// An instant later than every one before.
+    pub(crate) fn now(&self) -> Timestamp {
+        at(self.next().cast_signed())
+    }
+
+    /// The key of an image nothing names yet.
+    pub(crate) fn image(&self) -> ImageKey {
+        ImageKey::new(uuid(self.next()).into_bytes(), ImageFormat::Png)
+    }
+
+    /// An account with role USER, a name, and nothing else that can be left out.
+    pub(crate) fn new_account(&self, name: &str) -> NewAccount {
+        let n = self.next();
+        let account = Account {
+            id: uuid(n).into(),
+            username: username(name),
+            email: email(&format!("address{n}@example.org")),
+            biography: None,
+            profile_picture: None,
+            roles: Roles::USER,
+            enabled: true,
+            created_at: at(n.cast_signed()),
+        };
+        NewAccount { account, password: PasswordHash::new(format!("$hash${n}")) }
+    }
+
+    /// Like [`new_account`](Self::new_account), altered.
+    pub(crate) fn new_account_with(&self, name: &str, alter: impl FnOnce(&mut Account)) -> NewAccount {
+        let mut new = self.new_account(name);
+        alter(&mut new.account);
+        new
+    }
+
+    pub(crate) async fn account_with(&self, name: &str, alter: impl FnOnce(&mut Account)) -> Account {
+        let new = self.new_account_with(name, alter);
+        self.db.accounts.create(&new).await.unwrap();
+        new.account
+    }
+
+    pub(crate) async fn account(&self, name: &str) -> Account {
+        self.account_with(name, |_| {}).await
+    }
+
+    pub(crate) async fn admin(&self, name: &str) -> Account {
+        self.account_with(name, |account| account.roles = Roles::ADMIN_AND_USER).await
+    }
+
+    /// So many accounts, oldest first.
+    pub(crate) async fn accounts<const N: usize>(&self) -> [Account; N] {
+        let mut accounts = Vec::with_capacity(N);
+        for _ in 0..N {
+            accounts.push(self.account(&format!("somebody {}", self.next())).await);
+        }
+        accounts.try_into().unwrap()
+    }
+
+    /// The ids of so many accounts, oldest first.
+    pub(crate) async fn users<const N: usize>(&self) -> [UserId; N] {
+        self.accounts().await.map(|account| account.id)
+    }
+
+    pub(crate) async fn session(&self, user: UserId) -> Session {
+        let session = Session { id: self.id(), user, opened_at: self.now() };
+        self.db.sessions.open(&session).await.unwrap();
+        session
+    }
+
+    /// A PUBLIC post with text, without an image.
+    pub(crate) fn new_post(&self, author: UserId) -> Post {
+        let now = self.now();
+        Post {
+            id: self.id(),
+            author,
+            text: post_text("Good morning"),
+            image: None,
+            visibility: Visibility::Public,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    pub(crate) async fn post_with(&self, author: UserId, alter: impl FnOnce(&mut Post)) -> Post {
+        let mut post = self.new_post(author);
+        alter(&mut post);
+        self.db.posts.create(&post).await.unwrap();
+        post
+    }
+
+    pub(crate) async fn post(&self, author: UserId) -> Post {
+        self.post_with(author, |_| {}).await
+    }
+
+    pub(crate) fn new_relation(&self) -> NewRelation {
+        NewRelation { id: self.id(), at: self.now() }
+    }
+
+    pub(crate) async fn like(&self, post: PostId, user: UserId) {
+        self.db.posts.set_like(post, user, self.new_relation()).await.unwrap();
+    }
+
+    pub(crate) async fn follow(&self, follower: UserId, followed: UserId) {
+        self.db.follows.set(follower, followed, self.new_relation()).await.unwrap();
+    }
+
+    pub(crate) fn new_comment(&self, post: PostId, author: UserId) -> Comment {
+        let now = self.now();
+        Comment { id: self.id(), post, author, content: comment_text("Indeed"), created_at: now, updated_at: now }
+    }
+
+    pub(crate) async fn comment_with(&self, post: PostId, author: UserId, alter: impl FnOnce(&mut Comment)) -> Comment {
+        let mut comment = self.new_comment(post, author);
+        alter(&mut comment);
+        self.db.comments.create(&comment).await.unwrap();
+        comment
+    }
+
+    pub(crate) async fn comment(&self, post: PostId, author: UserId) -> Comment {
+        self.comment_with(post, author, |_| {}).await
+    }
+
+    /// A product without variants and images.
+    pub(crate) fn new_product(&self, sku: &str) -> Product {
+        let now = self.now();
+        Product {
+            id: self.id(),
+            sku: Sku::parse(sku).unwrap(),
+            name: ProductName::parse("Teapot").unwrap(),
+            description: Description::default(),
+            price: Price::from_hundredths(1990).unwrap(),
+            category: Category::parse("Kitchen").unwrap(),
+            stock: Stock::parse(3).unwrap(),
+            variants: vec![],
+            images: vec![],
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    pub(crate) async fn product_with(&self, sku: &str, alter: impl FnOnce(&mut Product)) -> Product {
+        let mut product = self.new_product(sku);
+        alter(&mut product);
+        self.db.products.create(&product).await.unwrap();
+        product
+    }
+
+    pub(crate) async fn product(&self, sku: &str) -> Product {
+        self.product_with(sku, |_| {}).await
+    }
+}
