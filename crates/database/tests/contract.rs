@@ -1,5 +1,7 @@
 //! The port-contract suite on SQLite: every case on a database file of its own.
 
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
 use agora_database::Database;
 use agora_port_contracts::Repositories;
 use tempfile::TempDir;

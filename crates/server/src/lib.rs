@@ -1,1 +1,9 @@
+//! The `agora` binary: command line, configuration and wiring. The rules are in the domain, the work in the adapters.
 
+pub mod admin;
+pub mod app;
+pub mod cli;
+pub mod config;
+mod data_dir;
+mod sweep;
+mod system;

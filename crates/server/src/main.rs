@@ -1,1 +1,9 @@
-fn main() {}
+//! The `agora` binary.
+
+use std::process::ExitCode;
+
+use agora_server::cli;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -1,0 +1,223 @@
+//! The wiring: adapters into ports, ports into use cases, use cases behind HTTP.
+
+use std::{
+    net::{SocketAddr, TcpListener, ToSocketAddrs},
+    num::NonZeroUsize,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use actix_web::dev::{Server, ServerHandle};
+use agora_database::Database;
+use agora_domain::{
+    accounts::{Accounts, Authentication, PasswordHasher, SessionRepository},
+    clock::Clock,
+    comments::Comments,
+    follows::Follows,
+    id::IdGenerator,
+    media::{ImageCleaner, ImageStore, Media, MediaSweep},
+    posts::Posts,
+    products::Products,
+};
+use agora_http::{Services, Settings};
+use agora_media::{Cleaner, ImageLimits};
+use agora_security::{BcryptHasher, CachedSessions, JwtIssuer};
+use anyhow::{Context, Result};
+
+use crate::{
+    config::Config,
+    data_dir,
+    sweep::Sweep,
+    system::{SystemClock, SystemIds},
+};
+
+/// How long a request may take (contract, limits).
+const REQUEST_TIME: Duration = Duration::from_secs(30);
+
+/// How many password hashes wait per hash that runs: at the default cost, what is done within [`REQUEST_TIME`].
+const WAITING_HASHES: usize = 100;
+
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
+
+/// The adapters, each behind its port.
+pub struct Adapters {
+    database: Database,
+    sessions: Arc<dyn SessionRepository>,
+    passwords: Arc<dyn PasswordHasher>,
+    images: (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>),
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+    data_dir: PathBuf,
+}
+
+impl Adapters {
+    /// Opens what the configuration names; what is missing is made. Blocks while it works.
+    ///
+    /// # Errors
+    /// What could not be opened, in words for an operator.
+    pub fn open(config: &Config) -> Result<Self> {
+        let data_dir = data_dir::prepare(&config.data_dir)?;
+        let database_url = config.database_url.clone();
+        let database_url = database_url.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()));
+        let database = Database::open(&database_url).context("cannot open the database")?;
+        let media_url = config.media_url.clone();
+        let media_url = media_url.unwrap_or_else(|| format!("file://{}", data_dir.join("media").display()));
+        let store = agora_media::open(&media_url).context("cannot open the image store")?;
+        let limits =
+            ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
+        let parallel = agora_security::default_parallelism();
+        let cleaner = Cleaner::new(limits, NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN));
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        Ok(Self {
+            sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
+            passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
+            images: (Arc::new(cleaner), Arc::new(store)),
+            clock,
+            ids: Arc::new(SystemIds),
+            database,
+            data_dir,
+        })
+    }
+
+    /// The use cases of accounts.
+    pub fn accounts(&self) -> Accounts {
+        Accounts::new(
+            self.database.accounts(),
+            Arc::clone(&self.sessions),
+            Arc::clone(&self.passwords),
+            self.images.clone(),
+            Arc::clone(&self.clock),
+            Arc::clone(&self.ids),
+        )
+    }
+
+    fn services(&self, tokens: JwtIssuer) -> Services {
+        let (clock, ids) = (|| Arc::clone(&self.clock), || Arc::clone(&self.ids));
+        Services {
+            authentication: Authentication {
+                accounts: self.database.accounts(),
+                sessions: Arc::clone(&self.sessions),
+                passwords: Arc::clone(&self.passwords),
+                tokens: Arc::new(tokens),
+                clock: clock(),
+                ids: ids(),
+            },
+            accounts: self.accounts(),
+            posts: Posts::new(self.database.posts(), self.database.follows(), self.images.clone(), clock(), ids()),
+            comments: Comments {
+                comments: self.database.comments(),
+                posts: self.database.posts(),
+                clock: clock(),
+                ids: ids(),
+            },
+            follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
+            products: Products { products: self.database.products(), clock: clock(), ids: ids() },
+            media: Media::new(Arc::clone(&self.images.1)),
+            ids: ids(),
+        }
+    }
+
+    fn sweep(&self) -> Sweep {
+        let (store, references) = (Arc::clone(&self.images.1), self.database.image_references());
+        let media = MediaSweep::new(store, references, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
+        Sweep { media, sessions: Arc::clone(&self.sessions), clock: Arc::clone(&self.clock) }
+    }
+}
+
+/// A started service.
+pub struct App {
+    /// The address listened on.
+    pub address: SocketAddr,
+    /// The beginning of every link.
+    pub public_url: String,
+    /// The absolute path of the data directory.
+    pub data_dir: PathBuf,
+    /// Whether any account has ADMIN.
+    pub has_admin: bool,
+    server: Server,
+    sweep: Sweep,
+    // The adapters close when the service has stopped.
+    _adapters: Adapters,
+}
+
+impl App {
+    /// Opens everything, makes the administrator that the configuration asks for, and starts to listen.
+    ///
+    /// # Errors
+    /// What could not be opened or made, in words for an operator.
+    pub async fn start(config: &Config) -> Result<Self> {
+        let listener = listen(&config.listen)?;
+        let address = listener.local_addr()?;
+        let adapters = Adapters::open(config)?;
+        let accounts = adapters.accounts();
+        let mut has_admin = accounts.has_admin().await?;
+        if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {
+            accounts.create_admin(admin).await.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
+            has_admin = true;
+        }
+        let secret = match &config.jwt_secret {
+            Some(secret) => secret.clone(),
+            None => data_dir::signing_secret(&adapters.data_dir)?,
+        };
+        let tokens = JwtIssuer::new(secret.expose().as_bytes(), config.token_lifetime);
+        let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(address)));
+        let settings = Settings {
+            workers: config.workers,
+            public_url: public_url.clone(),
+            max_image_bytes: usize::try_from(config.max_image_bytes)?,
+            request_time: REQUEST_TIME,
+        };
+        let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
+        let (sweep, data_dir) = (adapters.sweep(), adapters.data_dir.clone());
+        Ok(Self { address, public_url, data_dir, has_admin, server, sweep, _adapters: adapters })
+    }
+
+    /// What stops the service from outside.
+    pub fn handle(&self) -> ServerHandle {
+        self.server.handle()
+    }
+
+    /// Serves until the process is told to stop or the handle says so; what is in flight is finished.
+    ///
+    /// # Errors
+    /// When the server breaks.
+    pub async fn run(self) -> Result<()> {
+        let sweep = tokio::spawn(self.sweep.run());
+        let stopped = self.server.await;
+        sweep.abort();
+        Ok(stopped?)
+    }
+}
+
+fn listen(address: &str) -> Result<TcpListener> {
+    let context = || format!("cannot listen on {address} (AGORA_LISTEN)");
+    let mut failure = anyhow::anyhow!("it names no address");
+    for candidate in address.to_socket_addrs().with_context(context)? {
+        match bind(candidate) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure.context(context()))
+}
+
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { tokio::net::TcpSocket::new_v4() } else { tokio::net::TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
+}
+
+/// The address under which this machine reaches a listener: one on all interfaces is reached on the loopback one.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            std::net::Ipv4Addr::LOCALHOST.into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    address
+}

@@ -1,0 +1,149 @@
+//! The command line.
+
+use std::{
+    env,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    admin,
+    app::{Adapters, App},
+    config::Config,
+};
+
+/// The backend of a small social network with a product catalog. Without a command, it serves.
+#[derive(Debug, Parser)]
+#[command(name = "agora", version, after_help = AFTER_HELP)]
+struct Arguments {
+    /// The address and port to listen on [AGORA_LISTEN; 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+
+    /// Where data is kept [AGORA_DATA_DIR; ./data]
+    #[arg(long, value_name = "PATH", global = true)]
+    data_dir: Option<PathBuf>,
+
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "Everything is configured by environment variables; docs/configuration.md lists them. \
+    AGORA_LOG sets what is logged, such as warn or agora_http=debug.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the HTTP interface (what happens without a command)
+    Serve,
+    /// Make and appoint administrators
+    #[command(subcommand)]
+    Admin(AdminCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum AdminCommand {
+    /// Make an account with ADMIN and USER
+    Create {
+        /// Its username [AGORA_ADMIN_USERNAME]
+        #[arg(long)]
+        username: Option<String>,
+        /// Its email address [AGORA_ADMIN_EMAIL]
+        #[arg(long)]
+        email: Option<String>,
+        /// Its password [AGORA_ADMIN_PASSWORD]; other users of the machine can see it here, so better leave it out: it
+        /// is asked for, or read from the standard input
+        #[arg(long)]
+        password: Option<String>,
+    },
+    /// Give ADMIN to an account
+    Grant {
+        /// The account's username or email
+        identifier: String,
+    },
+}
+
+/// Runs the program; its exit code.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    let filter = EnvFilter::try_from_env("AGORA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    match execute(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without a place to write to, the exit code says it.
+            let _ = writeln!(io::stderr(), "agora: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(arguments: Arguments) -> Result<()> {
+    for name in Config::unknown_variables(env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+        tracing::warn!("{name} is set, but there is no such setting");
+    }
+    let mut config = Config::from_variables(|name| env::var(name).ok())?;
+    config.listen = arguments.listen.unwrap_or(config.listen);
+    config.data_dir = arguments.data_dir.unwrap_or(config.data_dir);
+    // Requests are served by threads of their own; this one accepts, sweeps and waits for signals.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    match arguments.command {
+        None | Some(Command::Serve) => runtime.block_on(serve(&config)),
+        Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
+    }
+}
+
+async fn serve(config: &Config) -> Result<()> {
+    let app = App::start(config).await?;
+    say(&greeting(&app, config))?;
+    app.run().await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn greeting(app: &App, config: &Config) -> String {
+    let mut text = format!(
+        "Agora {} listens on http://{}\nData directory: {}",
+        env!("CARGO_PKG_VERSION"),
+        app.address,
+        app.data_dir.display()
+    );
+    if let Some(url) = &config.public_url {
+        text += &format!("\nPublic address: {url}");
+    }
+    if !app.has_admin {
+        let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
+        text += &format!(
+            "\nNo account has ADMIN yet. To make one: {program} --data-dir {} admin create --username NAME --email ADDRESS",
+            app.data_dir.display()
+        );
+    }
+    text
+}
+
+async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
+    let adapters = Adapters::open(config)?;
+    let told = match command {
+        AdminCommand::Create { username, email, password } => {
+            let given = |flag: Option<String>, name: &str| flag.or_else(|| env::var(name).ok());
+            let username = given(username, "AGORA_ADMIN_USERNAME").context("--username is required")?;
+            let email = given(email, "AGORA_ADMIN_EMAIL").context("--email is required")?;
+            let password = match given(password, "AGORA_ADMIN_PASSWORD") {
+                Some(password) => password,
+                None => admin::ask_password()?,
+            };
+            admin::create(&adapters, &username, &email, &password).await?
+        }
+        AdminCommand::Grant { identifier } => admin::grant(&adapters, &identifier).await?,
+    };
+    say(&told)
+}
+
+fn say(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
+}

@@ -1,0 +1,254 @@
+//! The configuration: where it comes from, its defaults, its bounds.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use agora_domain::accounts::Registration;
+use anyhow::{Context, Result, bail, ensure};
+use url::Url;
+
+/// A text that is not shown in logs and errors.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// How the service is set up.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// `AGORA_LISTEN`: the address and port to listen on. Port 0 takes a free one.
+    pub listen: String,
+    /// `AGORA_DATA_DIR`: where the embedded database, the images and the generated secret are kept.
+    pub data_dir: PathBuf,
+    /// `AGORA_DATABASE_URL`: the database; without it, `agora.db` in the data directory.
+    pub database_url: Option<String>,
+    /// `AGORA_MEDIA_URL`: where images are kept; without it, `media` in the data directory.
+    pub media_url: Option<String>,
+    /// `AGORA_PUBLIC_URL`: where clients reach the service, without a slash at the end; without it, the address
+    /// listened on.
+    pub public_url: Option<String>,
+    /// `AGORA_JWT_SECRET`: what tokens are signed with, at least 32 bytes; without it, one generated at the first
+    /// start and kept in the data directory.
+    pub jwt_secret: Option<Secret>,
+    /// `AGORA_TOKEN_LIFETIME`: how long a token is valid.
+    pub token_lifetime: Duration,
+    /// `AGORA_BCRYPT_COST`: the cost of a password hash, 4 to 20; each step doubles its time.
+    pub bcrypt_cost: u32,
+    /// `AGORA_MAX_IMAGE_BYTES`: the most bytes an uploaded image has.
+    pub max_image_bytes: u32,
+    /// `AGORA_MAX_IMAGE_PIXELS`: the most pixels an uploaded image has.
+    pub max_image_pixels: u32,
+    /// `AGORA_WORKERS`: how many threads serve requests; as many as there are cores by default.
+    pub workers: usize,
+    /// `AGORA_ADMIN_USERNAME`, `AGORA_ADMIN_EMAIL`, `AGORA_ADMIN_PASSWORD`: the administrator to make at start when
+    /// there is none.
+    pub admin: Option<Registration>,
+}
+
+impl Config {
+    /// The fewest bytes of a signing secret: what HS256 puts in.
+    pub const MIN_SECRET_BYTES: usize = 32;
+
+    const NAMES: [&str; 14] = [
+        "AGORA_LISTEN",
+        "AGORA_DATA_DIR",
+        "AGORA_DATABASE_URL",
+        "AGORA_MEDIA_URL",
+        "AGORA_PUBLIC_URL",
+        "AGORA_JWT_SECRET",
+        "AGORA_TOKEN_LIFETIME",
+        "AGORA_BCRYPT_COST",
+        "AGORA_MAX_IMAGE_BYTES",
+        "AGORA_MAX_IMAGE_PIXELS",
+        "AGORA_WORKERS",
+        "AGORA_ADMIN_USERNAME",
+        "AGORA_ADMIN_EMAIL",
+        "AGORA_ADMIN_PASSWORD",
+    ];
+
+    /// Reads the configuration from variables such as those of the environment. An empty one counts as not set.
+    ///
+    /// # Errors
+    /// The first bad value, with the name of its variable and what it must be.
+    pub fn from_variables(variables: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let get = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            listen: get("AGORA_LISTEN").unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
+            data_dir: get("AGORA_DATA_DIR").map_or_else(|| PathBuf::from("./data"), PathBuf::from),
+            database_url: get("AGORA_DATABASE_URL"),
+            media_url: get("AGORA_MEDIA_URL"),
+            public_url: get("AGORA_PUBLIC_URL").map(|url| public_url(&url)).transpose()?,
+            jwt_secret: get("AGORA_JWT_SECRET").map(signing_secret).transpose()?,
+            token_lifetime: match get("AGORA_TOKEN_LIFETIME") {
+                Some(text) => duration(&text).context("AGORA_TOKEN_LIFETIME")?,
+                None => Duration::from_secs(60 * 60),
+            },
+            bcrypt_cost: number(&get, "AGORA_BCRYPT_COST", 4, 20, 12)?,
+            max_image_bytes: number(&get, "AGORA_MAX_IMAGE_BYTES", 1, 1 << 30, 5 * 1024 * 1024)?,
+            max_image_pixels: number(&get, "AGORA_MAX_IMAGE_PIXELS", 1, 1_000_000_000, 40_000_000)?,
+            workers: number(&get, "AGORA_WORKERS", 1, 1024, cores.clamp(1, 1024))?,
+            admin: admin(&get)?,
+        })
+    }
+
+    /// The variables that begin like ours and are none: most likely misspelled.
+    pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+        let known = |name: &str| Self::NAMES.contains(&name) || name == "AGORA_LOG";
+        names.filter(|name| name.starts_with("AGORA_") && !known(name)).collect()
+    }
+}
+
+fn public_url(text: &str) -> Result<String> {
+    let text = text.trim().trim_end_matches('/');
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let plain = url.filter(|url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty());
+    ensure!(plain.is_some(), "AGORA_PUBLIC_URL must be an http or https address such as https://agora.example.org");
+    Ok(text.to_owned())
+}
+
+fn signing_secret(text: String) -> Result<Secret> {
+    let fewest = Config::MIN_SECRET_BYTES;
+    ensure!(text.len() >= fewest, "AGORA_JWT_SECRET must be at least {fewest} bytes, as from `openssl rand -hex 32`");
+    Ok(Secret(text))
+}
+
+/// A number of seconds, or of another unit when followed by s, m, h or d.
+fn duration(text: &str) -> Result<Duration> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => 0,
+    };
+    let seconds = digits.parse::<u64>().unwrap_or(0).checked_mul(unit).unwrap_or(0);
+    let longest = 30 * 24 * 60 * 60;
+    if !(1..=longest).contains(&seconds) {
+        bail!("must be a time from 1 second to 30 days, such as 3600, 90s, 15m, 1h or 7d");
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+fn number<N: FromStr + PartialOrd + fmt::Display>(
+    get: &impl Fn(&str) -> Option<String>,
+    name: &str,
+    least: N,
+    most: N,
+    default: N,
+) -> Result<N> {
+    let Some(text) = get(name) else { return Ok(default) };
+    match text.trim().parse() {
+        Ok(number) if number >= least && number <= most => Ok(number),
+        _ => bail!("{name} must be a number from {least} to {most}"),
+    }
+}
+
+fn admin(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Registration>> {
+    let given = ["AGORA_ADMIN_USERNAME", "AGORA_ADMIN_EMAIL", "AGORA_ADMIN_PASSWORD"].map(get);
+    match &given {
+        [Some(username), Some(email), Some(password)] => {
+            let admin = Registration::parse(Some(username), Some(email), Some(password), None);
+            Ok(Some(admin.map_err(|errors| anyhow::anyhow!("AGORA_ADMIN_*: {}", in_words(&errors)))?))
+        }
+        // The command line may complete the username and the email.
+        [_, _, None] => Ok(None),
+        _ => bail!("AGORA_ADMIN_USERNAME, AGORA_ADMIN_EMAIL and AGORA_ADMIN_PASSWORD must be set together"),
+    }
+}
+
+/// What is wrong with the fields, on one line.
+pub(crate) fn in_words(errors: &agora_domain::FieldErrors) -> String {
+    errors.iter().flat_map(|(_, messages)| messages.to_vec()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Result<Config> {
+        Config::from_variables(|name| {
+            variables.iter().find(|(given, _)| *given == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn without_variables_the_defaults_hold() {
+        let config = config(&[("AGORA_LISTEN", ""), ("AGORA_PUBLIC_URL", " ")]).unwrap();
+        assert_eq!(config.listen, "127.0.0.1:8080");
+        assert_eq!(config.data_dir, PathBuf::from("./data"));
+        assert_eq!((config.bcrypt_cost, config.max_image_bytes), (12, 5 * 1024 * 1024));
+        assert_eq!(config.token_lifetime, Duration::from_secs(3600));
+        assert!(config.public_url.is_none() && config.jwt_secret.is_none() && config.admin.is_none());
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_by_the_name_of_its_variable() {
+        for (name, value) in [
+            ("AGORA_PUBLIC_URL", "agora.example.org"),
+            ("AGORA_PUBLIC_URL", "ftp://agora.example.org"),
+            ("AGORA_PUBLIC_URL", "https://agora.example.org/?a=b"),
+            ("AGORA_JWT_SECRET", "too-short"),
+            ("AGORA_TOKEN_LIFETIME", "0"),
+            ("AGORA_TOKEN_LIFETIME", "1w"),
+            ("AGORA_TOKEN_LIFETIME", "-5"),
+            ("AGORA_TOKEN_LIFETIME", "31d"),
+            ("AGORA_TOKEN_LIFETIME", "99999999999999999999d"),
+            ("AGORA_BCRYPT_COST", "3"),
+            ("AGORA_BCRYPT_COST", "21"),
+            ("AGORA_BCRYPT_COST", "twelve"),
+            ("AGORA_MAX_IMAGE_BYTES", "0"),
+            ("AGORA_WORKERS", "0"),
+            ("AGORA_ADMIN_PASSWORD", "correct horse"),
+        ] {
+            let error = format!("{:#}", config(&[(name, value)]).unwrap_err());
+            assert!(error.contains(name.trim_end_matches("PASSWORD")), "{name}={value}: {error}");
+            assert!(!error.contains("too-short"), "a secret in a message");
+        }
+    }
+
+    #[test]
+    fn times_are_seconds_or_have_a_unit() {
+        for (text, seconds) in [("90", 90), ("90s", 90), ("15m", 900), ("1h", 3600), ("30d", 2_592_000)] {
+            let config = config(&[("AGORA_TOKEN_LIFETIME", text)]).unwrap();
+            assert_eq!(config.token_lifetime, Duration::from_secs(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let secret = "0123456789abcdef0123456789abcdef";
+        let config = config(&[
+            ("AGORA_JWT_SECRET", secret),
+            ("AGORA_ADMIN_USERNAME", "root"),
+            ("AGORA_ADMIN_EMAIL", "root@example.org"),
+            ("AGORA_ADMIN_PASSWORD", "correct horse"),
+        ]);
+        let shown = format!("{:?}", config.unwrap());
+        assert!(!shown.contains(secret) && !shown.contains("correct horse"), "{shown}");
+    }
+
+    #[test]
+    fn misspelled_variables_are_found() {
+        let names = ["AGORA_LISTEN", "AGORA_LISTENN", "AGORA_LOG", "PATH"].map(str::to_owned);
+        assert_eq!(Config::unknown_variables(names.into_iter()), ["AGORA_LISTENN"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! The data directory: made at the first start, readable by the owner alone.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{ErrorKind, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::config::{Config, Secret};
+
+const SECRET_FILE: &str = "jwt-secret";
+
+/// Makes the directory when it is missing; its absolute path.
+pub(crate) fn prepare(path: &Path) -> Result<PathBuf> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("cannot make the data directory {}", path.display()))?;
+    path.canonicalize().with_context(|| format!("cannot read the data directory {}", path.display()))
+}
+
+/// The secret kept in the directory; the first time, one is drawn.
+pub(crate) fn signing_secret(data_dir: &Path) -> Result<Secret> {
+    let file = data_dir.join(SECRET_FILE);
+    if !file.exists() {
+        generate(data_dir, &file).with_context(|| format!("cannot make {}", file.display()))?;
+    }
+    let secret = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let secret = secret.trim().to_owned();
+    ensure!(secret.len() >= Config::MIN_SECRET_BYTES, "{} is damaged: delete it to log everybody out", file.display());
+    let mode = fs::metadata(&file)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(file = %file.display(), "others can read the signing secret: chmod 600 it");
+    }
+    Ok(Secret::from(secret))
+}
+
+/// Writes a secret under another name first, so that another process that starts at the same time reads a whole one.
+fn generate(data_dir: &Path, file: &Path) -> Result<()> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).context("no randomness")?;
+    let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
+    let mut writer = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    writer.write_all(secret.as_bytes())?;
+    writer.sync_all()?;
+    let linked = fs::hard_link(&draft, file);
+    fs::remove_file(&draft)?;
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.into()),
+        // Another process was first: its secret is the one.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_is_drawn_once_and_for_the_owner_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let data_dir = prepare(&parent.path().join("a/b")).unwrap();
+        let first = signing_secret(&data_dir).unwrap();
+        assert_eq!(first.expose().len(), 64);
+        assert_eq!(signing_secret(&data_dir).unwrap(), first);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&data_dir), mode(&data_dir.join(SECRET_FILE))), (0o700, 0o600));
+        assert_eq!(fs::read_dir(&data_dir).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_damaged_secret_is_refused() {
+        let data_dir = tempfile::tempdir().unwrap();
+        fs::write(data_dir.path().join(SECRET_FILE), "short").unwrap();
+        assert!(signing_secret(data_dir.path()).is_err());
+    }
+}
