@@ -133,6 +133,7 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens the file, makes it when missing, and brings its schema up to date.
     pub(crate) fn open(file: &Path, readers: usize) -> Result<Self, OpenError> {
+        create(file).map_err(|source| OpenError::Create { file: file.to_owned(), source })?;
         let mut connection = connect(file, Access::Write)?;
         connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
         let (read, read_jobs) = bounded(QUEUE);
@@ -227,6 +228,15 @@ fn write_loop(mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
     }
 }
 
+/// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.
+fn create(file: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
@@ -261,7 +271,15 @@ pub enum OpenError {
     /// The path of the file is not valid Unicode.
     #[error("the path of the database file is not valid Unicode: {}", .0.display())]
     Path(PathBuf),
-    /// The file cannot be opened or made.
+    /// The file is missing and cannot be made, or may not be written.
+    #[error("cannot write the database file {}", file.display())]
+    Create {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file cannot be opened.
     #[error("cannot open the database file {}", file.display())]
     Open {
         /// The file.

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     path::PathBuf,
     process::ExitCode,
 };
@@ -70,8 +70,9 @@ enum AdminCommand {
 /// Runs the program; its exit code.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    let filter = EnvFilter::try_from_env("AGORA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let filter = EnvFilter::try_from_env("AGORA_LOG").unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
+    let colors = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
     match execute(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,15 @@
+//! The HTTP interface through the real router, over real HTTP: a server per test, on a database file of its own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod accounts;
+mod authorization;
+mod comments;
+mod errors;
+mod follows;
+mod images;
+mod paging;
+mod posts;
+mod products;
+mod support;
+mod users;

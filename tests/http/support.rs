@@ -1,0 +1,193 @@
+//! A server per test, and a client that reads like the contract.
+
+use agora_domain::accounts::Registration;
+use agora_server::{app::App, config::Config};
+use reqwest::{
+    Client, Method, RequestBuilder, StatusCode,
+    header::{HeaderMap, HeaderName},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The password of every account that the tests register.
+pub(crate) const PASSWORD: &str = "correct horse";
+
+/// A running server. It stops with the test's runtime.
+pub(crate) struct Server {
+    pub(crate) url: String,
+    client: Client,
+    _data_dir: TempDir,
+}
+
+/// A registered account with a token.
+#[derive(Debug, Clone)]
+pub(crate) struct User {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) token: String,
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON; null when it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn data(&self) -> Value {
+        self.json()["data"].clone()
+    }
+
+    pub(crate) fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Checks the status; the body is in the message when it differs.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", String::from_utf8_lossy(&self.body));
+        self
+    }
+
+    /// Checks that this is the error envelope of a status, and nothing else.
+    #[track_caller]
+    pub(crate) fn expect_error(self, status: u16, message: &str) -> Self {
+        let answer = self.expect(status);
+        assert_eq!(answer.header(reqwest::header::CONTENT_TYPE), Some("application/json"));
+        let json = answer.json();
+        assert_eq!(json["success"], json!(false));
+        assert_eq!(json["status"], json!(status));
+        assert_eq!(json["message"], json!(message));
+        answer
+    }
+
+    /// Checks that this is a validation failure of exactly these fields.
+    #[track_caller]
+    pub(crate) fn expect_invalid(self, fields: &[&str]) -> Self {
+        let answer = self.expect_error(400, "Validation failed");
+        let data = answer.data();
+        let named: Vec<_> = data.as_object().expect("fields").keys().map(String::as_str).collect();
+        assert_eq!(named, fields, "{data}");
+        answer
+    }
+
+    /// Where the next page is, as a path with its query.
+    pub(crate) fn next(&self) -> Option<String> {
+        let link = self.header(reqwest::header::LINK)?;
+        let target = link.strip_prefix('<')?.strip_suffix(">; rel=\"next\"")?;
+        target.strip_prefix(PUBLIC_URL).map(str::to_owned)
+    }
+}
+
+/// What the servers are told that clients reach them at: links begin with it, whatever the `Host` header says.
+pub(crate) const PUBLIC_URL: &str = "https://agora.example.org";
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| ()).await
+    }
+
+    /// Starts a server with cheap password hashes, an administrator `root` and images in memory, as `change` has it.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let data_dir = tempfile::tempdir().unwrap();
+        let mut config = Config::from_variables(|_| None).unwrap();
+        config.listen = "127.0.0.1:0".to_owned();
+        config.data_dir = data_dir.path().join("data");
+        config.media_url = Some("memory:".to_owned());
+        config.public_url = Some(PUBLIC_URL.to_owned());
+        config.bcrypt_cost = 4;
+        config.workers = 1;
+        let root = Registration::parse(Some("root"), Some("root@example.org"), Some(PASSWORD), None);
+        config.admin = Some(root.unwrap());
+        change(&mut config);
+        let app = App::start(&config).await.unwrap();
+        let url = format!("http://{}", app.address);
+        tokio::spawn(app.run());
+        Self { url, client: Client::new(), _data_dir: data_dir }
+    }
+
+    /// A request without a token.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        Answer { status, headers, body: response.bytes().await.unwrap().to_vec() }
+    }
+
+    /// Calls as somebody, without a body.
+    pub(crate) async fn call(&self, user: &User, method: Method, path: &str) -> Answer {
+        self.send(self.request(method, path).bearer_auth(&user.token)).await
+    }
+
+    /// Calls as somebody, with a JSON body.
+    pub(crate) async fn call_json(&self, user: &User, method: Method, path: &str, body: Value) -> Answer {
+        self.send(self.request(method, path).bearer_auth(&user.token).json(&body)).await
+    }
+
+    pub(crate) async fn get(&self, user: &User, path: &str) -> Answer {
+        self.call(user, Method::GET, path).await
+    }
+
+    pub(crate) async fn register(&self, body: Value) -> Answer {
+        self.send(self.request(Method::POST, "/api/auth/register").json(&body)).await
+    }
+
+    pub(crate) async fn login(&self, identifier: &str, password: &str) -> Answer {
+        let body = json!({ "identifier": identifier, "password": password });
+        self.send(self.request(Method::POST, "/api/auth/login").json(&body)).await
+    }
+
+    /// Logs an existing account in.
+    pub(crate) async fn log_in(&self, name: &str) -> User {
+        let token = self.login(name, PASSWORD).await.expect(200).json()["token"].as_str().unwrap().to_owned();
+        let mut user = User { id: String::new(), name: name.to_owned(), token };
+        user.id = self.get(&user, "/api/users/me").await.expect(200).data()["id"].as_str().unwrap().to_owned();
+        user
+    }
+
+    /// Registers an account and logs it in.
+    pub(crate) async fn user(&self, name: &str) -> User {
+        let email = format!("{name}@example.org");
+        self.register(json!({ "username": name, "email": email, "password": PASSWORD })).await.expect(201);
+        self.log_in(name).await
+    }
+
+    /// The administrator that is there from the start.
+    pub(crate) async fn root(&self) -> User {
+        self.log_in("root").await
+    }
+
+    /// Publishes a text; the id of the post.
+    pub(crate) async fn post(&self, author: &User, text: &str, visibility: &str) -> String {
+        let body = json!({ "text": text, "visibility": visibility });
+        let answer = self.call_json(author, Method::POST, "/api/posts/create", body).await.expect(201);
+        answer.data()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes `follower` follow `followed`.
+    pub(crate) async fn follow(&self, follower: &User, followed: &User) {
+        self.call(follower, Method::PUT, &format!("/api/follow/follow/{}", followed.id)).await.expect(200);
+    }
+
+    /// All entries of a list, page by page.
+    pub(crate) async fn walk(&self, user: &User, path: &str, entries: &str) -> Vec<Value> {
+        let mut all = Vec::new();
+        let mut next = Some(path.to_owned());
+        while let Some(path) = next {
+            let answer = self.get(user, &path).await.expect(200);
+            all.extend(answer.json()[entries].as_array().unwrap().iter().cloned());
+            next = answer.next();
+        }
+        all
+    }
+}
