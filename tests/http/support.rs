@@ -179,6 +179,19 @@ impl Server {
         self.call(follower, Method::PUT, &format!("/api/follow/follow/{}", followed.id)).await.expect(200);
     }
 
+    /// Gives an account a role (`ADD`) or takes it away (`REMOVE`).
+    pub(crate) async fn change_role(&self, admin: &User, user: &User, action: &str, role: &str) -> Answer {
+        let path = format!("/api/users/update/{}", user.id);
+        self.call_json(admin, Method::PUT, &path, json!({ "roleId": role, "action": action })).await
+    }
+
+    /// Adds a product, these fields in place of those of an ordinary one; the product as it was answered.
+    pub(crate) async fn product(&self, admin: &User, fields: Value) -> Value {
+        let mut body = json!({ "sku": "MUG-1", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.call_json(admin, Method::POST, "/api/products", body).await.expect(201).json()["product"].clone()
+    }
+
     /// All entries of a list, page by page.
     pub(crate) async fn walk(&self, user: &User, path: &str, entries: &str) -> Vec<Value> {
         let mut all = Vec::new();

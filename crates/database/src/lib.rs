@@ -13,6 +13,8 @@ mod images;
 mod posts;
 mod product_rows;
 mod products;
+#[cfg(test)]
+mod query_count;
 mod rows;
 mod schema;
 mod sessions;

@@ -27,7 +27,7 @@ pub(crate) mod queries;
 /// The connection that the query functions run on.
 pub(crate) type Conn = diesel::SqliteConnection;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 
 /// How many jobs may wait for a thread; beyond that a request is turned away at once.
 const QUEUE: usize = 1024;

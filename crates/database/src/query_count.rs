@@ -1,0 +1,157 @@
+//! How many queries a read makes: a fixed number, whatever the number of posts, likes, comments and follows.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use agora_domain::{
+    clock::Timestamp,
+    page::{PageRequest, PageSize},
+};
+use diesel::{
+    Connection,
+    connection::{InstrumentationEvent, SimpleConnection},
+};
+use uuid::Uuid;
+
+use crate::{
+    rows::Slice,
+    sql_types::{DbId, DbInstant},
+    sqlite::{Conn, MIGRATIONS, complete, queries},
+};
+
+const VISIBLE: [i16; 3] = [0, 1, 2];
+
+fn id(kind: u64, n: u64) -> DbId {
+    DbId(Uuid::from_u64_pair(kind, n))
+}
+
+fn user(n: u64) -> DbId {
+    id(1, n)
+}
+
+fn post(n: u64) -> DbId {
+    id(2, n)
+}
+
+/// A database in memory in which `user(0)` follows `size` authors; each wrote a post that all of them like and that has
+/// `size` comments. With the counter of the queries made on it.
+fn seeded(size: u64) -> (Conn, Arc<AtomicUsize>) {
+    use diesel_migrations::MigrationHarness;
+    let mut conn = Conn::establish(":memory:").unwrap();
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    let hex = |id: DbId| format!("x'{}'", id.0.simple());
+    let mut sql = String::new();
+    for n in 0..=size {
+        let id = hex(user(n));
+        sql +=
+            &format!("INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n});");
+    }
+    for n in 1..=size {
+        let (post, author, me) = (hex(post(n)), hex(user(n)), hex(user(0)));
+        sql += &format!("INSERT INTO follows VALUES ({me}, {author}, {author}, {n});");
+        sql +=
+            &format!("INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size});");
+        for m in 1..=size {
+            let (liker, comment) = (hex(user(m)), hex(id(3, n * 1000 + m)));
+            sql += &format!("INSERT INTO likes VALUES ({post}, {liker}, {liker}, {m});");
+            sql += &format!("INSERT INTO comments VALUES ({comment}, {post}, {liker}, 'text', {m}, {m});");
+        }
+    }
+    conn.batch_execute(&sql).unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&count);
+    conn.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+        if matches!(event, InstrumentationEvent::StartQuery { .. }) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    (conn, count)
+}
+
+/// The number of queries that `read` makes on databases of several sizes; it must be the same on each.
+#[track_caller]
+fn expect_queries(expected: usize, read: impl Fn(&mut Conn)) {
+    for size in [1, 7, 60] {
+        let (mut conn, count) = seeded(size);
+        read(&mut conn);
+        assert_eq!(count.load(Ordering::Relaxed), expected, "with {size} of each");
+    }
+}
+
+fn page() -> PageRequest {
+    PageRequest { after: None, size: PageSize::parse("100").unwrap() }
+}
+
+#[test]
+fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
+    expect_queries(2, |conn| {
+        let (row, likers) = complete(queries::posts::find(conn, post(1), user(0))).unwrap().unwrap();
+        assert_eq!(likers[&row.0.id].len() as i64, row.2.min(50));
+    });
+    let (mut conn, count) = seeded(1);
+    conn.batch_execute("UPDATE posts SET like_count = 0").unwrap();
+    count.store(0, Ordering::Relaxed);
+    complete(queries::posts::find(&mut conn, post(1), user(0))).unwrap().unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_page_of_posts_takes_two_queries() {
+    let slice = || Slice::newest_first(page());
+    expect_queries(2, |conn| {
+        let (rows, likers) = complete(queries::posts::list_followed(conn, user(0), VISIBLE, slice())).unwrap();
+        assert_eq!(rows.len(), likers.len());
+    });
+    expect_queries(2, |conn| {
+        complete(queries::posts::list_by_author(conn, user(1), VISIBLE, user(0), slice())).unwrap();
+    });
+    expect_queries(2, |conn| {
+        complete(queries::posts::list_all(conn, user(0), slice())).unwrap();
+    });
+}
+
+#[test]
+fn what_decides_about_access_takes_one_query() {
+    expect_queries(1, |conn| {
+        complete(queries::posts::find_access(conn, post(1), user(0))).unwrap().unwrap();
+    });
+    expect_queries(1, |conn| {
+        assert_eq!(complete(queries::follows::is_following(conn, user(0), user(1))).unwrap(), Some(true));
+    });
+}
+
+#[test]
+fn pages_of_comments_likers_and_users_take_one_query() {
+    expect_queries(1, |conn| {
+        let rows = complete(queries::comments::list(conn, post(1), Slice::oldest_first(page()))).unwrap();
+        assert!(!rows.is_empty());
+    });
+    expect_queries(1, |conn| {
+        complete(queries::posts::list_likers(conn, post(1), Slice::newest_first(page()))).unwrap();
+    });
+    expect_queries(1, |conn| {
+        complete(queries::follows::list_followed(conn, user(0), Slice::newest_first(page()))).unwrap();
+    });
+    expect_queries(1, |conn| {
+        complete(queries::accounts::list(conn, Slice::oldest_first(page()))).unwrap();
+    });
+}
+
+#[test]
+fn a_like_takes_two_statements_and_an_unlike_three() {
+    let like = queries::posts::LikeRow {
+        post: post(1),
+        user: user(0),
+        id: id(4, 1),
+        at: DbInstant(Timestamp::from_unix_millis(1)),
+    };
+    expect_queries(2, |conn| {
+        assert!(complete(queries::posts::toggle_like(conn, like)).unwrap());
+    });
+    let unlike = queries::posts::LikeRow { user: user(1), ..like };
+    expect_queries(3, |conn| {
+        assert!(!complete(queries::posts::toggle_like(conn, unlike)).unwrap());
+    });
+}
