@@ -1,1 +1,328 @@
+//! Who may do what: every endpoint for every kind of caller, and every post, comment and follow list for everybody who
+//! might have to do with it. The statuses are written out by hand, from the contract.
 
+use agora_http::routes;
+use reqwest::{Method, header::WWW_AUTHENTICATE};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Server, User};
+
+const UNKNOWN: &str = "018f0000-0000-7000-8000-000000000000";
+
+/// Each endpoint, called with an empty JSON object and unknown identifiers, by: nobody, an invalid token, an account
+/// without roles, USER alone, ADMIN alone. Who is admitted meets 200, 400 (of the body) or 404.
+#[rustfmt::skip]
+const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
+    //                                               nobody invalid no role USER ADMIN
+    ("POST",   "/api/auth/register",                   [400, 400, 400, 400, 400]),
+    ("POST",   "/api/auth/login",                      [400, 400, 400, 400, 400]),
+    ("POST",   "/api/auth/refresh",                    [401, 401, 403, 200, 200]),
+    ("POST",   "/api/auth/logout",                     [401, 401, 200, 200, 200]),
+
+    ("GET",    "/api/users/me",                        [401, 401, 200, 200, 200]),
+    ("PUT",    "/api/users/me",                        [401, 401, 403, 200, 200]),
+    ("PUT",    "/api/users/me/password",               [401, 401, 403, 400, 400]),
+    ("GET",    "/api/users/all",                       [401, 401, 403, 403, 200]),
+    ("GET",    "/api/users/by-id/{id}",                [401, 401, 403, 403, 404]),
+    ("PUT",    "/api/users/update/{userId}",           [401, 401, 403, 403, 404]),
+    ("PUT",    "/api/users/{userId}/enabled",          [401, 401, 403, 403, 404]),
+
+    ("POST",   "/api/posts/create",                    [401, 401, 403, 400, 400]),
+    ("GET",    "/api/posts/all",                       [401, 401, 403, 403, 200]),
+    ("GET",    "/api/posts/following/all",             [401, 401, 403, 200, 200]),
+    ("GET",    "/api/posts/{userId}/all",              [401, 401, 403, 404, 404]),
+    ("GET",    "/api/posts/user/{userId}",             [401, 401, 403, 404, 404]),
+    ("GET",    "/api/posts/by-id/{postId}",            [401, 401, 403, 404, 404]),
+    ("PUT",    "/api/posts/update/{postId}",           [401, 401, 403, 404, 404]),
+    ("DELETE", "/api/posts/delete/{postId}",           [401, 401, 403, 404, 404]),
+    ("POST",   "/api/posts/like/{postId}",             [401, 401, 403, 404, 404]),
+    ("PUT",    "/api/posts/like/{postId}",             [401, 401, 403, 404, 404]),
+    ("DELETE", "/api/posts/like/{postId}",             [401, 401, 403, 404, 404]),
+    ("GET",    "/api/posts/{postId}/likes",            [401, 401, 403, 404, 404]),
+
+    ("POST",   "/api/comments/create",                 [401, 401, 403, 400, 400]),
+    ("GET",    "/api/comments/all/{postId}",           [401, 401, 403, 404, 404]),
+    ("PUT",    "/api/comments/update",                 [401, 401, 403, 400, 400]),
+    ("DELETE", "/api/comments/delete/{commentId}",     [401, 401, 403, 404, 404]),
+
+    ("POST",   "/api/follow/follow/{followedId}",      [401, 401, 403, 404, 404]),
+    ("PUT",    "/api/follow/follow/{followedId}",      [401, 401, 403, 404, 404]),
+    ("DELETE", "/api/follow/follow/{followedId}",      [401, 401, 403, 404, 404]),
+    ("POST",   "/api/follow/{followedId}",             [401, 401, 403, 404, 404]),
+    ("PUT",    "/api/follow/{followedId}",             [401, 401, 403, 404, 404]),
+    ("DELETE", "/api/follow/{followedId}",             [401, 401, 403, 404, 404]),
+    ("GET",    "/api/follow/followers/{userId}",       [401, 401, 403, 404, 404]),
+    ("GET",    "/api/follow/followed/{userId}",        [401, 401, 403, 404, 404]),
+
+    ("GET",    "/api/products/findAll",                [200, 200, 200, 200, 200]),
+    ("GET",    "/api/products/category/{category}",    [200, 200, 200, 200, 200]),
+    ("GET",    "/api/products",                        [401, 401, 403, 200, 200]),
+    ("GET",    "/api/products/{id}",                   [404, 404, 404, 404, 404]),
+    ("POST",   "/api/products",                        [401, 401, 403, 403, 400]),
+    ("PUT",    "/api/products/{id}",                   [401, 401, 403, 403, 404]),
+    ("DELETE", "/api/products/{id}",                   [401, 401, 403, 403, 404]),
+
+    ("GET",    "/media/{key}",                         [404, 404, 404, 404, 404]),
+];
+
+/// What is done with a post, by its visibility and by who does it.
+#[rustfmt::skip]
+const POSTS: &[(PostAction, &str, [u16; 4])] = &[
+    //                                         author other ADMIN follower
+    (PostAction::View,         "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::View,         "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::View,         "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::ToggleLike,   "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::ToggleLike,   "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::ToggleLike,   "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::Like,         "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::Like,         "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::Like,         "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::Unlike,       "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::Unlike,       "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::Unlike,       "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::Comment,      "PUBLIC",        [201, 201, 201, 201]),
+    (PostAction::Comment,      "FOLLOWERS",     [201, 403, 201, 201]),
+    (PostAction::Comment,      "PRIVATE",       [201, 403, 201, 403]),
+    (PostAction::ListLikes,    "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::ListLikes,    "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::ListLikes,    "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::ListComments, "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::ListComments, "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::ListComments, "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::Edit,         "PUBLIC",        [200, 403, 403, 403]),
+    (PostAction::Edit,         "FOLLOWERS",     [200, 403, 403, 403]),
+    (PostAction::Edit,         "PRIVATE",       [200, 403, 403, 403]),
+    (PostAction::Delete,       "PUBLIC",        [200, 403, 403, 403]),
+    (PostAction::Delete,       "FOLLOWERS",     [200, 403, 403, 403]),
+    (PostAction::Delete,       "PRIVATE",       [200, 403, 403, 403]),
+];
+
+/// What is done with the comment of a follower on a post, by the post's visibility at that time and by who does it.
+#[rustfmt::skip]
+const COMMENTS: &[(CommentAction, &str, [u16; 4])] = &[
+    //                             comment's author, post's author, other, ADMIN
+    (CommentAction::Edit,   "PUBLIC",         [200, 403, 403, 403]),
+    (CommentAction::Edit,   "PRIVATE",        [200, 403, 403, 403]),
+    (CommentAction::Delete, "PUBLIC",         [200, 200, 403, 403]),
+    (CommentAction::Delete, "PRIVATE",        [200, 200, 403, 403]),
+];
+
+/// Who reads the follow lists of a user.
+#[rustfmt::skip]
+const FOLLOW_LISTS: &[(&str, [u16; 5])] = &[
+    //           the user, other, ADMIN, follower, followed
+    ("followers", [200, 403, 200, 200, 403]),
+    ("followed",  [200, 403, 200, 200, 403]),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum PostAction {
+    View,
+    ToggleLike,
+    Like,
+    Unlike,
+    Comment,
+    ListLikes,
+    ListComments,
+    Edit,
+    Delete,
+}
+
+impl PostAction {
+    async fn perform(self, server: &Server, caller: &User, post: &str) -> Answer {
+        let (method, path, body) = match self {
+            Self::View => (Method::GET, format!("/api/posts/by-id/{post}"), None),
+            Self::ToggleLike => (Method::POST, format!("/api/posts/like/{post}"), None),
+            Self::Like => (Method::PUT, format!("/api/posts/like/{post}"), None),
+            Self::Unlike => (Method::DELETE, format!("/api/posts/like/{post}"), None),
+            Self::Comment => {
+                let body = json!({ "postId": post, "content": "comment" });
+                (Method::POST, "/api/comments/create".to_owned(), Some(body))
+            }
+            Self::ListLikes => (Method::GET, format!("/api/posts/{post}/likes"), None),
+            Self::ListComments => (Method::GET, format!("/api/comments/all/{post}"), None),
+            Self::Edit => (Method::PUT, format!("/api/posts/update/{post}"), Some(json!({ "text": "edited" }))),
+            Self::Delete => (Method::DELETE, format!("/api/posts/delete/{post}"), None),
+        };
+        match body {
+            Some(body) => server.call_json(caller, method, &path, body).await,
+            None => server.call(caller, method, &path).await,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum CommentAction {
+    Edit,
+    Delete,
+}
+
+impl CommentAction {
+    async fn perform(self, server: &Server, caller: &User, comment: &str) -> Answer {
+        match self {
+            Self::Edit => {
+                let body = json!({ "commentId": comment, "content": "edited" });
+                server.call_json(caller, Method::PUT, "/api/comments/update", body).await
+            }
+            Self::Delete => server.call(caller, Method::DELETE, &format!("/api/comments/delete/{comment}")).await,
+        }
+    }
+}
+
+/// A server with an account without roles (`nobody`), one with USER (`user`) and one with ADMIN alone (`admin`).
+async fn server_with_roles() -> Server {
+    let server = Server::start().await;
+    let root = server.root().await;
+    let (nobody, _, admin) = (server.user("nobody").await, server.user("user").await, server.user("admin").await);
+    server.change_role(&root, &nobody, "REMOVE", "USER").await.expect(200);
+    server.change_role(&root, &admin, "ADD", "ADMIN").await.expect(200);
+    server.change_role(&root, &admin, "REMOVE", "USER").await.expect(200);
+    server
+}
+
+/// The path with each parameter filled in.
+fn filled(path: &str, id: &str) -> String {
+    let fill = |segment: &str| match segment {
+        "{category}" | "{key}" => "none".to_owned(),
+        segment if segment.starts_with('{') => id.to_owned(),
+        segment => segment.to_owned(),
+    };
+    path.split('/').map(fill).collect::<Vec<_>>().join("/")
+}
+
+/// Calls an endpoint as each kind of caller in turn, each in a session of its own.
+async fn call_as_each(server: &Server, method: &str, path: &str) -> Vec<Answer> {
+    let mut tokens = vec![None, Some("invalid".to_owned())];
+    for name in ["nobody", "user", "admin"] {
+        tokens.push(Some(server.log_in(name).await.token));
+    }
+    let mut answers = Vec::new();
+    for token in tokens {
+        let request = server.request(method.parse().unwrap(), path);
+        let request = token.into_iter().fold(request, |request, token| request.bearer_auth(token));
+        let request = if method == "GET" { request } else { request.json(&json!({})) };
+        answers.push(server.send(request).await);
+    }
+    answers
+}
+
+fn statuses(answers: &[Answer]) -> Vec<u16> {
+    answers.iter().map(|answer| answer.status.as_u16()).collect()
+}
+
+#[test]
+fn the_table_has_every_endpoint_of_the_router_and_no_other() {
+    let mut routed: Vec<_> = routes::endpoints().iter().map(|it| format!("{} {}", it.method, it.path)).collect();
+    let mut listed: Vec<_> = ENDPOINTS.iter().map(|(method, path, _)| format!("{method} {path}")).collect();
+    routed.sort();
+    listed.sort();
+    assert_eq!(listed, routed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_endpoint_admits_whom_it_is_for() {
+    let server = server_with_roles().await;
+    for (method, path, expected) in ENDPOINTS {
+        let answers = call_as_each(&server, method, &filled(path, UNKNOWN)).await;
+        assert_eq!(statuses(&answers), expected, "{method} {path}");
+        for (answer, challenge) in answers.iter().zip(["Bearer", "Bearer error=\"invalid_token\""]) {
+            let expected = (answer.status.as_u16() == 401).then_some(challenge);
+            assert_eq!(answer.header(WWW_AUTHENTICATE), expected, "{method} {path}");
+        }
+        for answer in answers.into_iter().filter(|answer| answer.status.is_client_error()) {
+            let status = answer.status.as_u16();
+            answer.expect_failure(status);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_identifier_is_told_to_those_alone_who_are_admitted() {
+    let server = server_with_roles().await;
+    let with_id = |path: &str| path.contains('{') && !path.contains("{category}") && !path.contains("{key}");
+    for (method, path, expected) in ENDPOINTS.iter().filter(|(_, path, _)| with_id(path)) {
+        let answers = call_as_each(&server, method, &filled(path, "malformed")).await;
+        let expected = expected.map(|status| if status == 404 { 400 } else { status });
+        assert_eq!(statuses(&answers), expected, "{method} {path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_is_for_those_whom_its_visibility_names_and_its_changes_are_for_its_author() {
+    let server = Server::start().await;
+    let (author, other) = (server.user("author").await, server.user("other").await);
+    let (admin, follower) = (server.root().await, server.user("follower").await);
+    server.follow(&follower, &author).await;
+    // To be followed by the author gives no right.
+    server.follow(&author, &other).await;
+    for (action, visibility, expected) in POSTS {
+        for (caller, expected) in [&author, &other, &admin, &follower].into_iter().zip(expected) {
+            let post = server.post(&author, "text", visibility).await;
+            let answer = action.perform(&server, caller, &post).await;
+            let case = format!("{action:?} {visibility} as {}", caller.name);
+            assert_eq!(answer.status.as_u16(), *expected, "{case}");
+            let after = server.get(&author, &format!("/api/posts/by-id/{post}")).await;
+            let untouched = after.data()["content"] == json!("text")
+                && [&after.data()["likeCount"], &after.data()["commentCount"]] == [&json!(0), &json!(0)];
+            assert!(*expected != 403 || untouched, "{case} had an effect: {}", after.json());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comment_is_edited_by_its_author_and_deleted_by_the_author_of_the_post_too() {
+    let server = Server::start().await;
+    let (author, commenter) = (server.user("author").await, server.user("commenter").await);
+    let (other, admin) = (server.user("other").await, server.root().await);
+    server.follow(&other, &author).await;
+    for (action, visibility, expected) in COMMENTS {
+        for (caller, expected) in [&commenter, &author, &other, &admin].into_iter().zip(expected) {
+            let post = server.post(&author, "text", "PUBLIC").await;
+            PostAction::Comment.perform(&server, &commenter, &post).await.expect(201);
+            let comments = async || PostAction::ListComments.perform(&server, &author, &post).await.expect(200).data();
+            let comment = comments().await[0]["id"].as_str().unwrap().to_owned();
+            let path = format!("/api/posts/update/{post}");
+            server.call_json(&author, Method::PUT, &path, json!({ "visibility": visibility })).await.expect(200);
+
+            let answer = action.perform(&server, caller, &comment).await;
+            let case = format!("{action:?} on {visibility} as {}", caller.name);
+            assert_eq!(answer.status.as_u16(), *expected, "{case}");
+            let contents: Vec<Value> =
+                comments().await.as_array().unwrap().iter().map(|it| it["content"].clone()).collect();
+            match (action, expected) {
+                (CommentAction::Edit, 200) => assert_eq!(contents, ["edited"], "{case}"),
+                (CommentAction::Delete, 200) => assert!(contents.is_empty(), "{case}"),
+                _ => assert_eq!(contents, ["comment"], "{case}"),
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn follow_lists_are_for_the_user_the_followers_and_administrators() {
+    let server = Server::start().await;
+    let (user, other, admin) = (server.user("subject").await, server.user("other").await, server.root().await);
+    let (follower, followed) = (server.user("follower").await, server.user("followed").await);
+    server.follow(&follower, &user).await;
+    server.follow(&user, &followed).await;
+    for (list, expected) in FOLLOW_LISTS {
+        for (caller, expected) in [&user, &other, &admin, &follower, &followed].into_iter().zip(expected) {
+            let answer = server.get(caller, &format!("/api/follow/{list}/{}", user.id)).await;
+            assert_eq!(answer.status.as_u16(), *expected, "{list} as {}", caller.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_stops_following_loses_sight_of_posts_at_once() {
+    let server = Server::start().await;
+    let (author, follower) = (server.user("author").await, server.user("follower").await);
+    let post = server.post(&author, "text", "FOLLOWERS").await;
+    let follow = format!("/api/follow/follow/{}", author.id);
+    for (method, expected) in [(Method::PUT, 200), (Method::DELETE, 403), (Method::POST, 200), (Method::POST, 403)] {
+        server.call(&follower, method, &follow).await.expect(200);
+        PostAction::View.perform(&server, &follower, &post).await.expect(expected);
+        server.get(&follower, &format!("/api/follow/followers/{}", author.id)).await.expect(expected);
+    }
+}

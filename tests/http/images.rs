@@ -1,1 +1,381 @@
+//! Images: what is accepted, and how it is served.
 
+use std::{
+    fs,
+    io::Cursor,
+    path::{Path, PathBuf},
+};
+
+use image::{ImageFormat, RgbImage};
+use reqwest::{
+    Method, RequestBuilder,
+    header::{
+        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
+        RANGE, X_CONTENT_TYPE_OPTIONS,
+    },
+    multipart::{Form, Part},
+};
+use serde_json::json;
+
+use crate::support::{Answer, PUBLIC_URL, Server, User};
+
+const CREATE: &str = "/api/posts/create";
+
+/// A picture of so many pixels, as a file.
+fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
+    let picture = RgbImage::from_fn(width, height, |x, y| image::Rgb([(x * 7) as u8, (y * 11) as u8, 128]));
+    let mut file = Cursor::new(Vec::new());
+    picture.write_to(&mut file, format).unwrap();
+    file.into_inner()
+}
+
+/// A small PNG.
+pub(crate) fn png() -> Vec<u8> {
+    picture(32, 16, ImageFormat::Png)
+}
+
+async fn upload_part(server: &Server, author: &User, part: Part) -> Answer {
+    server.call_form(author, Method::POST, CREATE, Form::new().part("image", part)).await
+}
+
+async fn upload(server: &Server, author: &User, file: Vec<u8>) -> Answer {
+    upload_part(server, author, Part::bytes(file).file_name("picture.png")).await
+}
+
+/// The path under which a post's image is served.
+fn image_path(post: &Answer) -> String {
+    let url = post.data()["image"].as_str().expect("an image").to_owned();
+    url.strip_prefix(PUBLIC_URL).expect("an address under the public one").to_owned()
+}
+
+/// A server with an image: the path and the bytes of what is served.
+async fn served() -> (Server, String, Vec<u8>) {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let path = image_path(&upload(&server, &alice, png()).await.expect(201));
+    let bytes = fetch(&server, &path).await.expect(200).body;
+    (server, path, bytes)
+}
+
+async fn fetch(server: &Server, path: &str) -> Answer {
+    server.send(server.request(Method::GET, path)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_judged_by_its_content_alone() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    for (format, media_type, ending) in [
+        (ImageFormat::Png, "image/png", ".png"),
+        (ImageFormat::Jpeg, "image/jpeg", ".jpg"),
+        (ImageFormat::Gif, "image/gif", ".gif"),
+        (ImageFormat::WebP, "image/webp", ".webp"),
+    ] {
+        let file = picture(32, 16, format);
+        let part = || Part::bytes(file.clone());
+        for part in [
+            part(),
+            part().file_name("../../evil.html").mime_str("text/html").unwrap(),
+            part().file_name("picture.svg").mime_str("image/svg+xml").unwrap(),
+            part().file_name("\u{fc}ber \"uns\".exe").mime_str("application/octet-stream").unwrap(),
+        ] {
+            let path = image_path(&upload_part(&server, &alice, part).await.expect(201));
+            assert!(path.starts_with("/media/") && path.ends_with(ending), "{path}");
+            let image = fetch(&server, &path).await.expect(200);
+            assert_eq!(image.header(CONTENT_TYPE), Some(media_type));
+            let decoded = image::load_from_memory_with_format(&image.body, format).unwrap();
+            assert_eq!((decoded.width(), decoded.height()), (32, 16));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_image_is_refused_whatever_it_claims_to_be() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let png = png();
+    for file in [
+        b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>".to_vec(),
+        b"<!DOCTYPE html><script>alert(1)</script>".to_vec(),
+        b"just words".to_vec(),
+        b"%PDF-1.7\n".to_vec(),
+        picture(8, 8, ImageFormat::Png)[..40].to_vec(),
+        png[..png.len() / 2].to_vec(),
+        b"\x89PNG\r\n\x1a\n".to_vec(),
+        b"GIF89a".to_vec(),
+        b"\xff\xd8\xff".to_vec(),
+        b"RIFF\x04\0\0\0WEBP".to_vec(),
+        Vec::new(),
+    ] {
+        let part = Part::bytes(file).file_name("picture.png").mime_str("image/png").unwrap();
+        upload_part(&server, &alice, part).await.expect_invalid(&["image"]);
+    }
+    let posts = server.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200);
+    assert_eq!(posts.data(), json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_without_name_and_bytes_counts_as_absent() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    for part in [Part::bytes(Vec::new()), Part::bytes(Vec::new()).file_name("")] {
+        let form = Form::new().text("text", "words").part("image", part);
+        let post = server.call_form(&alice, Method::POST, CREATE, form).await.expect(201);
+        assert_eq!(post.data()["image"], json!(null));
+    }
+    upload_part(&server, &alice, Part::bytes(Vec::new())).await.expect_invalid(&["text"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_may_have_just_as_many_bytes_as_the_limit() {
+    let file = png();
+    let limit = u32::try_from(file.len()).unwrap();
+    let server = Server::start_with(|config| config.max_image_bytes = limit).await;
+    let alice = server.user("alice").await;
+    let before = upload(&server, &alice, file.clone()).await.expect(201).data();
+    let one_more = [file, vec![0]].concat();
+    upload(&server, &alice, one_more.clone()).await.expect_failure(413);
+    let form = Form::new().text("text", "new").part("image", Part::bytes(one_more));
+    let update = format!("/api/posts/update/{}", before["id"].as_str().unwrap());
+    server.call_form(&alice, Method::PUT, &update, form).await.expect_failure(413);
+    let posts = server.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200);
+    assert_eq!(posts.data(), json!([before]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_sees_that_its_file_is_too_large_though_it_sends_all_of_it() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    for mebibytes in [6, 20] {
+        upload(&server, &alice, vec![0; mebibytes * 1024 * 1024]).await.expect_failure(413);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_may_have_just_as_many_pixels_as_the_limit() {
+    let server = Server::start_with(|config| config.max_image_pixels = 32 * 16).await;
+    let alice = server.user("alice").await;
+    for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
+        upload(&server, &alice, picture(32, 16, format)).await.expect(201);
+        upload(&server, &alice, picture(33, 16, format)).await.expect_failure(413);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_is_gone_from_what_is_served() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let place = b"GPS 48.8584N 2.2945E";
+    let jpeg = picture(32, 16, ImageFormat::Jpeg);
+    let exif = [b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0".as_slice(), place].concat();
+    let length = u16::try_from(exif.len() + 2).unwrap().to_be_bytes();
+    let file = [&jpeg[..2], &[0xff, 0xe1], &length, &exif, &jpeg[2..]].concat();
+    let path = image_path(&upload(&server, &alice, file).await.expect(201));
+    let served = fetch(&server, &path).await.expect(200).body;
+    assert!(!served.windows(place.len()).any(|window| window == place));
+    assert!(!served.windows(4).any(|window| window == b"Exif"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_is_drawn_at_random_not_derived_from_the_file() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let mut paths = Vec::new();
+    for _ in 0..2 {
+        let part = Part::bytes(png()).file_name("holiday.png");
+        paths.push(image_path(&upload_part(&server, &alice, part).await.expect(201)));
+    }
+    assert!(paths[0] != paths[1] && !paths[0].contains("holiday"), "{paths:?}");
+    let unguessable = |path: &String| path.trim_start_matches("/media/").split('.').next().unwrap().len() >= 22;
+    assert!(paths.iter().all(unguessable), "{paths:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_served_to_be_cached_and_never_sniffed() {
+    let (server, path, bytes) = served().await;
+    let length = bytes.len().to_string();
+    for method in [Method::GET, Method::HEAD] {
+        let answer = server.send(server.request(method.clone(), &path)).await.expect(200);
+        for (name, value) in [
+            (CONTENT_TYPE, "image/png"),
+            (CONTENT_LENGTH, &length),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+            (ACCEPT_RANGES, "bytes"),
+        ] {
+            assert_eq!(answer.header(name.clone()), Some(value), "{method} {name}");
+        }
+        assert!(answer.header(ETAG).is_some_and(|tag| tag.starts_with('"') && tag.ends_with('"')), "{answer:?}");
+        let expected: &[u8] = if method == Method::GET { &bytes } else { &[] };
+        assert_eq!(answer.body, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_has_the_image_is_not_sent_it_again() {
+    let (server, path, _) = served().await;
+    let tag = fetch(&server, &path).await.header(ETAG).unwrap().to_owned();
+    for (given, status) in [
+        (tag.clone(), 304),
+        (format!("W/{tag}"), 304),
+        (format!("\"other\", {tag}"), 304),
+        ("*".to_owned(), 304),
+        ("\"other\"".to_owned(), 200),
+    ] {
+        for method in [Method::GET, Method::HEAD] {
+            let answer = server.send(server.request(method, &path).header(IF_NONE_MATCH, &given)).await.expect(status);
+            assert_eq!(answer.header(ETAG), Some(tag.as_str()));
+            assert!(status == 200 || answer.body.is_empty());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
+    let (server, path, bytes) = served().await;
+    let size = bytes.len();
+    let tag = fetch(&server, &path).await.header(ETAG).unwrap().to_owned();
+    let get = |range: &str| server.request(Method::GET, &path).header(RANGE, range);
+
+    let partial = async |request: RequestBuilder, range: std::ops::Range<usize>| {
+        let answer = server.send(request).await.expect(206);
+        let expected = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+        assert_eq!(answer.header(CONTENT_RANGE), Some(expected.as_str()));
+        assert_eq!(answer.header(CONTENT_TYPE), Some("image/png"));
+        assert_eq!(answer.header(X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
+        assert_eq!(answer.body, bytes[range]);
+    };
+    partial(get("bytes=0-3"), 0..4).await;
+    partial(get("bytes=5-5"), 5..6).await;
+    partial(get("bytes=-7"), size - 7..size).await;
+    partial(get("bytes=10-"), 10..size).await;
+    partial(get("bytes=10-99999999999999999999999"), 10..size).await;
+    partial(get("bytes=-1000000"), 0..size).await;
+    partial(get("bytes=0-3").header(IF_RANGE, &tag), 0..4).await;
+
+    for whole in [
+        get("bytes=0-3,5-6"),
+        get("bytes=3-0"),
+        get("bytes=a-b"),
+        get("bytes"),
+        get("lines=0-3"),
+        get("bytes=0-3").header(IF_RANGE, "\"other\""),
+        get("bytes=0-3").header(IF_RANGE, format!("W/{tag}")),
+        get("bytes=0-3").header(IF_RANGE, "Wed, 21 Oct 2015 07:28:00 GMT"),
+    ] {
+        let answer = server.send(whole).await.expect(200);
+        assert_eq!((answer.header(CONTENT_RANGE), &answer.body), (None, &bytes));
+    }
+    let head = server.request(Method::HEAD, &path).header(RANGE, "bytes=0-3");
+    let head = server.send(head).await.expect(200);
+    assert_eq!(head.header(CONTENT_LENGTH), Some(size.to_string().as_str()), "only GET knows ranges");
+
+    for outside in [format!("bytes={size}-"), format!("bytes={size}-{}", size + 5), "bytes=-0".to_owned()] {
+        let answer = server.send(get(&outside)).await.expect_failure(416);
+        assert_eq!(answer.header(CONTENT_RANGE), Some(format!("bytes */{size}").as_str()), "{outside}");
+    }
+    server.send(get("bytes=0-3").header(IF_NONE_MATCH, &tag)).await.expect(304);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replaced_removed_and_deleted_images_are_gone() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let form = || Form::new().text("text", "words");
+    let with_image = || form().part("image", Part::bytes(png()));
+    for (method, action, form) in [
+        (Method::PUT, "update", Some(with_image())),
+        (Method::PUT, "update", Some(with_image().text("removeImage", "true"))),
+        (Method::PUT, "update", Some(form().text("removeImage", "true"))),
+        (Method::DELETE, "delete", None),
+    ] {
+        let post = server.call_form(&alice, Method::POST, CREATE, with_image()).await.expect(201);
+        let path = image_path(&post);
+        fetch(&server, &path).await.expect(200);
+        let target = format!("/api/posts/{action}/{}", post.data()["id"].as_str().unwrap());
+        let request = server.request(method, &target).bearer_auth(&alice.token);
+        let answer = server.send(match form {
+            Some(form) => request.multipart(form),
+            None => request,
+        });
+        let after = answer.await.expect(200);
+        fetch(&server, &path).await.expect_error(404, "Image not found");
+        if after.data()["image"].is_string() {
+            fetch(&server, &image_path(&after)).await.expect(200);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_path_leads_out_of_the_images() {
+    let (server, path, _) = served().await;
+    let key = path.trim_start_matches("/media/");
+    for name in [
+        "../etc/passwd",
+        "../../../../etc/passwd",
+        "..%2f..%2fetc%2fpasswd",
+        "%2e%2e/%2e%2e/etc/passwd",
+        "%2e%2e%2fagora.db",
+        "..%252f..%252fetc%252fpasswd",
+        "..\\..\\agora.db",
+        "..%5c..%5cagora.db",
+        "%2fetc%2fpasswd",
+        "/etc/passwd",
+        ".",
+        "..",
+        "",
+        "%ff%fe.png",
+        "%c0%ae%c0%ae%c0%af",
+        &format!("./{key}/../{key}"),
+        &format!("x/../{key}"),
+        &key.to_uppercase(),
+        &format!("{key}/"),
+        &format!("{key}.png"),
+        &format!("%20{key}"),
+        "00000000000000000000000000000000.png",
+    ] {
+        for method in ["GET", "HEAD"] {
+            let head = format!("{method} /media/{name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            let answer = server.send_raw(head.as_bytes()).expect(404);
+            if method == "GET" {
+                answer.expect_failure(404);
+            }
+        }
+    }
+}
+
+/// The files under a directory.
+fn files(directory: &Path) -> usize {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let entries = entries.map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_holds_the_images_of_posts_and_nothing_else() {
+    let mut store = PathBuf::new();
+    let server = Server::start_with(|config| {
+        config.media_url = None;
+        store = config.data_dir.join("media");
+    });
+    let server = server.await;
+    let alice = server.user("alice").await;
+    let with_image = || Form::new().part("image", Part::bytes(png()));
+    for form in [
+        with_image().text("text", "a".repeat(5001)),
+        with_image().text("visibility", "FRIENDS"),
+        with_image().text("text", "a").text("text", "b"),
+    ] {
+        server.call_form(&alice, Method::POST, CREATE, form).await.expect_failure(400);
+        assert_eq!(files(&store), 0, "a refused post leaves no image");
+    }
+    let post = server.call_form(&alice, Method::POST, CREATE, with_image()).await.expect(201).data();
+    assert_eq!(files(&store), 1);
+    let id = post["id"].as_str().unwrap();
+    let update = format!("/api/posts/update/{id}");
+    server.call_form(&alice, Method::PUT, &update, with_image().text("visibility", "FRIENDS")).await.expect(400);
+    server.call_form(&alice, Method::PUT, &update, with_image()).await.expect(200);
+    assert_eq!(files(&store), 1, "a replaced image goes");
+    server.call(&alice, Method::DELETE, &format!("/api/posts/delete/{id}")).await.expect(200);
+    assert_eq!(files(&store), 0, "the image of a deleted post goes");
+}

@@ -1,1 +1,354 @@
+//! Every list, page by page.
 
+use reqwest::{
+    Method,
+    header::{CONTENT_TYPE, LINK},
+};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, PUBLIC_URL, Server, User};
+
+const FEED: &str = "/api/posts/following/all";
+
+/// One of the lists, of five entries or, of who follows whom, four.
+struct List {
+    /// What its entries are. A cursor is for lists of one kind.
+    kind: Kind,
+    /// Who reads it.
+    reader: User,
+    path: String,
+    /// The field that holds the entries.
+    entries: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Users,
+    Posts,
+    Likes,
+    Comments,
+    Follows,
+    Products,
+}
+
+/// Five users of whom one writes five posts; all like and comment on the last, and the others follow the author and
+/// are followed. And five products.
+struct World {
+    server: Server,
+    root: User,
+    author: User,
+    fan: User,
+    post: String,
+}
+
+impl World {
+    async fn start() -> Self {
+        let server = Server::start().await;
+        let (root, author) = (server.root().await, server.user("author").await);
+        let mut users = vec![root.clone()];
+        for name in ["ann", "ben", "cleo"] {
+            users.push(server.user(name).await);
+        }
+        let mut post = String::new();
+        for i in 0..5 {
+            post = server.post(&author, &format!("post {i}"), "PUBLIC").await;
+        }
+        let fan = users[3].clone();
+        let world = Self { server, root, author, fan, post };
+        for user in users.iter().chain([&world.author]) {
+            world.add_like(user).await;
+            world.add_comment(user).await;
+        }
+        for user in &users {
+            world.server.follow(user, &world.author).await;
+            world.server.follow(&world.author, user).await;
+        }
+        for i in 0..5 {
+            world.add_product(&format!("S-{i}")).await;
+        }
+        world
+    }
+
+    async fn add_like(&self, user: &User) {
+        self.server.call(user, Method::PUT, &format!("/api/posts/like/{}", self.post)).await.expect(200);
+    }
+
+    async fn add_comment(&self, user: &User) {
+        let body = json!({ "postId": self.post, "content": "comment" });
+        self.server.call_json(user, Method::POST, "/api/comments/create", body).await.expect(201);
+    }
+
+    async fn add_product(&self, sku: &str) {
+        self.server.product(&self.root, json!({ "sku": sku, "name": "Big pot", "category": "Küche & Bad" })).await;
+    }
+
+    /// Adds an entry to every list of a kind.
+    async fn add(&self, kind: Kind, name: &str) {
+        match kind {
+            Kind::Users => drop(self.server.user(name).await),
+            Kind::Posts => drop(self.server.post(&self.author, name, "PUBLIC").await),
+            Kind::Likes => self.add_like(&self.server.user(name).await).await,
+            Kind::Comments => self.add_comment(&self.fan).await,
+            Kind::Follows => {
+                let user = self.server.user(name).await;
+                self.server.follow(&user, &self.author).await;
+                self.server.follow(&self.author, &user).await;
+            }
+            Kind::Products => self.add_product(name).await,
+        }
+    }
+
+    /// Every list there is.
+    fn lists(&self) -> Vec<List> {
+        let list = |kind, reader: &User, path: String, entries| List { kind, reader: reader.clone(), path, entries };
+        let data = |kind, reader, path| list(kind, reader, path, "data");
+        let products = |path: &str| list(Kind::Products, &self.fan, path.to_owned(), "products");
+        let (id, post) = (&self.author.id, &self.post);
+        vec![
+            data(Kind::Users, &self.root, "/api/users/all".to_owned()),
+            data(Kind::Posts, &self.root, "/api/posts/all".to_owned()),
+            data(Kind::Posts, &self.fan, format!("/api/posts/{id}/all")),
+            data(Kind::Posts, &self.fan, format!("/api/posts/user/{id}")),
+            data(Kind::Posts, &self.fan, FEED.to_owned()),
+            data(Kind::Likes, &self.fan, format!("/api/posts/{post}/likes")),
+            data(Kind::Comments, &self.fan, format!("/api/comments/all/{post}")),
+            data(Kind::Follows, &self.fan, format!("/api/follow/followers/{id}")),
+            data(Kind::Follows, &self.fan, format!("/api/follow/followed/{id}")),
+            products("/api/products/findAll"),
+            products("/api/products/findAll?category=k%C3%BCche+%26+bad&q=big%20p"),
+            products("/api/products/category/K%C3%9CCHE%20&%20bad"),
+            products("/api/products"),
+        ]
+    }
+
+    async fn read(&self, list: &List, query: &str) -> Answer {
+        let joint = if list.path.contains('?') { '&' } else { '?' };
+        self.server.get(&list.reader, &format!("{}{joint}{query}", list.path)).await
+    }
+
+    /// The whole list at once.
+    async fn whole(&self, list: &List) -> Vec<Value> {
+        entries(list, &self.server.get(&list.reader, &list.path).await.expect(200))
+    }
+}
+
+fn entries(list: &List, answer: &Answer) -> Vec<Value> {
+    answer.json()[list.entries].as_array().unwrap().clone()
+}
+
+/// What tells entries apart.
+fn ids(entries: &[Value]) -> Vec<&str> {
+    entries.iter().map(|entry| entry["id"].as_str().unwrap()).collect()
+}
+
+/// The parameters of a path's query, decoded, in their order.
+fn parameters(path: &str) -> Vec<(String, String)> {
+    url::form_urlencoded::parse(path.split_once('?').unwrap_or_default().1.as_bytes()).into_owned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_of_every_list_make_up_the_whole() {
+    let world = World::start().await;
+    for list in world.lists() {
+        let whole = world.whole(&list).await;
+        assert_eq!(whole.len(), if list.path.contains("/follow/") { 4 } else { 5 }, "{}", list.path);
+        for size in [1, 2, 3, 4, 5, 100] {
+            let mut path = format!("{}{}size={size}", list.path, if list.path.contains('?') { '&' } else { '?' });
+            for page in whole.chunks(size) {
+                let answer = world.server.get(&list.reader, &path).await.expect(200);
+                assert_eq!(entries(&list, &answer), page, "{path}");
+                path = answer.next().unwrap_or_default();
+            }
+            assert_eq!(path, "", "there is nothing after the last page");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_link_to_the_next_page_is_absolute_and_keeps_what_was_asked_for() {
+    let world = World::start().await;
+    for list in world.lists() {
+        let answer = world.read(&list, "size=2").await.expect(200);
+        let link = answer.header(LINK).expect("a link").to_owned();
+        assert!(link.starts_with(&format!("<{PUBLIC_URL}/api/")) && link.ends_with(">; rel=\"next\""), "{link}");
+        let next = answer.next().unwrap();
+        assert_eq!(next.split('?').next(), list.path.split('?').next());
+        let mut expected = parameters(&list.path);
+        expected.push(("size".to_owned(), "2".to_owned()));
+        let (cursors, kept): (Vec<_>, Vec<_>) =
+            parameters(&next).into_iter().partition(|(name, _)| name.as_str() == "cursor");
+        assert_eq!((cursors.len(), kept), (1, expected), "{link}");
+        for complete in [world.server.get(&list.reader, &list.path).await, world.read(&list, "size=5").await] {
+            assert_eq!(complete.expect(200).header(LINK), None, "{}", list.path);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_size_or_cursor_is_refused() {
+    let world = World::start().await;
+    let lists = world.lists();
+    for list in &lists {
+        for size in ["0", "101", "-1", "x", "1.5", "", "99999999999999999999"] {
+            world.read(list, &format!("size={size}")).await.expect_invalid(&["size"]);
+        }
+        for cursor in ["", "x", "!!!", "AAAA", &"A".repeat(34)] {
+            world.read(list, &format!("cursor={cursor}")).await.expect_invalid(&["cursor"]);
+        }
+        world.read(list, "size=0&cursor=x").await.expect_invalid(&["cursor", "size"]);
+        world.read(list, "size=100").await.expect(200);
+    }
+    for list in &lists {
+        let next = world.read(list, "size=1").await.expect(200).next().unwrap();
+        let cursor = parameters(&next).into_iter().find(|(name, _)| name == "cursor").unwrap().1;
+        for other in lists.iter().filter(|other| other.kind != list.kind) {
+            world.read(other, &format!("cursor={cursor}")).await.expect_invalid(&["cursor"]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_added_meanwhile_makes_no_entry_skipped_or_repeated() {
+    let world = World::start().await;
+    for (i, list) in world.lists().iter().enumerate() {
+        let before = world.whole(list).await;
+        let mut answer = world.read(list, "size=1").await.expect(200);
+        let mut walked = entries(list, &answer);
+        // An entry per page: the old ones of a list that runs newest first are pushed towards its end.
+        let mut added = 0;
+        while let Some(next) = answer.next() {
+            if added < 3 {
+                world.add(list.kind, &format!("new-{i}-{added}")).await;
+                added += 1;
+            }
+            answer = world.server.get(&list.reader, &next).await.expect(200);
+            walked.extend(entries(list, &answer));
+        }
+        let newest_first = matches!(list.kind, Kind::Posts | Kind::Likes | Kind::Follows);
+        let after = world.whole(list).await;
+        assert_eq!(after.len(), before.len() + added, "{}", list.path);
+        let expected = if newest_first { &before } else { &after };
+        assert_eq!(ids(&walked), ids(expected), "{}", list.path);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_walk_goes_on_when_the_entry_it_stopped_at_is_gone() {
+    let world = World::start().await;
+    let list = world.lists().into_iter().find(|list| list.kind == Kind::Comments).unwrap();
+    let before = world.whole(&list).await;
+    let next = world.read(&list, "size=2").await.expect(200).next().unwrap();
+    let gone = format!("/api/comments/delete/{}", before[1]["id"].as_str().unwrap());
+    world.server.call(&world.author, Method::DELETE, &gone).await.expect(200);
+    let rest = world.server.walk(&list.reader, &next, list.entries).await;
+    assert_eq!(ids(&rest), ids(&before[2..]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_size_the_feed_has_20_entries_and_other_lists_have_all() {
+    let world = World::start().await;
+    for i in 0..18 {
+        world.add(Kind::Posts, &format!("more {i}")).await;
+    }
+    let feed = world.server.get(&world.fan, FEED).await.expect(200);
+    assert_eq!(feed.data().as_array().unwrap().len(), 20);
+    let next = world.server.get(&world.fan, &feed.next().expect("a link")).await.expect(200);
+    assert_eq!((next.data().as_array().unwrap().len(), next.next()), (3, None));
+
+    for path in ["/api/posts/all".to_owned(), format!("/api/posts/{}/all", world.author.id)] {
+        let all = world.server.get(&world.root, &path).await.expect(200);
+        assert_eq!((all.data().as_array().unwrap().len(), all.next()), (23, None), "{path}");
+    }
+    let feed = world.server.get(&world.fan, &format!("{FEED}?size=100")).await.expect(200);
+    assert_eq!((feed.data().as_array().unwrap().len(), feed.next()), (23, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_size_a_list_has_1000_entries_at_most() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let post = server.post(&alice, "text", "PUBLIC").await;
+    for _ in 0..1001 {
+        let body = json!({ "postId": post, "content": "comment" });
+        server.call_json(&alice, Method::POST, "/api/comments/create", body).await.expect(201);
+    }
+    let first = server.get(&alice, &format!("/api/comments/all/{post}")).await.expect(200);
+    assert_eq!(first.data().as_array().unwrap().len(), 1000);
+    let second = server.get(&alice, &first.next().expect("a link")).await.expect(200);
+    assert_eq!((second.data().as_array().unwrap().len(), second.next()), (1, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_nothing_is_empty_and_has_no_next_page() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let post = server.post(&alice, "text", "PRIVATE").await;
+    for (path, entries) in [
+        (FEED.to_owned(), "data"),
+        (format!("/api/posts/{post}/likes"), "data"),
+        (format!("/api/comments/all/{post}"), "data"),
+        (format!("/api/follow/followers/{}", alice.id), "data"),
+        (format!("/api/follow/followed/{}", alice.id), "data"),
+        (format!("/api/posts/user/{}", server.root().await.id), "data"),
+        ("/api/products/findAll".to_owned(), "products"),
+        ("/api/products/category/none".to_owned(), "products"),
+        ("/api/products".to_owned(), "products"),
+    ] {
+        for path in [format!("{path}?size=1"), path] {
+            let answer = server.get(&alice, &path).await.expect(200);
+            assert_eq!((&answer.json()[entries], answer.next()), (&json!([]), None), "{path}");
+            assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_feed_before_a_time_has_what_is_older() {
+    let world = World::start().await;
+    let feed = world.server.get(&world.fan, FEED).await.expect(200).data().as_array().unwrap().clone();
+    let created = |post: &Value| post["createdAt"].as_str().unwrap().to_owned();
+    // Instants of one notation: their order is that of their texts.
+    let older_than = |time: &str| feed.iter().filter(|post| *created(post) < *time).cloned().collect::<Vec<_>>();
+    let before = async |time: &str| {
+        let path = format!("{FEED}?createAt={time}");
+        world.server.get(&world.fan, &path).await.expect(200).data().as_array().unwrap().clone()
+    };
+    for post in &feed {
+        let time = created(post);
+        let expected = older_than(&time);
+        assert!(!expected.contains(post), "the bound itself is excluded");
+        let (zulu, space) = (time.replace("+00:00", "Z"), time.replace('+', "%20"));
+        for spelling in [&time, &time.replace('+', "%2B"), &space, &zulu] {
+            assert_eq!(before(spelling).await, expected, "{spelling}");
+        }
+        let date = &time[..10];
+        assert_eq!(before(date).await, older_than(&format!("{date}T00:00:00.000+00:00")), "{date}");
+    }
+    assert_eq!(before("2999-12-31").await, feed);
+    assert_eq!(before("2999-12-31T23:59:59-08:00").await, feed);
+    assert_eq!(before("2000-01-01").await, Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_feed_before_a_time_is_paged_too() {
+    let world = World::start().await;
+    let whole = world.server.get(&world.fan, FEED).await.expect(200).data().as_array().unwrap().clone();
+    let path = format!("{FEED}?createAt=2999-12-31T23:59:59.000+00:00&size=2");
+    let first = world.server.get(&world.fan, &path).await.expect(200);
+    let kept: Vec<_> = parameters(&first.next().unwrap()).into_iter().filter(|(name, _)| name != "cursor").collect();
+    assert_eq!(kept, parameters(&path));
+    assert_eq!(world.server.walk(&world.fan, &path, "data").await, whole);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_time_is_refused() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    for time in
+        ["", "yesterday", "2025-13-01", "2025-02-30", "1752539094", "2025-07-15T25:00:00Z", "2025-07-15T00:24:54"]
+    {
+        server.get(&alice, &format!("{FEED}?createAt={time}")).await.expect_invalid(&["createAt"]);
+    }
+    let all_bad = format!("{FEED}?createAt=x&size=0&cursor=x");
+    server.get(&alice, &all_bad).await.expect_invalid(&["createAt", "cursor", "size"]);
+}

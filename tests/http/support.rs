@@ -1,10 +1,17 @@
 //! A server per test, and a client that reads like the contract.
 
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
+
 use agora_domain::accounts::Registration;
 use agora_server::{app::App, config::Config};
 use reqwest::{
     Client, Method, RequestBuilder, StatusCode,
     header::{HeaderMap, HeaderName},
+    multipart::Form,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -78,6 +85,14 @@ impl Answer {
         answer
     }
 
+    /// Checks that this is the error envelope of a status, whatever its message says.
+    #[track_caller]
+    pub(crate) fn expect_failure(self, status: u16) -> Self {
+        let message = self.json()["message"].as_str().unwrap_or_default().to_owned();
+        assert!(!message.is_empty(), "{self:?}");
+        self.expect_error(status, &message)
+    }
+
     /// Where the next page is, as a path with its query.
     pub(crate) fn next(&self) -> Option<String> {
         let link = self.header(reqwest::header::LINK)?;
@@ -132,6 +147,37 @@ impl Server {
     /// Calls as somebody, with a JSON body.
     pub(crate) async fn call_json(&self, user: &User, method: Method, path: &str, body: Value) -> Answer {
         self.send(self.request(method, path).bearer_auth(&user.token).json(&body)).await
+    }
+
+    /// Calls as somebody, with a form.
+    pub(crate) async fn call_form(&self, user: &User, method: Method, path: &str, form: Form) -> Answer {
+        self.send(self.request(method, path).bearer_auth(&user.token).multipart(form)).await
+    }
+
+    /// Sends bytes as they are, on a connection of their own, all of them before the answer is read.
+    pub(crate) fn send_raw(&self, request: &[u8]) -> Answer {
+        let mut connection = TcpStream::connect(self.url.trim_start_matches("http://")).unwrap();
+        connection.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // A server may refuse before all is sent: what counts is that its answer can be read.
+        let _ = connection.write_all(request);
+        let mut answer = BufReader::new(connection);
+        let mut line = || {
+            let mut line = String::new();
+            answer.read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
+        };
+        let status = line().split(' ').nth(1).expect("an answer").parse().unwrap();
+        let lines = std::iter::from_fn(|| Some(line()).filter(|line| !line.is_empty()));
+        let header =
+            |line: String| line.split_once(": ").map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        let headers: HeaderMap = lines.map(|line| header(line).expect("a header")).collect();
+        let length =
+            headers.get(reqwest::header::CONTENT_LENGTH).map_or(0, |length| length.to_str().unwrap().parse().unwrap());
+        let mut body = Vec::new();
+        if !request.starts_with(b"HEAD ") {
+            answer.take(length).read_to_end(&mut body).unwrap();
+        }
+        Answer { status, headers, body }
     }
 
     pub(crate) async fn get(&self, user: &User, path: &str) -> Answer {

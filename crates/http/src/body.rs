@@ -101,7 +101,8 @@ pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiEr
     if begins != Some(&b'{') {
         return Err(ApiError::Malformed("The body must be a JSON object".to_owned()));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
+    let text = std::str::from_utf8(bytes).map_err(|_| ApiError::Malformed("The body must be UTF-8 text".to_owned()))?;
+    serde_json::from_str(text).map_err(|error| {
         ApiError::Malformed(format!("Malformed JSON at line {} column {}", error.line(), error.column()))
     })
 }

@@ -53,11 +53,11 @@ impl CommentJson {
 
     fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
         let mut fields = Fields::default();
-        let target = match (self.comment_id, self.id, self.post_id) {
-            (Given::Missing, Given::Missing, post @ (Given::Value(_) | Given::WrongType)) => {
+        let target = match (self.comment_id.or_blank(self.id), self.post_id) {
+            (Given::Missing, post @ (Given::Value(_) | Given::WrongType)) => {
                 fields.uuid("postId", post).map(|id| CommentTarget::NewestOn(id.into()))
             }
-            (Given::Missing, id, _) | (id, _, _) => {
+            (id, _) => {
                 let id = fields.uuid("commentId", id);
                 fields.require("commentId", id.is_some(), "commentId is required");
                 id.map(|id| CommentTarget::Comment(id.into()))

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use actix_multipart::{Field, Multipart, MultipartError};
 use agora_domain::FieldErrors;
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -21,6 +21,8 @@ const MAX_PARTS: usize = 64;
 pub(crate) struct Form {
     texts: Vec<(&'static str, String)>,
     image: Option<Bytes>,
+    /// What is wrong with the parts themselves.
+    pub(crate) errors: FieldErrors,
 }
 
 impl Form {
@@ -38,10 +40,18 @@ impl Form {
 
 /// The fields that an endpoint takes from a form; others are ignored.
 pub(crate) struct Accepts {
-    /// The names of the text fields.
-    pub(crate) texts: &'static [&'static str],
+    /// The names of the text fields, each with the preferred one of its spellings.
+    pub(crate) texts: &'static [(&'static str, &'static str)],
     /// The name of the image field.
     pub(crate) image: &'static str,
+}
+
+impl Accepts {
+    /// The name of the field that a part is called, and the name under which its errors are told.
+    fn find(&self, part: &str) -> Option<(&'static str, &'static str)> {
+        let image = (self.image, self.image);
+        self.texts.iter().copied().chain([image]).find(|(name, _)| *name == part)
+    }
 }
 
 /// A body that is one or the other.
@@ -75,52 +85,59 @@ impl Body {
 struct Reading {
     form: Form,
     seen: HashSet<&'static str>,
-    errors: FieldErrors,
     too_large: Option<String>,
     /// Bytes read and thrown away.
     drained: usize,
 }
 
-async fn read_form(body: Body, accepts: &Accepts, max_image_bytes: usize) -> Result<Form, ApiError> {
-    let mut parts = Multipart::new(&body.headers, body.payload);
+async fn read_form(mut body: Body, accepts: &Accepts, max_image_bytes: usize) -> Result<Form, ApiError> {
+    let first = body.payload.next().await;
+    let no_bytes = first.is_none();
+    let mut parts = Multipart::new(&body.headers, stream::iter(first).chain(body.payload));
     let mut reading = Reading::default();
     let mut count = 0;
     while let Some(part) = parts.next().await {
+        let part = match part {
+            // How some clients send a form without fields: not even its boundary.
+            Err(MultipartError::Incomplete) if no_bytes => break,
+            part => part.map_err(malformed)?,
+        };
         count += 1;
         if count > MAX_PARTS {
             return Err(ApiError::Malformed(format!("A form has at most {MAX_PARTS} parts")));
         }
-        reading.part(part.map_err(malformed)?, accepts, max_image_bytes).await?;
+        reading.part(part, accepts, max_image_bytes).await?;
     }
     if let Some(message) = reading.too_large {
         return Err(ApiError::TooLarge(message));
     }
-    reading.errors.into_result()?;
     Ok(reading.form)
 }
 
 impl Reading {
     async fn part(&mut self, part: Field, accepts: &Accepts, max_image_bytes: usize) -> Result<(), ApiError> {
-        let name = part.name().unwrap_or_default();
-        let known = accepts.texts.iter().chain([&accepts.image]).find(|known| **known == name);
-        let Some(name) = known.copied() else {
+        let Some((name, preferred)) = accepts.find(part.name().unwrap_or_default()) else {
             return self.read(part, 0).await.map(drop);
         };
         if !self.seen.insert(name) {
-            self.errors.add(name, format!("{name} occurs more than once"));
+            self.form.errors.add(preferred, format!("{name} occurs more than once"));
             return self.read(part, 0).await.map(drop);
         }
-        if name == accepts.image { self.image(name, part, max_image_bytes).await } else { self.text(name, part).await }
+        if name == accepts.image {
+            self.image(name, part, max_image_bytes).await
+        } else {
+            self.text(name, preferred, part).await
+        }
     }
 
-    async fn text(&mut self, name: &'static str, part: Field) -> Result<(), ApiError> {
+    async fn text(&mut self, name: &'static str, preferred: &'static str, part: Field) -> Result<(), ApiError> {
         let Some(bytes) = self.read(part, JSON_LIMIT).await? else {
             self.too_large.get_or_insert_with(|| format!("{name} must be at most {} KiB", JSON_LIMIT / 1024));
             return Ok(());
         };
         match String::from_utf8(bytes.into()) {
             Ok(text) => self.form.texts.push((name, text)),
-            Err(_) => self.errors.add(name, format!("{name} must be UTF-8 text")),
+            Err(_) => self.form.errors.add(preferred, format!("{name} must be UTF-8 text")),
         }
         Ok(())
     }

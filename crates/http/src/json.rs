@@ -19,6 +19,17 @@ pub(crate) enum Given<T> {
     WrongType,
 }
 
+impl Given<String> {
+    /// This one, or the other spelling of the field when this one is missing or blank.
+    pub(crate) fn or_blank(self, other: Self) -> Self {
+        match self {
+            Self::Missing => other,
+            Self::Value(text) if text.trim().is_empty() && other != Self::Missing => other,
+            given => given,
+        }
+    }
+}
+
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Given<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
@@ -74,6 +85,11 @@ impl Fields {
         self.errors.check(field, parse_uuid(text.trim()).ok_or_else(|| format!("{field} must be a UUID").into()))
     }
 
+    /// Takes over what was found wrong elsewhere.
+    pub(crate) fn merge(&mut self, errors: FieldErrors) {
+        self.errors.merge(errors);
+    }
+
     /// Records that a required field is missing, unless something else is wrong with it.
     pub(crate) fn require(&mut self, field: &'static str, present: bool, message: &str) {
         if !present {
@@ -89,6 +105,11 @@ impl Fields {
             Some(value) if self.errors.is_empty() => Ok(value),
             _ => Err(self.errors.into()),
         }
+    }
+
+    /// What was wrong.
+    pub(crate) fn into_errors(self) -> FieldErrors {
+        self.errors
     }
 
     /// Fails when any field was wrong.

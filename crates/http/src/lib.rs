@@ -1,8 +1,8 @@
 //! The HTTP/JSON interface: requests become calls of one use case, results become responses.
 //!
-//! [`routes`] holds the whole route table on one page, with who may call what. [`guard`] stands before every handler: it
+//! [`routes`] holds the whole route table on one page, with who may call what. `guard` stands before every handler: it
 //! authenticates, bounds the time and turns panics into responses. Each feature's module holds its handlers next to
-//! the types of their requests and responses. Every failure leaves through [`error`].
+//! the types of their requests and responses. Every failure leaves through `error`.
 
 mod accounts;
 mod body;

@@ -3,7 +3,7 @@
 use actix_web::{
     HttpRequest, HttpResponse,
     body::SizedStream,
-    http::{StatusCode, header},
+    http::{Method, StatusCode, header},
     web::{Data, Path},
 };
 use agora_domain::{
@@ -58,10 +58,11 @@ fn matches_tag(request: &HttpRequest, tag: &str) -> bool {
     given.split(',').map(str::trim).any(|given| given == "*" || given.trim_start_matches("W/") == tag)
 }
 
-/// The one range that is asked for. A header that is malformed, asks for several ranges, or holds for another version
-/// of the image is ignored, as RFC 9110 has it.
+/// The one range that is asked for. A header that is malformed, asks for several ranges, holds for another version of
+/// the image or comes with another method than GET is ignored, as RFC 9110 has it.
 fn requested_range(request: &HttpRequest, tag: &str) -> Option<ByteRange> {
-    if text(request, header::IF_RANGE).is_some_and(|version| version != tag) {
+    let other_version = text(request, header::IF_RANGE).is_some_and(|version| version != tag);
+    if other_version || request.method() != Method::GET {
         return None;
     }
     parse_range(text(request, header::RANGE)?)

@@ -37,27 +37,30 @@ struct PostJson {
 }
 
 impl PostJson {
-    fn fields(self) -> agora_domain::Result<PostFields> {
+    fn fields(self) -> PostFields {
         let mut fields = Fields::default();
         let text = fields.any_text("text", [self.text, self.content]);
         let visibility = fields.text("visibility", self.visibility);
         let remove_image = fields.take("removeImage", self.remove_image, "true or false");
-        fields.check()?;
-        Ok(PostFields { text, visibility, image: None, remove_image: remove_image.unwrap_or_default() })
+        let remove_image = remove_image.unwrap_or_default();
+        PostFields { text, visibility, image: None, remove_image, errors: fields.into_errors() }
     }
 }
 
 async fn post_fields(body: Body, max_image_bytes: usize) -> Result<PostFields, ApiError> {
-    let accepts = Accepts { texts: &["text", "content", "visibility", "removeImage"], image: "image" };
+    const TEXTS: &[(&str, &str)] =
+        &[("text", "text"), ("content", "text"), ("visibility", "visibility"), ("removeImage", "removeImage")];
+    let accepts = Accepts { texts: TEXTS, image: "image" };
     let mut form = match body.form_or_json::<PostJson>(accepts, max_image_bytes).await? {
         FormOrJson::Form(form) => form,
-        FormOrJson::Json(json) => return Ok(json.fields()?),
+        FormOrJson::Json(json) => return Ok(json.fields()),
     };
     Ok(PostFields {
         text: first_filled(["text", "content"].into_iter().filter_map(|name| form.take(name))),
         visibility: form.take("visibility"),
         image: form.take_image(),
         remove_image: form.take("removeImage").is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
+        errors: form.errors,
     })
 }
 

@@ -33,10 +33,14 @@ pub(crate) struct ProfileBody {
 
 /// `PUT /api/users/me`
 pub(crate) async fn update_me(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
-    let accepts = Accepts { texts: &["biography"], image: "profilePicture" };
+    let accepts = Accepts { texts: &[("biography", "biography")], image: "profilePicture" };
     let mut fields = Fields::default();
     let (biography, picture) = match body.form_or_json(accepts, state.settings.max_image_bytes).await? {
-        FormOrJson::Form(mut form) => (form.take("biography"), form.take_image()),
+        FormOrJson::Form(mut form) => {
+            let taken = (form.take("biography"), form.take_image());
+            fields.merge(form.errors);
+            taken
+        }
         FormOrJson::Json(ProfileBody { biography }) => (fields.text("biography", biography), None),
     };
     fields.check()?;

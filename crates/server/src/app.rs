@@ -3,7 +3,7 @@
 use std::{
     net::{SocketAddr, TcpListener, ToSocketAddrs},
     num::NonZeroUsize,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -24,6 +24,7 @@ use agora_http::{Services, Settings};
 use agora_media::{Cleaner, ImageLimits};
 use agora_security::{BcryptHasher, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
+use url::Url;
 
 use crate::{
     config::Config,
@@ -61,10 +62,9 @@ impl Adapters {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database_url = config.database_url.clone();
         let database_url = database_url.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()));
-        let database = Database::open(&database_url).context("cannot open the database")?;
-        let media_url = config.media_url.clone();
-        let media_url = media_url.unwrap_or_else(|| format!("file://{}", data_dir.join("media").display()));
-        let store = agora_media::open(&media_url).context("cannot open the image store")?;
+        let database = Database::open(&database_url).context("cannot open the database (AGORA_DATABASE_URL)")?;
+        let media_url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
+        let store = agora_media::open(&media_url).context("cannot open the image store (AGORA_MEDIA_URL)")?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
@@ -189,6 +189,12 @@ impl App {
         sweep.abort();
         Ok(stopped?)
     }
+}
+
+/// The URL of an absolute path, whatever characters are in it.
+fn file_url(path: &Path) -> Result<String> {
+    let url = Url::from_file_path(path).map_err(|()| anyhow::anyhow!("{} is no absolute path", path.display()))?;
+    Ok(url.into())
 }
 
 fn listen(address: &str) -> Result<TcpListener> {

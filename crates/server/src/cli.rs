@@ -2,13 +2,15 @@
 
 use std::{
     env,
+    ffi::OsStr,
     io::{self, IsTerminal, Write},
     path::PathBuf,
     process::ExitCode,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -70,10 +72,7 @@ enum AdminCommand {
 /// Runs the program; its exit code.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    let filter = EnvFilter::try_from_env("AGORA_LOG").unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
-    let colors = io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
-    match execute(arguments) {
+    match start_log().and_then(|()| execute(arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Without a place to write to, the exit code says it.
@@ -83,11 +82,37 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn execute(arguments: Arguments) -> Result<()> {
+/// Logs to the standard error what `AGORA_LOG` asks for.
+fn start_log() -> Result<()> {
+    let wanted = setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn".to_owned());
+    let filter = EnvFilter::builder().parse(wanted).context("AGORA_LOG must be such as warn or agora_http=debug")?;
+    let colors = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
+    Ok(())
+}
+
+/// The value of an environment variable. An empty one counts as not set.
+fn setting(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+fn check_variables() -> Result<()> {
+    let ours = |name: &OsStr| name.to_string_lossy().starts_with("AGORA_");
+    for (name, value) in env::vars_os().filter(|(name, _)| ours(name)) {
+        ensure!(value.to_str().is_some(), "{} must be valid Unicode", name.display());
+    }
     for name in Config::unknown_variables(env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
         tracing::warn!("{name} is set, but there is no such setting");
     }
-    let mut config = Config::from_variables(|name| env::var(name).ok())?;
+    Ok(())
+}
+
+fn execute(arguments: Arguments) -> Result<()> {
+    check_variables()?;
+    // What `agora admin create` takes from the variables of the administrator, flags and the standard input complete.
+    let administers = matches!(arguments.command, Some(Command::Admin(_)));
+    let of_admin = |name: &str| name.starts_with("AGORA_ADMIN_");
+    let mut config = Config::from_variables(|name| setting(name).filter(|_| !(administers && of_admin(name))))?;
     config.listen = arguments.listen.unwrap_or(config.listen);
     config.data_dir = arguments.data_dir.unwrap_or(config.data_dir);
     // Requests are served by threads of their own; this one accepts, sweeps and waits for signals.
@@ -100,6 +125,13 @@ fn execute(arguments: Arguments) -> Result<()> {
 
 async fn serve(config: &Config) -> Result<()> {
     let app = App::start(config).await?;
+    // The server listens for signals once it runs, but from the greeting on it may be told to stop.
+    let mut told_to_stop = signal(SignalKind::terminate())?;
+    let server = app.handle();
+    tokio::spawn(async move {
+        told_to_stop.recv().await;
+        server.stop(true).await;
+    });
     say(&greeting(&app, config))?;
     app.run().await?;
     tracing::info!("stopped");
@@ -119,18 +151,29 @@ fn greeting(app: &App, config: &Config) -> String {
     if !app.has_admin {
         let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
         text += &format!(
-            "\nNo account has ADMIN yet. To make one: {program} --data-dir {} admin create --username NAME --email ADDRESS",
-            app.data_dir.display()
+            "\nNo account has ADMIN yet. To make one: {} --data-dir {} admin create --username NAME --email ADDRESS",
+            shell_word(&program),
+            shell_word(&app.data_dir.to_string_lossy())
         );
     }
     text
+}
+
+/// A text as one word of a shell command.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
     let adapters = Adapters::open(config)?;
     let told = match command {
         AdminCommand::Create { username, email, password } => {
-            let given = |flag: Option<String>, name: &str| flag.or_else(|| env::var(name).ok());
+            let given = |flag: Option<String>, name: &str| flag.or_else(|| setting(name));
             let username = given(username, "AGORA_ADMIN_USERNAME").context("--username is required")?;
             let email = given(email, "AGORA_ADMIN_EMAIL").context("--email is required")?;
             let password = match given(password, "AGORA_ADMIN_PASSWORD") {
@@ -147,4 +190,17 @@ async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
 fn say(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(shell_word("/srv/agora-1.0/data"), "/srv/agora-1.0/data");
+        assert_eq!(shell_word("/home/ann's data"), r"'/home/ann'\''s data'");
+        assert_eq!(shell_word("$HOME"), "'$HOME'");
+        assert_eq!(shell_word(""), "''");
+    }
 }

@@ -16,8 +16,8 @@ const SECRET_FILE: &str = "jwt-secret";
 /// Makes the directory when it is missing; its absolute path.
 pub(crate) fn prepare(path: &Path) -> Result<PathBuf> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("cannot make the data directory {}", path.display()))?;
-    path.canonicalize().with_context(|| format!("cannot read the data directory {}", path.display()))
+    made.with_context(|| format!("cannot make the data directory {} (AGORA_DATA_DIR)", path.display()))?;
+    path.canonicalize().with_context(|| format!("cannot read the data directory {} (AGORA_DATA_DIR)", path.display()))
 }
 
 /// The secret kept in the directory; the first time, one is drawn.

@@ -256,9 +256,9 @@ impl RoleChange {
         let role = errors.check("roleId", role_id.unwrap_or_default().parse::<Role>());
         let action = errors.check(
             "action",
-            match action.unwrap_or_default().trim() {
-                add if add.eq_ignore_ascii_case("ADD") => Ok(RoleAction::Add),
-                remove if remove.eq_ignore_ascii_case("REMOVE") => Ok(RoleAction::Remove),
+            match action.unwrap_or_default() {
+                "ADD" => Ok(RoleAction::Add),
+                "REMOVE" => Ok(RoleAction::Remove),
                 _ => Err(Violation::from("Action must be ADD or REMOVE")),
             },
         );

@@ -256,10 +256,7 @@ impl FromStr for Role {
     type Err = Violation;
 
     fn from_str(name: &str) -> Result<Self, Violation> {
-        Self::ALL
-            .into_iter()
-            .find(|role| role.as_str().eq_ignore_ascii_case(name.trim()))
-            .ok_or_else(|| "Role must be ADMIN or USER".into())
+        Self::ALL.into_iter().find(|role| role.as_str() == name).ok_or_else(|| "Role must be ADMIN or USER".into())
     }
 }
 

@@ -75,7 +75,7 @@ impl FromStr for Visibility {
     fn from_str(name: &str) -> Result<Self, Violation> {
         Self::ALL
             .into_iter()
-            .find(|visibility| visibility.as_str().eq_ignore_ascii_case(name.trim()))
+            .find(|visibility| visibility.as_str() == name)
             .ok_or_else(|| "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".into())
     }
 }
@@ -267,6 +267,8 @@ pub struct PostFields {
     pub image: Option<bytes::Bytes>,
     /// Whether the image is to be removed; a new image wins.
     pub remove_image: bool,
+    /// What was found wrong with them before, to be told together with what the rules find.
+    pub errors: FieldErrors,
 }
 
 impl PostFields {
@@ -276,7 +278,7 @@ impl PostFields {
 
     pub(super) fn parse_visibility(&self, errors: &mut FieldErrors) -> Option<Visibility> {
         // A blank form field is one that was not filled in.
-        let given = self.visibility.as_deref().filter(|name| !name.trim().is_empty());
+        let given = self.visibility.as_deref().map(str::trim).filter(|name| !name.is_empty());
         errors.check_given("visibility", given, str::parse)
     }
 }

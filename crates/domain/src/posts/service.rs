@@ -48,7 +48,7 @@ impl Posts {
     /// # Errors
     /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image.
     pub async fn create(&self, author: &Member, fields: PostFields) -> Result<PostView> {
-        let mut errors = FieldErrors::default();
+        let mut errors = fields.errors.clone();
         let text = fields.parse_text(&mut errors);
         let visibility = fields.parse_visibility(&mut errors).unwrap_or_default();
         let image = self.clean(fields.image.clone(), &mut errors).await?;
@@ -120,7 +120,7 @@ impl Posts {
     /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
     /// [`Error::NotFound`] when the post was deleted meanwhile.
     pub async fn update(&self, OwnPost(id): OwnPost, fields: PostFields) -> Result<PostView> {
-        let mut errors = FieldErrors::default();
+        let mut errors = fields.errors.clone();
         let text = fields.parse_text(&mut errors);
         let visibility = fields.parse_visibility(&mut errors);
         let image = self.clean(fields.image, &mut errors).await?;

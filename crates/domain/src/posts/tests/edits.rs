@@ -117,7 +117,7 @@ async fn fields_become_an_edit() {
         (fields(None), PostEdit::default()),
         (fields(Some(" new ")), PostEdit { text: Some(text("new")), ..PostEdit::default() }),
         (fields(Some(" ")), PostEdit { text: Some(text("")), ..PostEdit::default() }),
-        (visible("followers"), PostEdit { visibility: Some(Visibility::Followers), ..PostEdit::default() }),
+        (visible(" FOLLOWERS "), PostEdit { visibility: Some(Visibility::Followers), ..PostEdit::default() }),
         (visible(" "), PostEdit::default()),
         (remove(fields(None)), PostEdit { image: ImageEdit::Remove, ..PostEdit::default() }),
         (with_upload(None), PostEdit { image: replace(), ..PostEdit::default() }),

@@ -52,13 +52,13 @@ async fn a_post_is_public_unless_it_says_otherwise() {
         (Some(" "), Visibility::Public),
         (Some("PUBLIC"), Visibility::Public),
         (Some("FOLLOWERS"), Visibility::Followers),
-        (Some(" private "), Visibility::Private),
+        (Some(" PRIVATE "), Visibility::Private),
     ] {
         let stored = Post { visibility, ..published("hello") };
         let fields = PostFields { visibility: given.map(str::to_owned), ..fields(Some("hello")) };
         assert!(publishing(stored).build().create(&author(), fields).await.is_ok(), "{given:?}");
     }
-    for given in ["secret", "PUBLIC,PRIVATE", "0"] {
+    for given in ["secret", "private", "PUBLIC,PRIVATE", "0"] {
         let fields = PostFields { visibility: Some(given.to_owned()), ..fields(Some("hello")) };
         let refused = Ports::default().build().create(&author(), fields).await;
         let message = "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".to_owned();
@@ -81,7 +81,11 @@ async fn an_image_alone_is_a_post_with_empty_text() {
 async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
     let bad = Some("secret".to_owned());
     let long = "x".repeat(5001);
+    let mut errors = FieldErrors::default();
+    errors.add("text", "text must be a string");
     for (fields, expected) in [
+        // What was wrong before the rules came to it is told as well, and once.
+        (PostFields { visibility: bad.clone(), errors, ..fields(None) }, vec!["text", "visibility"]),
         (PostFields { visibility: bad.clone(), ..with_upload(Some(&long)) }, vec!["image", "text", "visibility"]),
         (PostFields { visibility: bad.clone(), ..fields(Some(" ")) }, vec!["text", "visibility"]),
         (PostFields { visibility: bad, ..with_upload(None) }, vec!["image", "visibility"]),

@@ -1,0 +1,283 @@
+//! What clients and the log are told when something behind the interface breaks. The use cases are the real ones, the
+//! ports are mocks.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use agora_domain::{
+    Error, Result,
+    accounts::{
+        Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
+        Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims,
+    },
+    clock::{MockClock, Timestamp},
+    comments::{Comments, MockCommentRepository},
+    error::Conflict,
+    follows::{Follows, MockFollowRepository},
+    id::{MockIdGenerator, SessionId, UserId},
+    media::{ImageCleaner, ImageStore, Media, MockImageCleaner, MockImageStore, OpenImage},
+    posts::{MockPostRepository, Posts},
+    products::{MockProductRepository, Products},
+};
+use agora_http::{Services, Settings, serve};
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// What must never reach a client.
+const SECRET: &str = "no such column: hunter2 in /var/lib/agora/agora.db";
+
+/// The path of the catalog.
+const LISTING: &str = "/api/products/findAll";
+
+const INTERNAL: &str = "Internal server error";
+const UNAVAILABLE: &str = "The service is temporarily unavailable";
+const TOO_LONG: &str = "The request took too long";
+
+/// The ports that the tests break. A mock that is not told what to do panics when it is called.
+struct Ports {
+    accounts: MockAccountRepository,
+    sessions: MockSessionRepository,
+    tokens: MockTokenIssuer,
+    products: MockProductRepository,
+    store: MockImageStore,
+    passwords: Arc<dyn PasswordHasher>,
+    request_time: Duration,
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self {
+            accounts: MockAccountRepository::new(),
+            sessions: MockSessionRepository::new(),
+            tokens: MockTokenIssuer::new(),
+            products: MockProductRepository::new(),
+            store: MockImageStore::new(),
+            passwords: Arc::new(MockPasswordHasher::new()),
+            request_time: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Ports {
+    /// Serves on these ports; where.
+    fn start(self) -> String {
+        let settings = Settings {
+            workers: 1,
+            public_url: "https://agora.example.org".to_owned(),
+            max_image_bytes: 1024,
+            request_time: self.request_time,
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(serve(listener, self.services(), settings).unwrap());
+        url
+    }
+
+    fn services(self) -> Services {
+        let mut clock = MockClock::new();
+        clock.expect_now().return_const(Timestamp::from_unix_millis(1_752_539_094_124));
+        let mut ids = MockIdGenerator::new();
+        let count = AtomicU64::new(1);
+        ids.expect_generate().returning(move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()));
+
+        let (clock, ids, passwords) = (Arc::new(clock), Arc::new(ids), self.passwords);
+        let (accounts, sessions) = (Arc::new(self.accounts), Arc::new(self.sessions));
+        let (posts, follows) = (Arc::new(MockPostRepository::new()), Arc::new(MockFollowRepository::new()));
+        let (cleaner, store): (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>) =
+            (Arc::new(MockImageCleaner::new()), Arc::new(self.store));
+        let images = (cleaner, Arc::clone(&store));
+        Services {
+            authentication: Authentication {
+                accounts: accounts.clone(),
+                sessions: sessions.clone(),
+                passwords: passwords.clone(),
+                tokens: Arc::new(self.tokens),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            accounts: Accounts::new(accounts, sessions, passwords, images.clone(), clock.clone(), ids.clone()),
+            posts: Posts::new(posts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+            comments: Comments {
+                comments: Arc::new(MockCommentRepository::new()),
+                posts,
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
+            products: Products { products: Arc::new(self.products), clock, ids: ids.clone() },
+            media: Media::new(store),
+            ids,
+        }
+    }
+
+    /// Serves with a catalog whose listing fails like this; where.
+    fn with_failing_listing(error: impl Fn() -> Error + Send + 'static) -> String {
+        let mut ports = Self::default();
+        ports.products.expect_list().returning(move |_, _| Err(error()));
+        ports.start()
+    }
+}
+
+async fn get(url: &str, path: &str) -> Response {
+    Client::new().get(format!("{url}{path}")).bearer_auth("token").send().await.unwrap()
+}
+
+async fn register(url: &str) -> Response {
+    let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" });
+    Client::new().post(format!("{url}/api/auth/register")).json(&account).send().await.unwrap()
+}
+
+/// Checks that this is the error envelope with these words and nothing more; the id of the request.
+async fn expect_failure(answer: Response, status: u16, message: &str) -> String {
+    assert_eq!(answer.status(), status);
+    let headers = answer.headers().clone();
+    assert!(!format!("{headers:?}").contains("hunter2"));
+    assert_eq!(headers[CONTENT_TYPE], "application/json");
+    assert_eq!(headers.contains_key(RETRY_AFTER), status == StatusCode::SERVICE_UNAVAILABLE);
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body, json!({ "success": false, "status": status, "message": message }));
+    headers["x-request-id"].to_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_an_internal_error_and_the_server_lives_on() {
+    let mut ports = Ports::default();
+    ports.products.expect_list().returning(|_, _| panic!("{SECRET}"));
+    ports.products.expect_find().returning(|_| Ok(None));
+    let url = ports.start();
+    for _ in 0..3 {
+        expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
+        let unknown = format!("/api/products/{}", Uuid::nil());
+        expect_failure(get(&url, &unknown).await, 404, "Product not found").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_while_the_caller_is_authenticated_is_an_internal_error() {
+    let mut ports = Ports::default();
+    ports.tokens.expect_verify().returning(|_, _| panic!("{SECRET}"));
+    let url = ports.start();
+    expect_failure(get(&url, "/api/users/me").await, 500, INTERNAL).await;
+    expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_the_cause_of_a_failure_is_told() {
+    let url = Ports::with_failing_listing(|| Error::internal(SECRET));
+    expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
+    let url = Ports::with_failing_listing(|| Error::unavailable(SECRET));
+    expect_failure(get(&url, LISTING).await, 503, UNAVAILABLE).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_cannot_be_looked_up_is_not_an_invalid_token() {
+    type Failure = (fn() -> Error, u16, &'static str);
+    let failures: [Failure; 2] =
+        [(|| Error::unavailable(SECRET), 503, UNAVAILABLE), (|| Error::internal(SECRET), 500, INTERNAL)];
+    for (error, status, message) in failures {
+        let mut ports = Ports::default();
+        let (user, session) = (UserId::new(Uuid::nil()), SessionId::new(Uuid::nil()));
+        ports.tokens.expect_verify().return_const(Some(TokenClaims { user, session }));
+        ports.sessions.expect_find().returning(move |_| Err(error()));
+        expect_failure(get(&ports.start(), "/api/users/me").await, status, message).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_that_no_rule_foresaw_is_a_conflict() {
+    let url = Ports::with_failing_listing(|| Error::Conflict(Conflict::Unforeseen));
+    expect_failure(get(&url, LISTING).await, 409, "The request conflicts with the current state").await;
+}
+
+/// Takes for ever.
+struct StuckHasher;
+
+#[async_trait]
+impl PasswordHasher for StuckHasher {
+    async fn hash(&self, _: &Password) -> Result<PasswordHash> {
+        std::future::pending().await
+    }
+
+    async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>) -> Result<bool> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_takes_too_long_is_given_up() {
+    let request_time = Duration::from_millis(20);
+    let mut ports = Ports { passwords: Arc::new(StuckHasher), request_time, ..Ports::default() };
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    let url = ports.start();
+    for _ in 0..2 {
+        expect_failure(register(&url).await, 503, TOO_LONG).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_arrive_is_not_waited_for() {
+    let url = Ports { request_time: Duration::from_millis(20), ..Ports::default() }.start();
+    let mut connection = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    connection.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head = "POST /api/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    connection.write_all(format!("{head}Content-Length: 10\r\n\r\n{{").as_bytes()).unwrap();
+    let mut status = [0; 12];
+    connection.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 503");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
+    let mut ports = Ports::default();
+    ports.store.expect_open().returning(|_, _| {
+        let bytes = stream::iter([Ok(vec![0; 10].into()), Err(Error::internal(SECRET))]).boxed();
+        Ok(Some(OpenImage { size: 100, range: Some(0..100), bytes }))
+    });
+    let url = ports.start();
+    let image = format!("{url}/media/00000000000000000000000000000000.png");
+    let whole = async { Client::new().get(image).send().await?.bytes().await };
+    whole.await.expect_err("an answer that was cut off");
+    expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+}
+
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Writes into [`LOG`].
+struct Logger;
+
+impl io::Write for Logger {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_tells_the_cause_under_the_id_of_the_request() {
+    tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init();
+    let url = Ports::with_failing_listing(|| Error::internal(SECRET));
+    let id = expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
+    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    let line = log.lines().find(|line| line.contains(&id) && line.contains("hunter2"));
+    let line = line.unwrap_or_else(|| panic!("no line about {id}: {log}"));
+    assert!(line.contains("ERROR") && line.contains(LISTING), "{line}");
+}
