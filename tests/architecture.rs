@@ -1,1 +1,147 @@
+//! What the shape of the workspace promises: which crate may know which, and what every crate and migration has.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+
+/// The arrows between the crates: each, and all that it may know.
+const ARROWS: [(&str, &[&str]); 7] = [
+    ("agora-domain", &[]),
+    ("agora-database", &["agora-domain"]),
+    ("agora-http", &["agora-domain"]),
+    ("agora-media", &["agora-domain"]),
+    ("agora-port-contracts", &["agora-domain"]),
+    ("agora-security", &["agora-domain"]),
+    ("agora-server", &["agora-database", "agora-domain", "agora-http", "agora-media", "agora-security"]),
+];
+
+/// What the domain may use from elsewhere: language and text, no technology. A new entry wants a review: nothing that
+/// does input or output, schedules, or fixes a format (tokio, diesel, actix, serde, object_store, reqwest, ...).
+const DOMAIN_MAY_USE: [&str; 9] = [
+    "async-trait",
+    "bytes",
+    "email_address",
+    "futures-util",
+    "icu_casemap",
+    "icu_normalizer",
+    // Behind the feature `mocks`, for tests.
+    "mockall",
+    "thiserror",
+    // What identifiers are.
+    "uuid",
+];
+
+/// What belongs to one adapter alone: its crate, and the crates that nobody else may use directly.
+const TECHNOLOGIES: [(&str, &[&str]); 4] = [
+    ("agora-database", &["diesel", "diesel-async", "diesel_migrations", "libsqlite3-sys", "crossbeam-channel"]),
+    ("agora-http", &["actix-multipart"]),
+    ("agora-media", &["object_store", "image", "png", "gif"]),
+    ("agora-security", &["bcrypt", "jsonwebtoken", "quick_cache"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn metadata() -> Metadata {
+    MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap()
+}
+
+/// What a crate is built with, tests aside: its dependencies and those of its build script.
+fn needs(package: &Package) -> BTreeSet<String> {
+    let needed = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
+    needed.map(|dependency| dependency.name.clone()).collect()
+}
+
+fn package<'a>(metadata: &'a Metadata, name: &str) -> &'a Package {
+    metadata.packages.iter().find(|package| package.name.as_str() == name).unwrap()
+}
+
+#[test]
+fn crates_know_each_other_as_drawn() {
+    let metadata = metadata();
+    let names: BTreeSet<_> = metadata.packages.iter().map(|package| package.name.to_string()).collect();
+    let drawn: BTreeSet<_> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names, drawn, "every crate is in the drawing");
+    for (name, may_know) in ARROWS {
+        let known: BTreeSet<_> = needs(package(&metadata, name)).intersection(&names).cloned().collect();
+        assert_eq!(known, may_know.iter().map(|name| (*name).to_owned()).collect(), "{name}");
+    }
+}
+
+#[test]
+fn the_domain_uses_no_technology() {
+    let metadata = metadata();
+    let mut used = needs(package(&metadata, "agora-domain"));
+    for allowed in DOMAIN_MAY_USE {
+        assert!(used.remove(allowed), "{allowed} is no longer used: take it off the list");
+    }
+    assert!(used.is_empty(), "the domain may not use {used:?}");
+    let mocks = package(&metadata, "agora-domain")
+        .dependencies
+        .iter()
+        .find(|dependency| dependency.name == "mockall" && dependency.kind == DependencyKind::Normal);
+    assert!(mocks.unwrap().optional, "mocks are for tests alone");
+}
+
+#[test]
+fn each_technology_is_the_matter_of_one_adapter() {
+    for package in &metadata().packages {
+        for (owner, technologies) in TECHNOLOGIES {
+            if package.name.as_str() != owner {
+                let used: Vec<_> = needs(package).into_iter().filter(|it| technologies.contains(&&**it)).collect();
+                assert!(used.is_empty(), "{used:?} in {} is the matter of {owner}", package.name);
+            }
+        }
+    }
+}
+
+/// The lines of one section of a manifest.
+fn section(manifest: &Path, name: &str) -> Vec<String> {
+    let text = fs::read_to_string(manifest).unwrap();
+    let lines = text.lines().map(str::trim).skip_while(|line| *line != format!("[{name}]")).skip(1);
+    lines.take_while(|line| !line.starts_with('[')).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_crate_allows_unsafe_code() {
+    let forbidden = section(&root().join("Cargo.toml"), "workspace.lints.rust");
+    assert!(forbidden.contains(&"unsafe_code = \"forbid\"".to_owned()), "{forbidden:?}");
+    for package in &metadata().packages {
+        let lints = section(package.manifest_path.as_std_path(), "lints");
+        assert!(lints.contains(&"workspace = true".to_owned()), "{} has lints of its own", package.name);
+    }
+}
+
+/// The names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_migration_can_be_undone_and_every_database_has_the_same() {
+    let root = root().join("migrations");
+    let mut versions = BTreeSet::new();
+    for database in names(&root) {
+        let directory = root.join(&database);
+        let migrations = names(&directory);
+        assert!(!migrations.is_empty(), "{database} has no migrations");
+        for migration in &migrations {
+            for script in ["up.sql", "down.sql"] {
+                let text = fs::read_to_string(directory.join(migration).join(script)).unwrap_or_default();
+                assert!(!text.trim().is_empty(), "{database}/{migration}/{script} is missing or empty");
+            }
+        }
+        versions.insert(migrations);
+    }
+    assert_eq!(versions.len(), 1, "the versions differ: {versions:?}");
+}

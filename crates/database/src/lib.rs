@@ -68,9 +68,20 @@ impl Database {
     /// [`OpenError`], in words for an operator.
     pub fn open(url: &str) -> Result<Self, OpenError> {
         let path = url.strip_prefix("sqlite:").ok_or(OpenError::Scheme)?;
-        let file = PathBuf::from(path.strip_prefix("//").unwrap_or(path));
+        let path = path.strip_prefix("//").unwrap_or(path);
+        // What SQLite takes for something else than a file's path: each connection would see another database.
+        if path.is_empty() || path.starts_with(':') || path.starts_with("file:") {
+            return Err(OpenError::Scheme);
+        }
+        let file = PathBuf::from(path);
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Sqlite::open(&file, readers).map(|sqlite| Self(Arc::new(sqlite)))
+    }
+
+    /// Finishes the work at hand and closes every connection; later work is refused as unavailable. Blocks until it
+    /// is done. Dropping the last clone does the same.
+    pub fn close(&self) {
+        self.0.close();
     }
 
     /// The accounts.

@@ -8,6 +8,7 @@ use std::{
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -76,6 +77,9 @@ pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T>
 
 type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
 
+/// What a thread takes from its queue: a job, or the word that there will be no more.
+type Next<J> = Option<J>;
+
 /// A write that takes its turn in a group.
 trait WriteJob: Send {
     /// Does the work in a savepoint. Fails when the whole group must be rolled back.
@@ -125,9 +129,10 @@ where
 /// An open SQLite database.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
-    readers: Option<Sender<ReadJob>>,
-    writer: Option<Sender<Box<dyn WriteJob>>>,
-    threads: Vec<JoinHandle<()>>,
+    readers: Sender<Next<ReadJob>>,
+    writer: Sender<Next<Box<dyn WriteJob>>>,
+    reader_threads: Mutex<Vec<JoinHandle<()>>>,
+    writer_thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Sqlite {
@@ -138,13 +143,37 @@ impl Sqlite {
         connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
         let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
-        let mut threads = vec![spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs))?];
+        let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs))?;
+        let mut reader_threads = Vec::with_capacity(readers);
         for n in 0..readers {
             let connection = connect(file, Access::Read)?;
             let (jobs, file) = (read_jobs.clone(), file.to_owned());
-            threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs, &file))?);
+            reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs, &file))?);
         }
-        Ok(Self { readers: Some(read), writer: Some(write), threads })
+        Ok(Self {
+            readers: read,
+            writer: write,
+            reader_threads: Mutex::new(reader_threads),
+            writer_thread: Mutex::new(Some(writer_thread)),
+        })
+    }
+
+    /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one
+    /// moves what is in the write-ahead log into the database file. Later jobs are refused. Blocks until it is done.
+    pub(crate) fn close(&self) {
+        let readers = std::mem::take(&mut *lock(&self.reader_threads));
+        for _ in &readers {
+            // A queue without a thread behind it needs no word.
+            let _ = self.readers.send(None);
+        }
+        for thread in readers {
+            // A thread that panicked has nothing left to finish.
+            let _ = thread.join();
+        }
+        if let Some(thread) = lock(&self.writer_thread).take() {
+            let _ = self.writer.send(None);
+            let _ = thread.join();
+        }
     }
 
     /// Runs work that reads, all of it on one snapshot.
@@ -160,7 +189,7 @@ impl Sqlite {
                 let _ = reply.send(conn.transaction(work));
             }
         });
-        submit(self.readers.as_ref(), job)?;
+        submit(&self.readers, job)?;
         receive(answer).await
     }
 
@@ -171,29 +200,26 @@ impl Sqlite {
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        submit(self.writer.as_ref(), Box::new(Write { work: Some(work), outcome: None, reply }))?;
+        submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, reply }))?;
         receive(answer).await
     }
 }
 
 impl Drop for Sqlite {
-    /// Lets the threads finish what they have and close their connections.
     fn drop(&mut self) {
-        self.readers = None;
-        self.writer = None;
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing left to finish.
-            let _ = thread.join();
-        }
+        self.close();
     }
 }
 
-fn submit<J>(queue: Option<&Sender<J>>, job: J) -> agora_domain::Result<()> {
-    match queue.map(|queue| queue.try_send(job)) {
-        Some(Ok(())) => Ok(()),
-        Some(Err(TrySendError::Full(_))) => Err(Error::unavailable("too many requests wait for the database")),
-        Some(Err(TrySendError::Disconnected(_))) | None => Err(Error::internal("the database threads have ended")),
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn submit<J>(queue: &Sender<Next<J>>, job: J) -> agora_domain::Result<()> {
+    queue.try_send(Some(job)).map_err(|error| match error {
+        TrySendError::Full(_) => Error::unavailable("too many requests wait for the database"),
+        TrySendError::Disconnected(_) => Error::unavailable("the database is closed"),
+    })
 }
 
 async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Result<T> {
@@ -201,8 +227,8 @@ async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Resu
     outcome.map_err(Error::from)
 }
 
-fn read_loop(mut conn: Conn, jobs: &Receiver<ReadJob>, file: &Path) {
-    for job in jobs {
+fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>, file: &Path) {
+    while let Ok(Some(job)) = jobs.recv() {
         if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
             tracing::error!("a read panicked; its connection is replaced");
             match connect(file, Access::Read) {
@@ -213,18 +239,33 @@ fn read_loop(mut conn: Conn, jobs: &Receiver<ReadJob>, file: &Path) {
     }
 }
 
-fn write_loop(mut conn: Conn, jobs: &Receiver<Box<dyn WriteJob>>) {
-    for first in jobs {
+fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>) {
+    let mut open = true;
+    while open {
+        let Ok(Some(first)) = jobs.recv() else { return };
         let mut group = vec![first];
-        group.extend(jobs.try_iter().take(GROUP - 1));
-        let committed = conn.immediate_transaction(|conn| group.iter_mut().try_for_each(|job| job.run(conn)));
-        if let Err(error) = &committed {
-            tracing::error!(%error, jobs = group.len(), "a group of writes was rolled back");
+        while group.len() < GROUP {
+            match jobs.try_recv() {
+                Ok(Some(job)) => group.push(job),
+                Ok(None) => {
+                    open = false;
+                    break;
+                }
+                Err(_) => break,
+            }
         }
-        let failure = committed.err().map(|error| error.to_string());
-        for job in group {
-            job.finish(failure.as_deref().map_or(Ok(()), Err));
-        }
+        write_group(&mut conn, group);
+    }
+}
+
+fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
+    let committed = conn.immediate_transaction(|conn| group.iter_mut().try_for_each(|job| job.run(conn)));
+    if let Err(error) = &committed {
+        tracing::error!(%error, jobs = group.len(), "a group of writes was rolled back");
+    }
+    let failure = committed.err().map(|error| error.to_string());
+    for job in group {
+        job.finish(failure.as_deref().map_or(Ok(()), Err));
     }
 }
 
@@ -266,7 +307,7 @@ fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL is of no known kind.
-    #[error("the database URL must begin with sqlite: (such as sqlite:///var/lib/agora/agora.db)")]
+    #[error("the database URL must be sqlite: and the path of a file, such as sqlite:///var/lib/agora/agora.db")]
     Scheme,
     /// The path of the file is not valid Unicode.
     #[error("the path of the database file is not valid Unicode: {}", .0.display())]

@@ -35,8 +35,8 @@ use crate::state::State;
 /// How long the server waits at shutdown for requests in flight: a little longer than a request may take.
 const SHUTDOWN_SECONDS: u64 = 35;
 
-/// Serves the interface on `listener` until the process is told to stop (SIGTERM, SIGINT) or the returned server's
-/// handle is; then it stops accepting, finishes what is in flight and resolves.
+/// Serves the interface on `listener` until the returned server's handle is told to stop; gracefully, it then stops
+/// accepting, finishes what is in flight and resolves. Signals are the caller's matter.
 ///
 /// # Errors
 /// When the listener cannot be used.
@@ -53,6 +53,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
     Ok(server
         .workers(workers)
         .tcp_nodelay(true)
+        .disable_signals()
         .shutdown_timeout(SHUTDOWN_SECONDS)
         // How long a client that still sends is listened to after it was refused, so that it sees the refusal.
         .client_disconnect_timeout(Duration::from_secs(5))

@@ -1,13 +1,15 @@
 //! Which store the text of the setting `AGORA_MEDIA_URL` names.
 
 use std::{
-    fs::{DirBuilder, File},
+    fs::{self, DirBuilder, File},
     io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
+use agora_domain::media::ImageKey;
 use object_store::{local::LocalFileSystem, memory::InMemory};
 use url::Url;
 
@@ -46,7 +48,32 @@ pub fn open(url: &str) -> Result<ObjectImageStore, OpenError> {
     }
     let path = directory(url).ok_or_else(|| OpenError::Unsupported(url.to_owned()))?;
     make_directory(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
+    remove_abandoned(&path);
     Ok(ObjectImageStore::new(Arc::new(LocalFileSystem::new_with_prefix(&path)?.with_fsync(true))))
+}
+
+/// How old a half-written file is before it counts as abandoned: much longer than any upload takes.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// Removes what a crash in the middle of a write left: the store writes to `KEY#N` and renames it, and never lists such
+/// names. Whatever cannot be read or removed is left for the next time.
+fn remove_abandoned(directory: &Path) {
+    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let files =
+        entries(directory).filter(|entry| entry.file_name().len() == 2).flat_map(|entry| entries(&entry.path()));
+    let is_draft = |file: &fs::DirEntry| {
+        let name = file.file_name();
+        let key = name.to_str().and_then(|name| name.split_once('#')).and_then(|(key, _)| ImageKey::parse(key));
+        key.is_some()
+    };
+    let is_old = |file: &fs::DirEntry| {
+        let age = file.metadata().and_then(|it| it.modified()).map(|modified| modified.elapsed().unwrap_or_default());
+        age.is_ok_and(|age| age > ABANDONED_AFTER)
+    };
+    for file in files.filter(|file| is_draft(file) && is_old(file)) {
+        let removed = fs::remove_file(file.path());
+        tracing::info!(file = %file.path().display(), ok = removed.is_ok(), "removed a half-written image");
+    }
 }
 
 /// The path of a `file:` URL. Without the three slashes a URL's first directory would be taken for a host, or a
@@ -65,11 +92,32 @@ fn make_directory(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
+    use std::{os::unix::fs::PermissionsExt, time::SystemTime};
 
     use agora_domain::media::{CleanImage, ImageFormat, ImageStore};
 
     use super::*;
+
+    #[test]
+    fn what_a_crash_left_half_written_is_removed_when_it_is_old() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("ab");
+        fs::create_dir(&folder).unwrap();
+        let key = format!("ab{}.png", "0".repeat(30));
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        for (name, is_old) in
+            [(format!("{key}#1"), true), (format!("{key}#2"), false), (key.clone(), true), ("notes#1".to_owned(), true)]
+        {
+            let file = File::create(folder.join(name)).unwrap();
+            if is_old {
+                file.set_modified(old).unwrap();
+            }
+        }
+        open(&format!("file://{}", root.path().display())).unwrap();
+        let mut left: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [key.as_str(), &format!("{key}#2"), "notes#1"]);
+    }
 
     #[tokio::test]
     async fn a_file_url_makes_its_private_directory_and_keeps_images_in_it() {

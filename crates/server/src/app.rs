@@ -138,8 +138,7 @@ pub struct App {
     pub has_admin: bool,
     server: Server,
     sweep: Sweep,
-    // The adapters close when the service has stopped.
-    _adapters: Adapters,
+    database: Database,
 }
 
 impl App {
@@ -170,8 +169,9 @@ impl App {
             request_time: REQUEST_TIME,
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
-        let (sweep, data_dir) = (adapters.sweep(), adapters.data_dir.clone());
-        Ok(Self { address, public_url, data_dir, has_admin, server, sweep, _adapters: adapters })
+        let sweep = adapters.sweep();
+        let Adapters { data_dir, database, .. } = adapters;
+        Ok(Self { address, public_url, data_dir, has_admin, server, sweep, database })
     }
 
     /// What stops the service from outside.
@@ -179,7 +179,7 @@ impl App {
         self.server.handle()
     }
 
-    /// Serves until the process is told to stop or the handle says so; what is in flight is finished.
+    /// Serves until the handle stops it; what is in flight is finished when it is stopped gracefully.
     ///
     /// # Errors
     /// When the server breaks.
@@ -187,6 +187,8 @@ impl App {
         let sweep = tokio::spawn(self.sweep.run());
         let stopped = self.server.await;
         sweep.abort();
+        // Not left to the last reference, which a thread of the server may hold until the process ends.
+        tokio::task::spawn_blocking(move || self.database.close()).await?;
         Ok(stopped?)
     }
 }

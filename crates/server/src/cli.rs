@@ -125,12 +125,18 @@ fn execute(arguments: Arguments) -> Result<()> {
 
 async fn serve(config: &Config) -> Result<()> {
     let app = App::start(config).await?;
-    // The server listens for signals once it runs, but from the greeting on it may be told to stop.
-    let mut told_to_stop = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     let server = app.handle();
     tokio::spawn(async move {
-        told_to_stop.recv().await;
-        server.stop(true).await;
+        // The first word lets requests in flight finish, the second does not.
+        for graceful in [true, false] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            tokio::spawn(server.stop(graceful));
+        }
     });
     say(&greeting(&app, config))?;
     app.run().await?;

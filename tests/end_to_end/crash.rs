@@ -1,0 +1,184 @@
+//! SIGKILL: what was acknowledged is there, and what was left lying is collected.
+
+use std::{
+    fs::{self, File, FileTimes},
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::{
+    api::{Api, User, eventually, expect_picture, key, list, picture, text},
+    process::Home,
+};
+
+/// Writes that the service acknowledged.
+#[derive(Debug, Default, Clone)]
+struct Acknowledged {
+    /// The post, its text, and the key of its image if it has one.
+    posts: Vec<(String, String, Option<String>)>,
+    /// The post, and the comment's text.
+    comments: Vec<(String, String)>,
+    /// The post, and who likes it.
+    likes: Vec<(String, User)>,
+    /// Who is followed, and the follower.
+    follows: Vec<(User, User)>,
+}
+
+/// One who writes until the service is gone, and notes each write once it is acknowledged.
+struct Writer {
+    api: Api,
+    user: User,
+    /// Whom to follow.
+    others: Vec<User>,
+    noted: Arc<Mutex<Acknowledged>>,
+    /// How often this and the other writers have been through.
+    rounds: Arc<AtomicUsize>,
+}
+
+impl Writer {
+    async fn write(mut self) -> Option<()> {
+        for n in 0.. {
+            self.round(n).await?;
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        None
+    }
+
+    async fn round(&mut self, n: usize) -> Option<()> {
+        let Self { api, user, others, noted, .. } = self;
+        let content = format!("{} {n}", user.name);
+        let picture = (n.is_multiple_of(2)).then(picture);
+        let post = api.try_send(api.posting(user, &content, picture.as_deref())).await?.expect(201).data();
+        let id = text(&post["id"]);
+        let image = picture.map(|_| key(&post["image"]));
+        noted.lock().unwrap().posts.push((id.clone(), content.clone(), image));
+
+        api.try_send(api.commenting(user, &id, &content)).await?.expect(201);
+        noted.lock().unwrap().comments.push((id.clone(), content));
+
+        let like = api.request_as(user, Method::POST, &format!("/api/posts/like/{id}"));
+        api.try_send(like).await?.expect(200);
+        noted.lock().unwrap().likes.push((id, user.clone()));
+
+        if let Some(other) = others.pop() {
+            let follow = api.request_as(user, Method::PUT, &format!("/api/follow/follow/{}", other.id));
+            api.try_send(follow).await?.expect(200);
+            noted.lock().unwrap().follows.push((other, user.clone()));
+        }
+        Some(())
+    }
+}
+
+/// Checks that everything acknowledged is there, and that no post names an image that is not.
+async fn expect_everything(api: &Api, reader: &User, noted: &Acknowledged) {
+    for (id, content, image) in &noted.posts {
+        let view = api.view(reader, id).await;
+        assert_eq!(view["content"], content.as_str());
+        assert_eq!(view["image"].as_str().map(|_| key(&view["image"])), *image);
+    }
+    for (id, content) in &noted.comments {
+        let comments = api.get(reader, &format!("/api/comments/all/{id}")).await.expect(200).data();
+        assert!(list(&comments).iter().any(|comment| comment["content"] == content.as_str()), "{comments}");
+    }
+    for (id, user) in &noted.likes {
+        assert_eq!(api.view(user, id).await["likedByMe"], true);
+    }
+    for (followed, follower) in &noted.follows {
+        let followers = api.get(followed, &format!("/api/follow/followers/{}", followed.id)).await.expect(200).data();
+        assert!(list(&followers).iter().any(|user| user["id"] == follower.id.as_str()), "{followers}");
+    }
+    let mut images = 0;
+    for post in list(&api.get(reader, "/api/posts/all").await.expect(200).data()) {
+        if post["image"] != Value::Null {
+            expect_picture(&api.image(&post["image"]).await);
+            images += 1;
+        }
+    }
+    assert!(images >= noted.posts.iter().filter(|(_, _, image)| image.is_some()).count());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_outlives_a_crash() {
+    const WRITERS: usize = 8;
+    const CRASHES: usize = 3;
+    let home = Home::new();
+    let service = home.start_with_root();
+    let mut users = Vec::new();
+    for n in 0..WRITERS {
+        users.push(service.api.user(&format!("writer-{n}")).await);
+    }
+    service.kill();
+
+    let noted = Arc::new(Mutex::new(Acknowledged::default()));
+    for crash in 1..=CRASHES {
+        let service = home.start();
+        let rounds = Arc::new(AtomicUsize::new(0));
+        let writer = |user: &User| Writer {
+            api: service.api.clone(),
+            user: user.clone(),
+            others: users.iter().filter(|other| other.id != user.id).cloned().collect(),
+            noted: Arc::clone(&noted),
+            rounds: Arc::clone(&rounds),
+        };
+        let writers: Vec<_> = users.iter().map(|user| tokio::spawn(writer(user).write())).collect();
+        // Each time at another moment of the work.
+        let enough = WRITERS * 3 + crash;
+        eventually("enough is written", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
+        let killed = service.kill();
+        assert_eq!(killed.code, None, "it ended by itself: {killed:?}");
+        for writer in writers {
+            writer.await.unwrap();
+        }
+
+        let service = home.start();
+        let root = service.api.log_in("root").await;
+        let noted = noted.lock().unwrap().clone();
+        expect_everything(&service.api, &root, &noted).await;
+        service.kill();
+    }
+    // As it was left by the last crash, it stops the regular way too.
+    assert!(!home.start().stop().stderr.contains("ERROR"));
+}
+
+fn age(file: &Path) {
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    File::options().write(true).open(file).unwrap().set_times(FileTimes::new().set_modified(long_ago)).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_no_row_names_is_collected_once_it_is_old() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    let post = service.api.post(&alice, "", Some(&picture())).await;
+    service.kill();
+
+    // Left by an upload whose row was never written, long ago and just now; and something that is none of ours.
+    let left = |name: &str| {
+        let file = home.image_file(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, picture()).unwrap();
+        file
+    };
+    // The sweep goes by folder: when this one is gone, all others have been passed.
+    let old = left("ffffffffffffffffffffffffffffffff.png");
+    let fresh = left("0123456789abcdef0123456789abcdef.png");
+    let other = left("00-notes.txt");
+    for file in [&old, &other, &home.image_file(&key(&post["image"]))] {
+        age(file);
+    }
+
+    let service = home.start();
+    eventually("the old image is collected", async || (!old.exists()).then_some(())).await;
+    assert!(fresh.exists() && other.exists());
+    let post = service.api.view(&alice, &text(&post["id"])).await;
+    expect_picture(&service.api.image(&post["image"]).await);
+    service.stop();
+}

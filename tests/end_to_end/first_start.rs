@@ -1,0 +1,73 @@
+//! The first start on an empty directory.
+
+use std::fs;
+
+use crate::{
+    api::{PASSWORD, list},
+    process::{AGORA, Home, mode, run},
+};
+
+const OFFER: &str = "No account has ADMIN yet. To make one: ";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_is_needed_is_made_for_the_owner_alone() {
+    let home = Home::new();
+    let mut service = home.start();
+    let shown = service.line("Data directory: ");
+    assert_eq!(shown, home.data_dir().canonicalize().unwrap().display().to_string());
+    let data_dir = home.data_dir();
+    assert_eq!(mode(&data_dir), 0o700);
+    assert_eq!(mode(&data_dir.join("media")), 0o700);
+    for file in ["agora.db", "agora.db-wal", "agora.db-shm", "jwt-secret"] {
+        assert_eq!(mode(&data_dir.join(file)), 0o600, "{file}");
+    }
+    let secret = home.secret();
+    assert!(secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()), "{} bytes", secret.len());
+    service.stop();
+    let names = fs::read_dir(&data_dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let others: Vec<_> = names.filter(|name| !name.starts_with("agora.db")).collect();
+    assert!(others.len() == 2 && others.iter().all(|name| name == "jwt-secret" || name == "media"), "{others:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_it_prints_makes_the_first_administrator() {
+    let home = Home::new();
+    let mut service = home.start();
+    let command = service.line(OFFER).replace("NAME", "root").replace("ADDRESS", "root@example.org");
+
+    let mut shell = home.program("sh");
+    shell.args(["-c", &command]).env("AGORA_BCRYPT_COST", "4");
+    let made = run(shell, &format!("{PASSWORD}\n")).expect_success();
+    assert!(made.stdout.contains("root") && !made.stdout.contains(PASSWORD), "{made:?}");
+
+    let root = service.api.log_in("root").await;
+    let users = service.api.get(&root, "/api/users/all").await.expect(200).data();
+    assert_eq!(list(&users).len(), 1);
+    service.stop();
+    let next = home.start().stop();
+    assert!(!next.stdout.contains("ADMIN"), "{}", next.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_win_over_variables() {
+    let home = Home::new();
+    let elsewhere = home.path("elsewhere");
+    let flags = ["--listen", "localhost:0", "--data-dir", elsewhere.to_str().unwrap(), "serve"];
+    let mut command = home.agora(&flags);
+    command.env("AGORA_LISTEN", "none").env("AGORA_PUBLIC_URL", "https://agora.example.org/");
+    let mut service = crate::process::Service::start(command);
+    assert_eq!(service.line("Public address: "), "https://agora.example.org");
+    assert!(elsewhere.join("agora.db").exists() && !home.data_dir().exists());
+    service.stop();
+}
+
+#[test]
+fn the_version_and_the_help_need_no_data_directory() {
+    let home = Home::new();
+    let version = run(home.agora(&["--version"]), "").expect_success();
+    assert_eq!(version.stdout, format!("agora {}\n", env!("CARGO_PKG_VERSION")));
+    let help = run(home.agora(&["--help"]), "").expect_success();
+    assert!(help.stdout.contains("--data-dir") && help.stdout.contains("AGORA_LOG"), "{}", help.stdout);
+    assert!(!home.data_dir().exists());
+    assert!(fs::metadata(AGORA).unwrap().is_file());
+}

@@ -1,0 +1,273 @@
+//! Processes of the binary, each in a home of its own. None outlives its test.
+
+use std::{
+    env, fs,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::api::Api;
+
+/// Nothing here takes that long: what does, hangs.
+pub(crate) const HANG: Duration = Duration::from_secs(90);
+
+/// The path of the binary.
+pub(crate) const AGORA: &str = env!("CARGO_BIN_EXE_agora");
+
+/// Where services of one test live, one after the other.
+pub(crate) struct Home(TempDir);
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// A path below the home.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The data directory, whose name means something to shells and URLs. The first start makes it.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.path("agora's data #1?").join("100%41")
+    }
+
+    /// The binary with its arguments, set up to serve this home's data on a free port, with cheap password hashes.
+    pub(crate) fn agora(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(AGORA);
+        command.args(arguments);
+        command.env("AGORA_DATA_DIR", self.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0").env("AGORA_BCRYPT_COST", "4");
+        command
+    }
+
+    /// A program run in this home, without any setting of ours.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AGORA_")) {
+            command.env_remove(name);
+        }
+        command.current_dir(self.0.path());
+        command
+    }
+
+    /// The file of a stored image, by its key.
+    pub(crate) fn image_file(&self, key: &str) -> PathBuf {
+        self.data_dir().join("media").join(&key[..2]).join(key)
+    }
+
+    /// The signing secret drawn at the first start.
+    pub(crate) fn secret(&self) -> String {
+        fs::read_to_string(self.data_dir().join("jwt-secret")).unwrap()
+    }
+
+    /// Starts the service and waits until it listens.
+    pub(crate) fn start(&self) -> Service {
+        Service::start(self.agora(&[]))
+    }
+
+    /// Starts the service with further variables.
+    pub(crate) fn start_with(&self, variables: &[(&str, &str)]) -> Service {
+        let mut command = self.agora(&[]);
+        command.envs(variables.iter().copied());
+        Service::start(command)
+    }
+
+    /// Starts the service with an administrator `root`, who is made when there is none.
+    pub(crate) fn start_with_root(&self) -> Service {
+        self.start_with(&[
+            ("AGORA_ADMIN_USERNAME", "root"),
+            ("AGORA_ADMIN_EMAIL", "root@example.org"),
+            ("AGORA_ADMIN_PASSWORD", crate::api::PASSWORD),
+        ])
+    }
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// Checks that the program refused, in words for an operator.
+    #[track_caller]
+    pub(crate) fn expect_refusal(self, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        assert!(self.stderr.contains("agora: ") && !self.stderr.contains("panicked"), "{self:?}");
+        for words in words {
+            assert!(self.stderr.contains(words), "{words:?} is missing: {self:?}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn expect_success(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+}
+
+/// Runs a command to its end, with a text on its standard input.
+pub(crate) fn run(command: Command, input: &str) -> Finished {
+    Process::spawn(command, input).finish()
+}
+
+/// A running program. It is killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    stdout: Captured,
+    stderr: Captured,
+}
+
+impl Process {
+    pub(crate) fn spawn(mut command: Command, input: &str) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdout = Captured::new(child.stdout.take().unwrap());
+        let stderr = Captured::new(child.stderr.take().unwrap());
+        // A program that reads no input may be gone before it is written.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        Self { child, stdout, stderr }
+    }
+
+    /// Waits for a line of the standard output that begins like this; its rest.
+    fn line(&mut self, beginning: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let stdout = self.stdout.text();
+            // A line without its end is not whole yet.
+            let whole = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            if let Some(rest) = whole.filter_map(|line| line.strip_prefix(beginning)).next() {
+                return rest.to_owned();
+            }
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "ended with {ended:?}: {}", self.stderr.text());
+            assert!(begun.elapsed() < HANG, "no line {beginning:?}: {stdout}{}", self.stderr.text());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Sends the program a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for the end.
+    pub(crate) fn finish(mut self) -> Finished {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
+                return Finished { code: status.code(), stdout, stderr };
+            }
+            assert!(begun.elapsed() < HANG, "still runs: {}", self.stderr.text());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the program as a crash would, without any chance to tidy up.
+    pub(crate) fn kill(mut self) -> Finished {
+        self.child.kill().unwrap();
+        self.finish()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a program has written so far, read by a thread so that it never waits for its reader.
+struct Captured {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Captured {
+    fn new(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+                written.lock().unwrap().extend_from_slice(&chunk[..count]);
+            }
+        });
+        Self { bytes, reader: Some(reader) }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    }
+
+    /// Everything, once the program has ended.
+    fn whole(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        self.text()
+    }
+}
+
+/// A service that listens.
+pub(crate) struct Service {
+    process: Process,
+    /// The host and port it listens on.
+    pub(crate) address: String,
+    pub(crate) api: Api,
+}
+
+impl Service {
+    /// Starts it and waits until it says where it listens.
+    pub(crate) fn start(command: Command) -> Self {
+        let mut process = Process::spawn(command, "");
+        let greeting = format!("Agora {} listens on http://", env!("CARGO_PKG_VERSION"));
+        let address = process.line(&greeting);
+        let api = Api::new(&format!("http://{address}"));
+        Self { process, address, api }
+    }
+
+    /// Waits for a line of the standard output that begins like this; its rest.
+    pub(crate) fn line(&mut self, beginning: &str) -> String {
+        self.process.line(beginning)
+    }
+
+    /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.
+    pub(crate) fn tell(&self, signal: &str) {
+        self.process.signal(signal);
+    }
+
+    pub(crate) fn finish(self) -> Finished {
+        self.process.finish()
+    }
+
+    /// Stops it the regular way, and checks that it ends well.
+    #[track_caller]
+    pub(crate) fn stop(self) -> Finished {
+        self.tell("TERM");
+        self.finish().expect_success()
+    }
+
+    pub(crate) fn kill(self) -> Finished {
+        self.process.kill()
+    }
+}
+
+/// The permissions of a file.
+pub(crate) fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
