@@ -49,6 +49,20 @@ fn is_one_of(one: i16, two: i16, three: i16) -> _ {
     posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
 }
 
+/// The columns of a [`ViewRow`] as `viewer` sees it.
+macro_rules! view {
+    ($author:ident, $viewer:expr) => {
+        (
+            PostRow::as_select(),
+            $author::as_select(),
+            posts::like_count,
+            posts::comment_count,
+            liked_by($viewer),
+            author_followed_by($viewer),
+        )
+    };
+}
+
 async fn insert(conn: &mut Conn, row: PostRow) -> Outcome<()> {
     diesel::insert_into(posts::table).values(row).execute(conn).await?;
     Ok(())
@@ -58,14 +72,7 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Opt
     let found: Option<ViewRow<AuthorRow>> = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
-        .select((
-            PostRow::as_select(),
-            AuthorRow::as_select(),
-            posts::like_count,
-            posts::comment_count,
-            liked_by(viewer),
-            author_followed_by(viewer),
-        ))
+        .select(view!(AuthorRow, viewer))
         .get_result(conn)
         .await
         .optional()?;
@@ -93,14 +100,7 @@ pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Out
         .filter(super::older!(posts, slice.after))
         .order((posts::created_at.desc(), posts::id.desc()))
         .limit(slice.limit)
-        .select((
-            PostRow::as_select(),
-            UserRow::as_select(),
-            posts::like_count,
-            posts::comment_count,
-            liked_by(viewer),
-            author_followed_by(viewer),
-        ))
+        .select(view!(UserRow, viewer))
         .load(conn)
         .await?;
     let likers = likers_of(conn, &rows).await?;
@@ -121,14 +121,7 @@ pub(crate) async fn list_by_author(
         .filter(super::older!(posts, slice.after))
         .order((posts::created_at.desc(), posts::id.desc()))
         .limit(slice.limit)
-        .select((
-            PostRow::as_select(),
-            AuthorRow::as_select(),
-            posts::like_count,
-            posts::comment_count,
-            liked_by(viewer),
-            author_followed_by(viewer),
-        ))
+        .select(view!(AuthorRow, viewer))
         .load(conn)
         .await?;
     let likers = likers_of(conn, &rows).await?;
@@ -149,14 +142,7 @@ pub(crate) async fn list_followed(
         .filter(super::older!(posts, slice.after))
         .order((posts::created_at.desc(), posts::id.desc()))
         .limit(slice.limit)
-        .select((
-            PostRow::as_select(),
-            AuthorRow::as_select(),
-            posts::like_count,
-            posts::comment_count,
-            liked_by(viewer),
-            author_followed_by(viewer),
-        ))
+        .select(view!(AuthorRow, viewer))
         .load(conn)
         .await?;
     let likers = likers_of(conn, &rows).await?;
