@@ -16,7 +16,7 @@ use crate::{
     Database, read,
     rows::{Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    sqlite::queries::accounts::{Login, NewUser},
+    values::{Login, NewUser},
     write,
 };
 
@@ -36,22 +36,22 @@ impl AccountRepository for Database {
             email_key: new.account.email.key(),
             password_hash: new.password.as_str().to_owned(),
         };
-        write!(self, accounts::insert(user)).await
+        write!(self, accounts::insert(user))
     }
 
     async fn find(&self, id: UserId) -> Result<Option<Account>> {
-        let row = read!(self, accounts::find(DbId(id.uuid()))).await?;
+        let row = read!(self, accounts::find(DbId(id.uuid())))?;
         Ok(row.map(UserRow::account).transpose()?)
     }
 
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>> {
         let login = login(identifier);
-        Ok(read!(self, accounts::find_login(login)).await?.map(|(id, ..)| id.0.into()))
+        Ok(read!(self, accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
     }
 
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>> {
         let login = login(identifier);
-        let found = read!(self, accounts::find_login(login)).await?;
+        let found = read!(self, accounts::find_login(login))?;
         Ok(found.map(|(id, hash, enabled)| Credentials {
             user: id.0.into(),
             password: PasswordHash::new(hash),
@@ -60,30 +60,30 @@ impl AccountRepository for Database {
     }
 
     async fn find_password(&self, id: UserId) -> Result<Option<PasswordHash>> {
-        Ok(read!(self, accounts::find_password(DbId(id.uuid()))).await?.map(PasswordHash::new))
+        Ok(read!(self, accounts::find_password(DbId(id.uuid())))?.map(PasswordHash::new))
     }
 
     async fn list(&self, page: PageRequest) -> Result<Page<Account>> {
-        let rows = read!(self, accounts::list(Slice::oldest_first(page))).await?;
+        let rows = read!(self, accounts::list(Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|row| Ok((keyset(row.created_at, row.id), row.account()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }
 
     async fn has_admin(&self) -> Result<bool> {
-        read!(self, accounts::has_admin()).await
+        read!(self, accounts::has_admin())
     }
 
     async fn change_role(&self, id: UserId, change: RoleChange) -> Result<Option<()>> {
-        Ok(write!(self, accounts::change_role(DbId(id.uuid()), change)).await?.then_some(()))
+        Ok(write!(self, accounts::change_role(DbId(id.uuid()), change))?.then_some(()))
     }
 
     async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>> {
-        Ok(write!(self, accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at))).await?.then_some(()))
+        Ok(write!(self, accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))?.then_some(()))
     }
 
     async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>> {
         let changes = changes.clone();
-        let updated = write!(self, accounts::update_profile(DbId(id.uuid()), changes)).await?;
+        let updated = write!(self, accounts::update_profile(DbId(id.uuid()), changes))?;
         Ok(updated.map(|(account, replaced_picture)| UpdatedProfile { account, replaced_picture }))
     }
 
@@ -96,6 +96,6 @@ impl AccountRepository for Database {
     ) -> Result<()> {
         let hash = password.as_str().to_owned();
         let keep = keep.map(|session| DbId(session.uuid()));
-        write!(self, accounts::change_password(DbId(id.uuid()), hash, keep, DbInstant(at))).await
+        write!(self, accounts::change_password(DbId(id.uuid()), hash, keep, DbInstant(at)))
     }
 }

@@ -20,14 +20,14 @@ use crate::{
 impl CommentRepository for Database {
     async fn create(&self, comment: &Comment) -> Result<()> {
         let row = CommentRow::of(comment);
-        write!(self, comments::insert(row)).await
+        write!(self, comments::insert(row))
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
         let found = match target {
-            CommentTarget::Comment(id) => read!(self, comments::find_access(DbId(id.uuid()))).await?,
+            CommentTarget::Comment(id) => read!(self, comments::find_access(DbId(id.uuid())))?,
             CommentTarget::NewestOn(post) => {
-                read!(self, comments::find_newest(DbId(post.uuid()), DbId(caller.uuid()))).await?
+                read!(self, comments::find_newest(DbId(post.uuid()), DbId(caller.uuid())))?
             }
         };
         Ok(found.map(|(id, author, post_author)| CommentAccess {
@@ -39,15 +39,15 @@ impl CommentRepository for Database {
 
     async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<Option<()>> {
         let content = content.as_str().to_owned();
-        Ok(write!(self, comments::update(DbId(id.uuid()), content, DbInstant(at))).await?.then_some(()))
+        Ok(write!(self, comments::update(DbId(id.uuid()), content, DbInstant(at)))?.then_some(()))
     }
 
     async fn delete(&self, id: CommentId) -> Result<Option<()>> {
-        Ok(write!(self, comments::delete(DbId(id.uuid()))).await?.then_some(()))
+        Ok(write!(self, comments::delete(DbId(id.uuid())))?.then_some(()))
     }
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
-        let rows = read!(self, comments::list(DbId(post.uuid()), Slice::oldest_first(page))).await?;
+        let rows = read!(self, comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(row, author)| (keyset(row.created_at, row.id), row.by(author)));
         Ok(page_of(page, positioned.collect()))
     }

@@ -1,5 +1,7 @@
 //! What goes wrong in a database, as the domain's errors.
 
+use std::path::PathBuf;
+
 use agora_domain::{
     Error,
     error::{Conflict, Resource},
@@ -80,4 +82,48 @@ impl From<Failure> for Error {
             Failure::Database(error) => Self::internal(error),
         }
     }
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL is of no known kind.
+    #[error("the database URL must be such as sqlite:///var/lib/agora/agora.db or postgres://user@host/database")]
+    Scheme,
+    /// The path of the file is not valid Unicode.
+    #[error("the path of the database file is not valid Unicode: {}", .0.display())]
+    Path(PathBuf),
+    /// The file is missing and cannot be made, or may not be written.
+    #[error("cannot write the database file {}", file.display())]
+    Create {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file cannot be opened.
+    #[error("cannot open the database file {}", file.display())]
+    Open {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says.
+        source: diesel::ConnectionError,
+    },
+    /// The file was opened but cannot be used, as when it is not a database.
+    #[error("cannot use the database file {}", file.display())]
+    Setup {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says.
+        source: diesel::result::Error,
+    },
+    /// The schema could not be brought up to date.
+    #[error("cannot bring the database schema up to date")]
+    Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The server cannot be reached, or refuses.
+    #[error("cannot connect to the PostgreSQL server")]
+    Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// No thread could be started.
+    #[error("cannot start a database thread")]
+    Thread(#[source] std::io::Error),
 }

@@ -15,7 +15,7 @@ use crate::{
     Database, read,
     rows::{Slice, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    sqlite::queries::follows::{FollowRow, Related},
+    values::{FollowRow, Related},
     write,
 };
 
@@ -35,29 +35,29 @@ fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Page<UserSummary> {
 #[async_trait]
 impl FollowRepository for Database {
     async fn is_following(&self, follower: UserId, followed: UserId) -> Result<Option<bool>> {
-        read!(self, follows::is_following(DbId(follower.uuid()), DbId(followed.uuid()))).await
+        read!(self, follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
     async fn toggle(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<bool> {
-        write!(self, follows::toggle(follow_row(follower, followed, relation))).await
+        write!(self, follows::toggle(follow_row(follower, followed, relation)))
     }
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
-        write!(self, follows::set(follow_row(follower, followed, relation))).await
+        write!(self, follows::set(follow_row(follower, followed, relation)))
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
-        let known = write!(self, follows::unset(DbId(follower.uuid()), DbId(followed.uuid()))).await?;
+        let known = write!(self, follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))?;
         if known { Ok(()) } else { Err(Error::NotFound(Resource::User)) }
     }
 
     async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = read!(self, follows::list_followers(DbId(user.uuid()), Slice::newest_first(page))).await?;
+        let rows = read!(self, follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_users(page, rows))
     }
 
     async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = read!(self, follows::list_followed(DbId(user.uuid()), Slice::newest_first(page))).await?;
+        let rows = read!(self, follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_users(page, rows))
     }
 }

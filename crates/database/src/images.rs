@@ -14,7 +14,7 @@ use crate::{Database, read};
 impl ImageReferences for Database {
     async fn referenced(&self, keys: &[ImageKey]) -> Result<HashSet<ImageKey>> {
         let texts: Vec<String> = keys.iter().map(|key| key.as_str().to_owned()).collect();
-        let found = read!(self, images::referenced(texts)).await?;
+        let found = read!(self, images::referenced(texts))?;
         Ok(found.into_iter().flatten().filter_map(|text| ImageKey::parse(&text)).collect())
     }
 }

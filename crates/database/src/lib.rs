@@ -10,6 +10,7 @@ mod comments;
 mod error;
 mod follows;
 mod images;
+mod postgres;
 mod posts;
 mod product_rows;
 mod products;
@@ -20,6 +21,7 @@ mod schema;
 mod sessions;
 mod sql_types;
 mod sqlite;
+mod values;
 
 use std::{path::PathBuf, sync::Arc, thread};
 
@@ -31,42 +33,75 @@ use agora_domain::{
     posts::PostRepository,
     products::ProductRepository,
 };
-pub use sqlite::OpenError;
+pub use error::OpenError;
 
-use crate::sqlite::Sqlite;
+use crate::{postgres::Postgres, sqlite::Sqlite};
 
-/// Runs a query function as one read on one snapshot: `read!(self, posts::find(id, viewer))`.
+/// Runs a query function as one read: `read!(self, posts::find(id, viewer))`.
 macro_rules! read {
     ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        $database.0.read(move |conn| {
-            crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
-        })
+        match &$database.0 {
+            crate::Backend::Sqlite(database) => {
+                let work = move |conn: &mut crate::sqlite::Conn| {
+                    crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
+                };
+                database.read(work).await
+            }
+            crate::Backend::Postgres(database) => {
+                database.read(move |conn| Box::pin(crate::postgres::queries::$module::$query(conn, $($arg),*))).await
+            }
+        }
     };
 }
 
-/// Runs a query function as one transaction: `write!(self, posts::delete(id))`.
+/// Runs a query function as one transaction: `write!(self, posts::delete(id))`. PostgreSQL may run it again.
 macro_rules! write {
     ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        $database.0.write(move |conn| {
-            crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
-        })
+        match &$database.0 {
+            crate::Backend::Sqlite(database) => {
+                let work = move |conn: &mut crate::sqlite::Conn| {
+                    crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
+                };
+                database.write(work).await
+            }
+            crate::Backend::Postgres(database) => {
+                database
+                    .write(move |conn| {
+                        Box::pin(crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*))
+                    })
+                    .await
+            }
+        }
     };
 }
 
 pub(crate) use {read, write};
 
+/// One of the databases.
+#[derive(Clone)]
+enum Backend {
+    Sqlite(Arc<Sqlite>),
+    Postgres(Arc<Postgres>),
+}
+
 /// An open database: every repository of the domain.
-#[derive(Debug, Clone)]
-pub struct Database(Arc<Sqlite>);
+#[derive(Clone)]
+pub struct Database(Backend);
 
 impl Database {
-    /// Opens the database that the URL names, makes it when missing, and brings its schema up to date.
+    /// Opens the database that the URL names and brings its schema up to date.
     ///
-    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file. Blocks while it works.
+    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a database
+    /// of a PostgreSQL server, to which up to `connections` connections are kept. Blocks while it works, so it is called on
+    /// a runtime of several threads.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
-    pub fn open(url: &str) -> Result<Self, OpenError> {
+    pub async fn open(url: &str, connections: usize) -> Result<Self, OpenError> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            let postgres = Postgres::open(url, connections).await?;
+            return Ok(Self(Backend::Postgres(Arc::new(postgres))));
+        }
         let path = url.strip_prefix("sqlite:").ok_or(OpenError::Scheme)?;
         let path = path.strip_prefix("//").unwrap_or(path);
         // What SQLite takes for something else than a file's path: each connection would see another database.
@@ -75,13 +110,16 @@ impl Database {
         }
         let file = PathBuf::from(path);
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        Sqlite::open(&file, readers).map(|sqlite| Self(Arc::new(sqlite)))
+        Sqlite::open(&file, readers).map(|sqlite| Self(Backend::Sqlite(Arc::new(sqlite))))
     }
 
     /// Finishes the work at hand and closes every connection; later work is refused as unavailable. Blocks until it
     /// is done. Dropping the last clone does the same.
     pub fn close(&self) {
-        self.0.close();
+        match &self.0 {
+            Backend::Sqlite(database) => database.close(),
+            Backend::Postgres(database) => database.close(),
+        }
     }
 
     /// The accounts.

@@ -18,7 +18,7 @@ use crate::{
     read,
     rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    sqlite::queries::posts::{LikeRow, Likers, ViewRow, Visible},
+    values::{LikeRow, Likers, ViewRow, Visible},
     write,
 };
 
@@ -61,24 +61,24 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 impl PostRepository for Database {
     async fn create(&self, post: &Post) -> Result<PostView> {
         let row = PostRow::of(post);
-        let (row, mut likers) = write!(self, posts::create(row)).await?.ok_or(NO_POST)?;
+        let (row, mut likers) = write!(self, posts::create(row))?.ok_or(NO_POST)?;
         Ok(view(row, &mut likers, AuthorRow::author)?)
     }
 
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
-        let found = read!(self, posts::find(DbId(id.uuid()), DbId(viewer.uuid()))).await?;
+        let found = read!(self, posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
         let Some((row, mut likers)) = found else { return Ok(None) };
         let viewer_follows = row.5;
         Ok(Some(FoundPost { view: view(row, &mut likers, AuthorRow::author)?, viewer_follows }))
     }
 
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
-        let found = read!(self, posts::find_access(DbId(id.uuid()), DbId(viewer.uuid()))).await?;
+        let found = read!(self, posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))?;
         Ok(found.map(rows::post_access).transpose()?)
     }
 
     async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>> {
-        let found = read!(self, posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page))).await?;
+        let found = read!(self, posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
         page_of_views(page, found, UserRow::account)
     }
 
@@ -91,7 +91,7 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
-        let found = read!(self, posts::list_by_author(author, visible, viewer, slice)).await?;
+        let found = read!(self, posts::list_by_author(author, visible, viewer, slice))?;
         page_of_views(page, found, AuthorRow::author)
     }
 
@@ -102,37 +102,37 @@ impl PostRepository for Database {
         page: PageRequest,
     ) -> Result<Page<PostView>> {
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
-        let found = read!(self, posts::list_followed(DbId(viewer.uuid()), visible, slice)).await?;
+        let found = read!(self, posts::list_followed(DbId(viewer.uuid()), visible, slice))?;
         page_of_views(page, found, AuthorRow::author)
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {
         let edit = edit.clone();
-        let edited = write!(self, posts::edit(DbId(id.uuid()), edit, at)).await?;
+        let edited = write!(self, posts::edit(DbId(id.uuid()), edit, at))?;
         let Some((row, mut likers, replaced_image)) = edited else { return Ok(None) };
         Ok(Some(EditedPost { view: view(row, &mut likers, AuthorRow::author)?, replaced_image }))
     }
 
     async fn delete(&self, id: PostId) -> Result<Option<Post>> {
-        let row = write!(self, posts::delete(DbId(id.uuid()))).await?;
+        let row = write!(self, posts::delete(DbId(id.uuid())))?;
         Ok(row.map(PostRow::post).transpose()?)
     }
 
     async fn toggle_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<bool> {
-        write!(self, posts::toggle_like(like_row(post, user, like))).await
+        write!(self, posts::toggle_like(like_row(post, user, like)))
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
-        write!(self, posts::set_like(like_row(post, user, like))).await
+        write!(self, posts::set_like(like_row(post, user, like)))
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {
-        let known = write!(self, posts::unset_like(DbId(post.uuid()), DbId(user.uuid()))).await?;
+        let known = write!(self, posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))?;
         if known { Ok(()) } else { Err(NO_POST) }
     }
 
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
-        let found = read!(self, posts::list_likers(DbId(post.uuid()), Slice::newest_first(page))).await?;
+        let found = read!(self, posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
         let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }

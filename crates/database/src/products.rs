@@ -15,7 +15,7 @@ use crate::{
     read,
     rows::{Slice, keyset, page_of},
     sql_types::DbId,
-    sqlite::queries::products::Filter,
+    values::Filter,
     write,
 };
 
@@ -37,11 +37,11 @@ fn containing(text: &str) -> String {
 impl ProductRepository for Database {
     async fn create(&self, product: &Product) -> Result<()> {
         let rows = ProductRows::of(product);
-        write!(self, products::insert(rows)).await
+        write!(self, products::insert(rows))
     }
 
     async fn find(&self, id: ProductId) -> Result<Option<Product>> {
-        Ok(read!(self, products::find(DbId(id.uuid()))).await?.products()?.pop())
+        Ok(read!(self, products::find(DbId(id.uuid())))?.products()?.pop())
     }
 
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
@@ -49,13 +49,13 @@ impl ProductRepository for Database {
             category_key: filter.category_key.clone(),
             search_pattern: filter.text_key.as_deref().map(containing),
         };
-        let products = read!(self, products::list(filter, Slice::oldest_first(page))).await?.products()?;
+        let products = read!(self, products::list(filter, Slice::oldest_first(page)))?.products()?;
         Ok(page
             .page_of(products, |product| agora_domain::page::Keyset { at: product.created_at, id: product.id.uuid() }))
     }
 
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>> {
-        let rows = read!(self, products::list_short(Slice::oldest_first(page))).await?;
+        let rows = read!(self, products::list_short(Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(at, id, name, hundredths)| {
             let name = ProductName::restore(name);
             Ok((keyset(at, id), ProductSummary { id: id.0.into(), name, price: price(hundredths)? }))
@@ -65,10 +65,10 @@ impl ProductRepository for Database {
 
     async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Option<Product>> {
         let edit = edit.clone();
-        write!(self, products::edit(DbId(id.uuid()), edit, at)).await
+        write!(self, products::edit(DbId(id.uuid()), edit, at))
     }
 
     async fn delete(&self, id: ProductId) -> Result<Option<()>> {
-        Ok(write!(self, products::delete(DbId(id.uuid()))).await?.then_some(()))
+        Ok(write!(self, products::delete(DbId(id.uuid())))?.then_some(()))
     }
 }

@@ -141,7 +141,7 @@ fn pages_of_comments_likers_and_users_take_one_query() {
 
 #[test]
 fn a_like_takes_two_statements_and_an_unlike_three() {
-    let like = queries::posts::LikeRow {
+    let like = crate::values::LikeRow {
         post: post(1),
         user: user(0),
         id: id(4, 1),
@@ -150,7 +150,7 @@ fn a_like_takes_two_statements_and_an_unlike_three() {
     expect_queries(2, |conn| {
         assert!(complete(queries::posts::toggle_like(conn, like)).unwrap());
     });
-    let unlike = queries::posts::LikeRow { user: user(1), ..like };
+    let unlike = crate::values::LikeRow { user: user(1), ..like };
     expect_queries(3, |conn| {
         assert!(!complete(queries::posts::toggle_like(conn, unlike)).unwrap());
     });

@@ -19,11 +19,11 @@ impl SessionRepository for Database {
     async fn open(&self, session: &Session) -> Result<()> {
         let (id, user) = (DbId(session.id.uuid()), DbId(session.user.uuid()));
         let opened_at = DbInstant(session.opened_at);
-        write!(self, sessions::insert(id, user, opened_at)).await
+        write!(self, sessions::insert(id, user, opened_at))
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
-        let found = read!(self, sessions::find(DbId(id.uuid()))).await?;
+        let found = read!(self, sessions::find(DbId(id.uuid())))?;
         Ok(found.map(|(user, opened_at, revoked_at, enabled, is_admin, is_user)| SessionState {
             session: Session { id, user: user.0.into(), opened_at: opened_at.0 },
             revoked: revoked_at.is_some(),
@@ -33,10 +33,10 @@ impl SessionRepository for Database {
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
-        write!(self, sessions::revoke(DbId(id.uuid()), DbInstant(at))).await
+        write!(self, sessions::revoke(DbId(id.uuid()), DbInstant(at)))
     }
 
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
-        write!(self, sessions::delete_opened_before(DbInstant(at))).await
+        write!(self, sessions::delete_opened_before(DbInstant(at)))
     }
 }

@@ -1,10 +1,13 @@
 //! The only place where the types of the two databases differ.
 
+use std::io::Write;
+
 use agora_domain::clock::Timestamp;
 use diesel::{
     backend::Backend,
     deserialize::{self, FromSql, FromSqlRow},
     expression::AsExpression,
+    pg::Pg,
     query_builder::QueryId,
     serialize::{self, IsNull, Output, ToSql},
     sql_types::{BigInt, SqlType},
@@ -15,11 +18,13 @@ use uuid::Uuid;
 /// The SQL type of identifiers: 16 bytes on SQLite, `uuid` on PostgreSQL.
 #[derive(Debug, Clone, Copy, SqlType, QueryId)]
 #[diesel(sqlite_type(name = "Binary"))]
+#[diesel(postgres_type(oid = 2950, array_oid = 2951))]
 pub struct Id;
 
 /// The SQL type of instants: microseconds since 1970 on SQLite, `timestamptz` on PostgreSQL.
 #[derive(Debug, Clone, Copy, SqlType, QueryId)]
 #[diesel(sqlite_type(name = "Long"))]
+#[diesel(postgres_type(oid = 1184, array_oid = 1185))]
 pub struct Instant;
 
 /// An identifier of any kind.
@@ -46,14 +51,14 @@ impl ToSql<Id, Sqlite> for DbId {
 pub struct DbInstant(pub Timestamp);
 
 impl DbInstant {
-    /// Before every instant that is stored.
-    pub const MIN: Self = Self(Timestamp::from_unix_millis(-MAX_MILLIS));
-    /// After every instant that is stored.
-    pub const MAX: Self = Self(Timestamp::from_unix_millis(MAX_MILLIS));
+    /// Before every instant that is stored: the first of the year -4000.
+    pub const MIN: Self = Self(Timestamp::from_unix_millis(-188_395_027_200_000));
+    /// After every instant that is stored: the first of the year 200000. Both databases can hold it.
+    pub const MAX: Self = Self(Timestamp::from_unix_millis(6_249_223_094_400_000));
 }
 
-/// The most milliseconds whose microseconds fit.
-const MAX_MILLIS: i64 = i64::MAX / 1000;
+/// PostgreSQL counts microseconds from 2000 on.
+const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 
 impl FromSql<Instant, Sqlite> for DbInstant {
     fn from_sql(value: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
@@ -65,6 +70,34 @@ impl FromSql<Instant, Sqlite> for DbInstant {
 impl ToSql<Instant, Sqlite> for DbInstant {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
         out.set_value(self.0.unix_millis().saturating_mul(1000));
+        Ok(IsNull::No)
+    }
+}
+
+impl FromSql<Id, Pg> for DbId {
+    fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self(Uuid::from_slice(value.as_bytes())?))
+    }
+}
+
+impl ToSql<Id, Pg> for DbId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        out.write_all(self.0.as_bytes())?;
+        Ok(IsNull::No)
+    }
+}
+
+impl FromSql<Instant, Pg> for DbInstant {
+    fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        let micros = <i64 as FromSql<BigInt, Pg>>::from_sql(value)?.saturating_add(POSTGRES_EPOCH_MICROS);
+        Ok(Self(Timestamp::from_unix_millis(micros.div_euclid(1000))))
+    }
+}
+
+impl ToSql<Instant, Pg> for DbInstant {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        let micros = self.0.unix_millis().saturating_mul(1000).saturating_sub(POSTGRES_EPOCH_MICROS);
+        out.write_all(&micros.to_be_bytes())?;
         Ok(IsNull::No)
     }
 }

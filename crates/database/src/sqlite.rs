@@ -7,7 +7,7 @@
 use std::{
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
@@ -15,12 +15,20 @@ use std::{
 
 use agora_domain::Error;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use diesel::{Connection, QueryResult, connection::SimpleConnection, query_dsl::LoadQuery};
+use diesel::{
+    Connection, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, connection::SimpleConnection,
+    query_dsl::LoadQuery,
+};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
-use crate::error::{Failure, Outcome};
+use crate::{
+    error::{Failure, OpenError, Outcome},
+    rows::{PostRow, UserRow},
+    schema::posts,
+    sql_types::DbId,
+};
 
 #[path = "queries/mod.rs"]
 pub(crate) mod queries;
@@ -68,6 +76,28 @@ pub(crate) trait RunQueryDsl: Sized {
 }
 
 impl<T> RunQueryDsl for T {}
+
+// There is one writer at a time: what it reads is locked already.
+
+/// The accounts with ADMIN, locked against changes by others.
+pub(crate) async fn lock_admins(_: &mut Conn) -> Outcome<()> {
+    Ok(())
+}
+
+/// The account, locked against changes by others.
+pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+    queries::accounts::find(conn, id).await
+}
+
+/// The post, locked against changes by others.
+pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
+    Ok(RunQueryDsl::get_result(posts::table.find(id).select(PostRow::as_select()), conn).await.optional()?)
+}
+
+/// The product, locked against changes by others.
+pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
+    Ok(())
+}
 
 /// The result of a query function: on SQLite its future is ready when it is first polled.
 pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T> {
@@ -301,45 +331,4 @@ fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
 
 fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
     thread::Builder::new().name(name).spawn(run).map_err(OpenError::Thread)
-}
-
-/// Why a database could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The URL is of no known kind.
-    #[error("the database URL must be sqlite: and the path of a file, such as sqlite:///var/lib/agora/agora.db")]
-    Scheme,
-    /// The path of the file is not valid Unicode.
-    #[error("the path of the database file is not valid Unicode: {}", .0.display())]
-    Path(PathBuf),
-    /// The file is missing and cannot be made, or may not be written.
-    #[error("cannot write the database file {}", file.display())]
-    Create {
-        /// The file.
-        file: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// The file cannot be opened.
-    #[error("cannot open the database file {}", file.display())]
-    Open {
-        /// The file.
-        file: PathBuf,
-        /// What SQLite says.
-        source: diesel::ConnectionError,
-    },
-    /// The file was opened but cannot be used, as when it is not a database.
-    #[error("cannot use the database file {}", file.display())]
-    Setup {
-        /// The file.
-        file: PathBuf,
-        /// What SQLite says.
-        source: diesel::result::Error,
-    },
-    /// The schema could not be brought up to date.
-    #[error("cannot bring the database schema up to date")]
-    Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No thread could be started.
-    #[error("cannot start a database thread")]
-    Thread(#[source] std::io::Error),
 }

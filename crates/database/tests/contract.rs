@@ -1,16 +1,16 @@
-//! The port-contract suite on SQLite: every case on a database file of its own.
+//! The port-contract suite on each database: every case on a database of its own.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use agora_database::Database;
 use agora_port_contracts::Repositories;
-use tempfile::TempDir;
 
-async fn fresh_database() -> (Repositories, TempDir) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-    let database = Database::open(&url).expect("a fresh database");
-    let repositories = Repositories {
+#[path = "../../../tests/support/postgres.rs"]
+mod private_postgres;
+
+async fn open(url: &str) -> Repositories {
+    let database = Database::open(url, 8).await.expect("a fresh database");
+    Repositories {
         accounts: database.accounts(),
         sessions: database.sessions(),
         posts: database.posts(),
@@ -18,8 +18,28 @@ async fn fresh_database() -> (Repositories, TempDir) {
         follows: database.follows(),
         products: database.products(),
         images: database.image_references(),
-    };
-    (repositories, directory)
+    }
 }
 
-agora_port_contracts::repository_contract!(fresh_database);
+mod sqlite {
+    use super::*;
+
+    async fn fresh_database() -> (Repositories, tempfile::TempDir) {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let url = format!("sqlite:{}", directory.path().join("agora.db").display());
+        (open(&url).await, directory)
+    }
+
+    agora_port_contracts::repository_contract!(fresh_database);
+}
+
+mod postgres {
+    use super::*;
+
+    async fn fresh_database() -> (Repositories, ()) {
+        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.expect("a database");
+        (open(&url).await, ())
+    }
+
+    agora_port_contracts::repository_contract!(fresh_database);
+}

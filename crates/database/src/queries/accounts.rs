@@ -6,26 +6,13 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl};
+use crate::values::{Login, NewUser};
 use crate::{
     error::Outcome,
     rows::{Slice, UserRow, count},
     schema::{sessions, users},
     sql_types::{DbId, DbInstant},
 };
-
-/// A new account: its row, then what the row of a listing leaves out.
-pub(crate) struct NewUser {
-    pub(crate) row: UserRow,
-    pub(crate) username_key: String,
-    pub(crate) email_key: String,
-    pub(crate) password_hash: String,
-}
-
-/// Which column names an account at login.
-pub(crate) enum Login {
-    UsernameKey(String),
-    EmailKey(String),
-}
 
 pub(crate) async fn insert(conn: &mut Conn, user: NewUser) -> Outcome<()> {
     diesel::insert_into(users::table)
@@ -91,7 +78,8 @@ async fn update_standing(conn: &mut Conn, row: UserRow) -> Outcome<()> {
 
 /// Applies the domain's rule of role changes to the stored account; whether there is one.
 pub(crate) async fn change_role(conn: &mut Conn, id: DbId, change: RoleChange) -> Outcome<bool> {
-    let Some(row) = find(conn, id).await? else { return Ok(false) };
+    super::lock_admins(conn).await?;
+    let Some(row) = super::lock_user(conn, id).await? else { return Ok(false) };
     let others = count(count_other_admins(conn, id).await?);
     let account = row.account()?.with_role_change(change, others)?;
     update_standing(conn, UserRow::of(&account)).await?;
@@ -100,7 +88,8 @@ pub(crate) async fn change_role(conn: &mut Conn, id: DbId, change: RoleChange) -
 
 /// Applies the domain's rule of disabling to the stored account; whether there is one.
 pub(crate) async fn set_enabled(conn: &mut Conn, id: DbId, enabled: bool, at: DbInstant) -> Outcome<bool> {
-    let Some(row) = find(conn, id).await? else { return Ok(false) };
+    super::lock_admins(conn).await?;
+    let Some(row) = super::lock_user(conn, id).await? else { return Ok(false) };
     let others = count(count_other_admins(conn, id).await?);
     let account = row.account()?.with_enabled(enabled, others)?;
     update_standing(conn, UserRow::of(&account)).await?;
@@ -116,7 +105,7 @@ pub(crate) async fn update_profile(
     id: DbId,
     changes: ProfileChanges,
 ) -> Outcome<Option<(Account, Option<ImageKey>)>> {
-    let Some(row) = find(conn, id).await? else { return Ok(None) };
+    let Some(row) = super::lock_user(conn, id).await? else { return Ok(None) };
     let (account, replaced) = row.account()?.with_profile(&changes);
     let row = UserRow::of(&account);
     diesel::update(users::table.find(id))

@@ -2,15 +2,13 @@ use agora_domain::error::Resource;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl};
+use crate::values::CommentAccessRow;
 use crate::{
     error::{Failure, Outcome},
     rows::{CommentRow, Slice, SummaryRow},
     schema::{comments, posts, users},
     sql_types::{DbId, DbInstant},
 };
-
-/// The comment, its author, the author of its post.
-pub(crate) type AccessRow = (DbId, DbId, DbId);
 
 pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
     let post = row.post_id;
@@ -22,7 +20,7 @@ pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
     Ok(())
 }
 
-pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<AccessRow>> {
+pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
         .inner_join(posts::table)
         .filter(comments::id.eq(id))
@@ -33,7 +31,7 @@ pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<Acc
 }
 
 /// The newest comment of `author` on `post`.
-pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Outcome<Option<AccessRow>> {
+pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
         .inner_join(posts::table)
         .filter(comments::post_id.eq(post).and(comments::author_id.eq(author)))

@@ -4,24 +4,13 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
+use crate::values::{FollowRow, Related};
 use crate::{
     error::{Failure, Outcome},
     rows::{Slice, SummaryRow},
     schema::{follows, users},
-    sql_types::{DbId, DbInstant},
+    sql_types::DbId,
 };
-
-/// A relation about to be made.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FollowRow {
-    pub(crate) follower: DbId,
-    pub(crate) followed: DbId,
-    pub(crate) id: DbId,
-    pub(crate) at: DbInstant,
-}
-
-/// When the relation was made and its id, then the user at its other end.
-pub(crate) type Related = (DbInstant, DbId, SummaryRow);
 
 /// Whether `follower` follows `followed`; nothing when there is no such user.
 pub(crate) async fn is_following(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {

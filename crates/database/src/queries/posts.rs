@@ -1,10 +1,8 @@
-use std::collections::HashMap;
-
 use agora_domain::{
     clock::Timestamp,
     error::Resource,
     media::ImageKey,
-    posts::{Liker, PostEdit, SHOWN_LIKERS},
+    posts::{PostEdit, SHOWN_LIKERS},
 };
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
@@ -13,21 +11,13 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
+use crate::values::{LikeRow, Likers, ViewRow, Visible};
 use crate::{
     error::{Failure, Outcome},
     rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, UserRow},
     schema::{follows, likes, posts, users},
     sql_types::{DbId, DbInstant, Instant},
 };
-
-/// A post with its author, its counts of likes and comments, whether the viewer likes it and follows the author.
-pub(crate) type ViewRow<A> = (PostRow, A, i64, i64, bool, bool);
-
-/// The newest likers of each post that has any, newest first.
-pub(crate) type Likers = HashMap<DbId, Vec<Liker>>;
-
-/// The visibilities that a list shows; one stands in the place of those it has not.
-pub(crate) type Visible = [i16; 3];
 
 diesel::define_sql_function! {
     /// The first argument that is not null.
@@ -88,10 +78,6 @@ pub(crate) async fn find_access(conn: &mut Conn, id: DbId, viewer: DbId) -> Outc
         .get_result(conn)
         .await
         .optional()?)
-}
-
-async fn find_row(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
-    Ok(posts::table.find(id).select(PostRow::as_select()).get_result(conn).await.optional()?)
 }
 
 pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<(Vec<ViewRow<UserRow>>, Likers)> {
@@ -200,15 +186,6 @@ pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>
     Ok(diesel::delete(posts::table.find(id)).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
-/// A like about to be made.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LikeRow {
-    pub(crate) post: DbId,
-    pub(crate) user: DbId,
-    pub(crate) id: DbId,
-    pub(crate) at: DbInstant,
-}
-
 /// Turns the like on if it is off, off if it is on. A concurrent toggle of the same like may come between the two
 /// attempts; then it starts again.
 pub(crate) async fn toggle_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
@@ -291,7 +268,7 @@ pub(crate) async fn edit(
     edit: PostEdit,
     at: Timestamp,
 ) -> Outcome<Option<(ViewRow<AuthorRow>, Likers, Option<ImageKey>)>> {
-    let Some(row) = find_row(conn, id).await? else { return Ok(None) };
+    let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
     let author = row.author_id;
     let (edited, replaced) = row.post()?.apply(&edit, at)?;
     update(conn, PostRow::of(&edited)).await?;

@@ -8,6 +8,7 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
+use crate::values::Filter;
 use crate::{
     error::Outcome,
     product_rows::{ImageRow, ProductRow, ProductRows, VariantRow},
@@ -15,13 +16,6 @@ use crate::{
     schema::{product_images, product_variants, products},
     sql_types::{DbId, DbInstant},
 };
-
-/// Which products a list shows: of a category, and with a text that LIKE is to find.
-#[derive(Debug, Clone)]
-pub(crate) struct Filter {
-    pub(crate) category_key: Option<String>,
-    pub(crate) search_pattern: Option<String>,
-}
 
 pub(crate) async fn insert(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
     for row in rows.products {
@@ -125,6 +119,7 @@ pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
 
 /// Applies the domain's rule of editing to the stored product; the product now.
 pub(crate) async fn edit(conn: &mut Conn, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Option<Product>> {
+    super::lock_product(conn, id).await?;
     let Some(stored) = find(conn, id).await?.products()?.pop() else { return Ok(None) };
     let edited = stored.apply(&edit, at)?;
     update(conn, ProductRows::of(&edited)).await?;

@@ -1,14 +1,12 @@
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
+use crate::values::SessionRow;
 use crate::{
     error::Outcome,
     schema::{sessions, users},
     sql_types::{DbId, DbInstant},
 };
-
-/// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
-pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
 
 pub(crate) async fn insert(conn: &mut Conn, id: DbId, user: DbId, opened_at: DbInstant) -> Outcome<()> {
     diesel::insert_into(sessions::table)

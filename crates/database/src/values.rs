@@ -1,0 +1,69 @@
+//! What the ports hand to the query functions and get back, besides rows: shared by every database.
+
+use std::collections::HashMap;
+
+use agora_domain::posts::Liker;
+
+use crate::{
+    rows::{PostRow, SummaryRow, UserRow},
+    sql_types::{DbId, DbInstant},
+};
+
+/// A new account: its row, then what the row of a listing leaves out.
+#[derive(Debug, Clone)]
+pub(crate) struct NewUser {
+    pub(crate) row: UserRow,
+    pub(crate) username_key: String,
+    pub(crate) email_key: String,
+    pub(crate) password_hash: String,
+}
+
+/// Which column names an account at login.
+#[derive(Debug, Clone)]
+pub(crate) enum Login {
+    UsernameKey(String),
+    EmailKey(String),
+}
+
+/// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
+pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
+
+/// A post with its author, its counts of likes and comments, whether the viewer likes it and follows the author.
+pub(crate) type ViewRow<A> = (PostRow, A, i64, i64, bool, bool);
+
+/// The newest likers of each post that has any, newest first.
+pub(crate) type Likers = HashMap<DbId, Vec<Liker>>;
+
+/// The visibilities that a list shows; one stands in the place of those it has not.
+pub(crate) type Visible = [i16; 3];
+
+/// A like about to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LikeRow {
+    pub(crate) post: DbId,
+    pub(crate) user: DbId,
+    pub(crate) id: DbId,
+    pub(crate) at: DbInstant,
+}
+
+/// The comment, its author, the author of its post.
+pub(crate) type CommentAccessRow = (DbId, DbId, DbId);
+
+/// A relation about to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FollowRow {
+    pub(crate) follower: DbId,
+    pub(crate) followed: DbId,
+    pub(crate) id: DbId,
+    pub(crate) at: DbInstant,
+}
+
+/// When the relation was made and its id, then the user at its other end.
+pub(crate) type Related = (DbInstant, DbId, SummaryRow);
+
+/// Which products a list shows: of a category, and with a text that LIKE is to find.
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    pub(crate) category_key: Option<String>,
+    pub(crate) search_pattern: Option<String>,
+}

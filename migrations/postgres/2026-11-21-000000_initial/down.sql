@@ -1,0 +1,9 @@
+DROP TABLE product_images;
+DROP TABLE product_variants;
+DROP TABLE products;
+DROP TABLE follows;
+DROP TABLE comments;
+DROP TABLE likes;
+DROP TABLE posts;
+DROP TABLE sessions;
+DROP TABLE users;
