@@ -120,6 +120,12 @@ pub enum OpenError {
     /// The schema could not be brought up to date.
     #[error("cannot bring the database schema up to date")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The URL of a PostgreSQL database cannot be understood.
+    #[error("the PostgreSQL URL cannot be understood: {0}")]
+    Url(&'static str),
+    /// The certificates of the authorities cannot be read.
+    #[error("cannot set up TLS for PostgreSQL")]
+    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The server cannot be reached, or refuses.
     #[error("cannot connect to the PostgreSQL server")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),

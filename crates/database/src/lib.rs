@@ -5,6 +5,8 @@
 //! for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and back, and
 //! dispatch.
 
+#![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
+
 mod accounts;
 mod comments;
 mod error;

@@ -54,15 +54,19 @@ pub struct Adapters {
 }
 
 impl Adapters {
-    /// Opens what the configuration names; what is missing is made. Blocks while it works.
+    /// Opens what the configuration names; what is missing is made. Blocks while it works, so it is called on a runtime
+    /// of several threads.
     ///
     /// # Errors
     /// What could not be opened, in words for an operator.
-    pub fn open(config: &Config) -> Result<Self> {
+    pub async fn open(config: &Config) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database_url = config.database_url.clone();
         let database_url = database_url.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()));
-        let database = Database::open(&database_url).context("cannot open the database (AGORA_DATABASE_URL)")?;
+        let connections = config.database_connections;
+        let database = Database::open(&database_url, connections)
+            .await
+            .context("cannot open the database (AGORA_DATABASE_URL)")?;
         let media_url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
         let store = agora_media::open(&media_url).context("cannot open the image store (AGORA_MEDIA_URL)")?;
         let limits =
@@ -149,7 +153,7 @@ impl App {
     pub async fn start(config: &Config) -> Result<Self> {
         let listener = listen(&config.listen)?;
         let address = listener.local_addr()?;
-        let adapters = Adapters::open(config)?;
+        let adapters = Adapters::open(config).await?;
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {

@@ -176,7 +176,7 @@ fn shell_word(text: &str) -> String {
 }
 
 async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
-    let adapters = Adapters::open(config)?;
+    let adapters = Adapters::open(config).await?;
     let told = match command {
         AdminCommand::Create { username, email, password } => {
             let given = |flag: Option<String>, name: &str| flag.or_else(|| setting(name));

@@ -38,6 +38,9 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// `AGORA_DATABASE_URL`: the database; without it, `agora.db` in the data directory.
     pub database_url: Option<String>,
+    /// `AGORA_DATABASE_CONNECTIONS`: how many connections to a PostgreSQL server are kept at most; three for each core by
+    /// default, four at least.
+    pub database_connections: usize,
     /// `AGORA_MEDIA_URL`: where images are kept; without it, `media` in the data directory.
     pub media_url: Option<String>,
     /// `AGORA_PUBLIC_URL`: where clients reach the service, without a slash at the end; without it, the address
@@ -65,10 +68,11 @@ impl Config {
     /// The fewest bytes of a signing secret: what HS256 puts in.
     pub const MIN_SECRET_BYTES: usize = 32;
 
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "AGORA_LISTEN",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
+        "AGORA_DATABASE_CONNECTIONS",
         "AGORA_MEDIA_URL",
         "AGORA_PUBLIC_URL",
         "AGORA_JWT_SECRET",
@@ -93,6 +97,7 @@ impl Config {
             listen: get("AGORA_LISTEN").unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
             data_dir: get("AGORA_DATA_DIR").map_or_else(|| PathBuf::from("./data"), PathBuf::from),
             database_url: get("AGORA_DATABASE_URL"),
+            database_connections: number(&get, "AGORA_DATABASE_CONNECTIONS", 1, 1000, (3 * cores).clamp(4, 1000))?,
             media_url: get("AGORA_MEDIA_URL"),
             public_url: get("AGORA_PUBLIC_URL").map(|url| public_url(&url)).transpose()?,
             jwt_secret: get("AGORA_JWT_SECRET").map(signing_secret).transpose()?,

@@ -21,6 +21,7 @@ use diesel_async::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::future::BoxFuture;
 
+use self::connect::Connector;
 use crate::{
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
@@ -28,7 +29,9 @@ use crate::{
     sql_types::DbId,
 };
 
-#[path = "queries/mod.rs"]
+mod connect;
+
+#[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 
 /// The connection that the query functions run on.
@@ -81,7 +84,13 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// Connects and brings the schema up to date. Several nodes may do so at once.
     pub(crate) async fn open(url: &str, connections: usize) -> std::result::Result<Self, OpenError> {
+        let connector = Connector::new(url)?;
         let mut config = ManagerConfig::default();
+        let setup = connector.clone();
+        config.custom_setup = Box::new(move |_| {
+            let connector = setup.clone();
+            Box::pin(async move { connector.connect().await })
+        });
         // A connection that broke is noticed by its first query: no need to ask before each.
         config.recycling_method = RecyclingMethod::Fast;
         let manager = AsyncDieselConnectionManager::new_with_config(url, config);
@@ -92,7 +101,7 @@ impl Postgres {
             .runtime(deadpool::Runtime::Tokio1)
             .build()
             .map_err(|error| OpenError::Connect(error.into()))?;
-        let mut connection = Conn::establish(url).await.map_err(|error| OpenError::Connect(error.into()))?;
+        let mut connection = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
         let lock = format!("SELECT pg_advisory_lock({MIGRATION_LOCK})");
         connection.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
         // The lock goes with the connection.

@@ -1,0 +1,206 @@
+//! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
+
+use std::{fs::File, io, str::FromStr, sync::Arc, time::Duration};
+
+use diesel::{ConnectionError, ConnectionResult};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+};
+use tokio_postgres::{NoTls, config::SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use url::Url;
+
+use super::Conn;
+use crate::error::OpenError;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the server is told about every connection: a statement ends within 20 s, well before the request that waits for it
+/// is given up, and a transaction that a lost client left open ends soon after.
+const SETTINGS: &str =
+    "-c statement_timeout=20s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s -c timezone=UTC";
+
+/// What the certificate of the server must prove, as libpq's `sslmode` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tls {
+    /// No TLS.
+    Disable,
+    /// TLS if the server has it; its certificate proves nothing.
+    Prefer,
+    /// TLS; the certificate proves nothing.
+    Require,
+    /// TLS; the certificate is from a known authority.
+    VerifyCa,
+    /// TLS; the certificate is from a known authority and for the host of the URL.
+    VerifyFull,
+}
+
+impl FromStr for Tls {
+    type Err = OpenError;
+
+    fn from_str(mode: &str) -> Result<Self, OpenError> {
+        Ok(match mode {
+            "disable" => Self::Disable,
+            "allow" | "prefer" => Self::Prefer,
+            "require" => Self::Require,
+            "verify-ca" => Self::VerifyCa,
+            "verify-full" => Self::VerifyFull,
+            _ => return Err(OpenError::Url("sslmode must be disable, prefer, require, verify-ca or verify-full")),
+        })
+    }
+}
+
+/// Makes connections to the database of one URL.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    config: tokio_postgres::Config,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl Connector {
+    /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
+    /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
+    pub(crate) fn new(url: &str) -> Result<Self, OpenError> {
+        let mut url = Url::parse(url).map_err(|_| OpenError::Url("it is no URL"))?;
+        let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+        let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
+        let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
+        let authorities = get("sslrootcert");
+        let others = parameters.iter().filter(|(name, _)| !name.starts_with("ssl"));
+        url.query_pairs_mut().clear().extend_pairs(others);
+        if url.query() == Some("") {
+            url.set_query(None);
+        }
+        let mut config = tokio_postgres::Config::from_str(url.as_str())
+            .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
+        let options = config.get_options().map_or_else(|| SETTINGS.to_owned(), |own| format!("{SETTINGS} {own}"));
+        config.options(options).application_name("agora").ssl_mode(match tls {
+            Tls::Disable => SslMode::Disable,
+            Tls::Prefer => SslMode::Prefer,
+            Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
+        });
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities)).transpose()?;
+        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new) })
+    }
+
+    /// Makes a connection.
+    pub(crate) async fn connect(&self) -> ConnectionResult<Conn> {
+        let failed = |error: tokio_postgres::Error| ConnectionError::BadConnection(in_words(&error));
+        match &self.tls {
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
+                Conn::try_from_client_and_connection(client, connection).await
+            }
+            Some(tls) => {
+                let (client, connection) = self.config.connect(tls.clone()).await.map_err(failed)?;
+                Conn::try_from_client_and_connection(client, connection).await
+            }
+        }
+    }
+}
+
+/// An error with its causes: the driver's own text is only "error connecting to server".
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn client_config(tls: Tls, authorities: Option<&str>) -> Result<ClientConfig, OpenError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| OpenError::Tls(error.into()))?;
+    let verifier = match tls {
+        Tls::VerifyFull => return Ok(builder.with_root_certificates(roots(authorities)?).with_no_client_auth()),
+        Tls::VerifyCa => {
+            let known = WebPkiServerVerifier::builder_with_provider(roots(authorities)?.into(), Arc::clone(&provider));
+            Some(known.build().map_err(|error| OpenError::Tls(error.into()))?)
+        }
+        Tls::Disable | Tls::Prefer | Tls::Require => None,
+    };
+    let verifier = Arc::new(Lenient { verifier, provider });
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+/// The authorities in a PEM file, or those that the system trusts.
+fn roots(file: Option<&str>) -> Result<RootCertStore, OpenError> {
+    let failed = |error: io::Error| OpenError::Tls(error.into());
+    let mut roots = RootCertStore::empty();
+    match file {
+        Some(path) => {
+            let file = File::open(path).map_err(failed)?;
+            for certificate in CertificateDer::pem_reader_iter(file) {
+                let certificate = certificate.map_err(|error| OpenError::Tls(error.into()))?;
+                roots.add(certificate).map_err(|error| OpenError::Tls(error.into()))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    Ok(roots)
+}
+
+/// What `require` and `verify-ca` ask of a certificate: nothing, or that a known authority signed it, for whatever host.
+/// That the server has the certificate's key is checked in any case.
+#[derive(Debug)]
+struct Lenient {
+    verifier: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Lenient {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(verifier) = &self.verifier else { return Ok(ServerCertVerified::assertion()) };
+        match verifier.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
