@@ -1,4 +1,4 @@
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, dsl::exists};
 
 use super::{Conn, RunQueryDsl};
 use crate::{
@@ -10,12 +10,23 @@ use crate::{
 /// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
 pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
 
-pub(crate) async fn insert(conn: &mut Conn, id: DbId, user: DbId, opened_at: DbInstant) -> Outcome<()> {
+/// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.
+pub(crate) async fn open(
+    conn: &mut Conn,
+    id: DbId,
+    user: DbId,
+    opened_at: DbInstant,
+    verified: String,
+) -> Outcome<bool> {
+    let in_standing = users::table.find(user).filter(users::enabled.eq(true).and(users::password_hash.eq(verified)));
+    if !diesel::select(exists(in_standing)).get_result::<bool>(conn).await? {
+        return Ok(false);
+    }
     diesel::insert_into(sessions::table)
         .values((sessions::id.eq(id), sessions::user_id.eq(user), sessions::opened_at.eq(opened_at)))
         .execute(conn)
         .await?;
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<SessionRow>> {

@@ -224,8 +224,7 @@ impl LoginIdentifier {
         if identifier.contains('\0') {
             return Err("Identifier must not contain a NUL character".into());
         }
-        // Nothing longer than the longest name is stored: it need not be folded to be unknown.
-        let key = text::fold(identifier.get(..Email::MAX_CHARS * 4 + 4).unwrap_or(identifier));
+        let key = text::fold(identifier);
         Ok(if identifier.contains('@') { Self::Email(key) } else { Self::Username(key) })
     }
 }
