@@ -171,6 +171,7 @@ async fn an_edit_names_the_comment_or_means_the_callers_newest_on_the_post() {
         (json!({ "commentId": first, "postId": "5", "content": "indeed" }), ["indeed", "2", "3"]),
         (json!({ "postId": post, "content": "newest" }), ["indeed", "newest", "3"]),
         (json!({ "commentId": null, "postId": post, "content": " trimmed " }), ["indeed", "trimmed", "3"]),
+        (json!({ "commentId": "", "id": " ", "postId": post, "content": "blank ids" }), ["indeed", "blank ids", "3"]),
     ] {
         let answer = update(&server, &bob, body).await.expect(200);
         assert_eq!(answer.json(), json!({ "message": "Comment updated successfully", "data": null }));

@@ -415,3 +415,14 @@ async fn the_short_listing_has_id_name_and_price_alone() {
     assert_eq!(answer.json(), json!({ "products": short }));
     assert_eq!(price_literals(&answer), ["19.90", "7.00"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_beyond_its_bounds_is_refused() {
+    let server = Server::start().await;
+    let (longest, too_long) = ("%EF%B7%BA".repeat(100), "a".repeat(101));
+    read(&server, &format!("{FIND_ALL}?q={longest}")).await.expect(200);
+    read(&server, &format!("{FIND_ALL}?q={too_long}")).await.expect_invalid(&["q"]);
+    read(&server, &format!("{FIND_ALL}?q={too_long}&category={too_long}")).await.expect_invalid(&["category", "q"]);
+    read(&server, &format!("{PRODUCTS}/category/{too_long}")).await.expect_invalid(&["category"]);
+    read(&server, &format!("{PRODUCTS}/category/%20")).await.expect_invalid(&["category"]);
+}

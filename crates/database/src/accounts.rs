@@ -3,11 +3,11 @@
 use agora_domain::{
     Result,
     accounts::{
-        Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordHash, ProfileChanges, RoleChange,
-        UpdatedProfile,
+        Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordChange, PasswordHash,
+        ProfileChanges, RoleChange, UpdatedProfile,
     },
     clock::Timestamp,
-    id::{SessionId, UserId},
+    id::UserId,
     page::{Page, PageRequest},
 };
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use crate::{
     Database, read,
     rows::{Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    values::{Login, NewUser},
+    values::{Login, NewPassword, NewUser},
     write,
 };
 
@@ -87,15 +87,14 @@ impl AccountRepository for Database {
         Ok(updated.map(|(account, replaced_picture)| UpdatedProfile { account, replaced_picture }))
     }
 
-    async fn change_password(
-        &self,
-        id: UserId,
-        password: &PasswordHash,
-        keep: Option<SessionId>,
-        at: Timestamp,
-    ) -> Result<()> {
-        let hash = password.as_str().to_owned();
-        let keep = keep.map(|session| DbId(session.uuid()));
-        write!(self, accounts::change_password(DbId(id.uuid()), hash, keep, DbInstant(at)))
+    async fn change_password(&self, change: &PasswordChange) -> Result<Option<()>> {
+        let change = NewPassword {
+            user: DbId(change.user.uuid()),
+            verified: change.verified.as_str().to_owned(),
+            new: change.new.as_str().to_owned(),
+            keep: change.keep.map(|session| DbId(session.uuid())),
+            at: DbInstant(change.at),
+        };
+        Ok(write!(self, accounts::change_password(change))?.then_some(()))
     }
 }

@@ -61,7 +61,7 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 impl PostRepository for Database {
     async fn create(&self, post: &Post) -> Result<PostView> {
         let row = PostRow::of(post);
-        let (row, mut likers) = write!(self, posts::create(row))?.ok_or(NO_POST)?;
+        let (row, mut likers) = write!(self, posts::create(row))?;
         Ok(view(row, &mut likers, AuthorRow::author)?)
     }
 

@@ -2,7 +2,7 @@
 
 use agora_domain::{
     Result,
-    accounts::{Session, SessionRepository, SessionState},
+    accounts::{PasswordHash, Session, SessionRepository, SessionState},
     clock::Timestamp,
     id::SessionId,
 };
@@ -16,10 +16,10 @@ use crate::{
 
 #[async_trait]
 impl SessionRepository for Database {
-    async fn open(&self, session: &Session) -> Result<()> {
+    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>> {
         let (id, user) = (DbId(session.id.uuid()), DbId(session.user.uuid()));
-        let opened_at = DbInstant(session.opened_at);
-        write!(self, sessions::insert(id, user, opened_at))
+        let (opened_at, verified) = (DbInstant(session.opened_at), verified.as_str().to_owned());
+        Ok(write!(self, sessions::open(id, user, opened_at, verified))?.then_some(()))
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {

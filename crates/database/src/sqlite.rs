@@ -5,6 +5,7 @@
 //! group, each job in a savepoint of its own, so that many writers share one flush to disk.
 
 use std::{
+    fs::File,
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
@@ -17,7 +18,7 @@ use agora_domain::Error;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use diesel::{
     Connection, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, connection::SimpleConnection,
-    query_dsl::LoadQuery,
+    query_dsl::LoadQuery, result::Error as DieselError,
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::FutureExt;
@@ -112,9 +113,9 @@ type Next<J> = Option<J>;
 
 /// A write that takes its turn in a group.
 trait WriteJob: Send {
-    /// Does the work in a savepoint. Fails when the whole group must be rolled back.
-    fn run(&mut self, conn: &mut Conn) -> Result<(), Failure>;
-    /// Tells the outcome to whoever waits, once the group is committed or has failed.
+    /// Does the work in a savepoint. Fails, with the cause, when the whole group must be rolled back.
+    fn run(&mut self, conn: &mut Conn) -> Result<(), String>;
+    /// Tells the outcome to whoever waits, once the group is committed or has failed with a cause.
     fn finish(self: Box<Self>, group: Result<(), &str>);
 }
 
@@ -129,15 +130,19 @@ where
     T: Send,
     F: FnOnce(&mut Conn) -> Outcome<T> + Send,
 {
-    fn run(&mut self, conn: &mut Conn) -> Result<(), Failure> {
+    fn run(&mut self, conn: &mut Conn) -> Result<(), String> {
         let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
-        let work = |conn: &mut Conn| {
-            let panicked = |_| Err(Failure::Rule(Error::internal("a write panicked")));
-            catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
-        };
-        match conn.transaction(work) {
-            Err(failure) if !failure.is_contained() => Err(failure),
-            outcome => {
+        // Kept before the savepoint is rolled back: when that fails too, its error takes the place of the cause.
+        let mut cause = None;
+        let outcome = conn.transaction(|conn| {
+            let outcome = catching_panics(work, conn);
+            cause = outcome.as_ref().err().filter(|failure| !failure.is_contained()).map(ToString::to_string);
+            outcome
+        });
+        match (cause, outcome) {
+            (Some(cause), _) => Err(cause),
+            (None, Err(failure)) if !failure.is_contained() => Err(failure.to_string()),
+            (None, outcome) => {
                 self.outcome = Some(outcome);
                 Ok(())
             }
@@ -146,7 +151,8 @@ where
 
     fn finish(self: Box<Self>, group: Result<(), &str>) {
         let outcome = match (group, self.outcome) {
-            (Ok(()), Some(outcome)) | (Err(_), Some(outcome @ Err(_))) => outcome,
+            (Ok(()), Some(outcome)) => outcome,
+            // Even a refusal may rest on what another job of the group had written, and that is undone.
             (Err(cause), _) => Err(Failure::Rule(Error::unavailable(cause))),
             // Nobody waited any more when its turn came.
             (Ok(()), None) => return,
@@ -168,7 +174,9 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// Opens the file, makes it when missing, and brings its schema up to date.
     pub(crate) fn open(file: &Path, readers: usize) -> Result<Self, OpenError> {
-        create(file).map_err(|source| OpenError::Create { file: file.to_owned(), source })?;
+        let failed = |source| OpenError::Create { file: file.to_owned(), source };
+        let _starting = lock_directory(file).map_err(failed)?;
+        create(file).map_err(failed)?;
         let mut connection = connect(file, Access::Write)?;
         connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
         let (read, read_jobs) = bounded(QUEUE);
@@ -177,8 +185,8 @@ impl Sqlite {
         let mut reader_threads = Vec::with_capacity(readers);
         for n in 0..readers {
             let connection = connect(file, Access::Read)?;
-            let (jobs, file) = (read_jobs.clone(), file.to_owned());
-            reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs, &file))?);
+            let jobs = read_jobs.clone();
+            reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs))?);
         }
         Ok(Self {
             readers: read,
@@ -216,7 +224,7 @@ impl Sqlite {
         let job: ReadJob = Box::new(move |conn| {
             if !reply.is_closed() {
                 // Whoever no longer waits does not miss it.
-                let _ = reply.send(conn.transaction(work));
+                let _ = reply.send(conn.transaction(|conn| catching_panics(work, conn)));
             }
         });
         submit(&self.readers, job)?;
@@ -257,16 +265,16 @@ async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Resu
     outcome.map_err(Error::from)
 }
 
-fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>, file: &Path) {
+fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>) {
     while let Ok(Some(job)) = jobs.recv() {
-        if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
-            tracing::error!("a read panicked; its connection is replaced");
-            match connect(file, Access::Read) {
-                Ok(fresh) => conn = fresh,
-                Err(error) => tracing::error!(%error, "the connection could not be replaced"),
-            }
-        }
+        job(&mut conn);
     }
+}
+
+/// The outcome of work; a panic in it is a failure like others, and undone like them.
+fn catching_panics<T>(work: impl FnOnce(&mut Conn) -> Outcome<T>, conn: &mut Conn) -> Outcome<T> {
+    let panicked = |_| Err(Failure::Rule(Error::internal("work on the database panicked")));
+    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
 }
 
 fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>) {
@@ -289,11 +297,17 @@ fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>) {
 }
 
 fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
-    let committed = conn.immediate_transaction(|conn| group.iter_mut().try_for_each(|job| job.run(conn)));
-    if let Err(error) = &committed {
-        tracing::error!(%error, jobs = group.len(), "a group of writes was rolled back");
+    let mut cause = None;
+    let committed = conn.immediate_transaction(|conn| {
+        group.iter_mut().try_for_each(|job| job.run(conn)).map_err(|text| {
+            cause = Some(text);
+            DieselError::RollbackTransaction
+        })
+    });
+    let failure = committed.err().map(|error| cause.unwrap_or_else(|| error.to_string()));
+    if let Some(cause) = &failure {
+        tracing::error!(cause, jobs = group.len(), "a group of writes was rolled back");
     }
-    let failure = committed.err().map(|error| error.to_string());
     for job in group {
         job.finish(failure.as_deref().map_or(Ok(()), Err));
     }
@@ -329,6 +343,112 @@ fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
     Ok(conn)
 }
 
+/// Locks the directory of the file against other processes that start: until this one has set the file up, their first
+/// steps and its own would get in each other's way. The lock goes with the returned handle.
+fn lock_directory(file: &Path) -> std::io::Result<File> {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = File::open(directory)?;
+    directory.lock()?;
+    Ok(directory)
+}
+
 fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
     thread::Builder::new().name(name).spawn(run).map_err(OpenError::Thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn fresh() -> (TempDir, Sqlite) {
+        let directory = tempfile::tempdir().unwrap();
+        let sqlite = Sqlite::open(&directory.path().join("agora.db"), 2).unwrap();
+        (directory, sqlite)
+    }
+
+    fn insert_user(conn: &mut Conn, n: usize) -> Outcome<()> {
+        let id = uuid::Uuid::from_u128(n as u128).simple().to_string();
+        let row = format!("x'{id}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, 0");
+        Ok(conn.batch_execute(&format!("INSERT INTO users VALUES ({row})"))?)
+    }
+
+    async fn count_users(sqlite: &Sqlite) -> i64 {
+        use diesel::QueryDsl;
+        let count = |conn: &mut Conn| {
+            complete(async { Ok(RunQueryDsl::get_result(crate::schema::users::table.count(), conn).await?) })
+        };
+        sqlite.read(count).await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_full_disk_refuses_the_whole_group_names_the_cause_and_passes() {
+        let (_directory, sqlite) = fresh();
+        // SQLite's own limit on the file stands for the disk's.
+        sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)).await.unwrap();
+        let failure = sqlite.write(|conn: &mut Conn| {
+            insert_user(conn, 1)?;
+            Ok(conn.batch_execute("CREATE TABLE t AS SELECT zeroblob(3000000) AS b")?)
+        });
+        let Err(Error::Unavailable(cause)) = failure.await else { panic!("the disk is full") };
+        assert!(cause.to_string().contains("full"), "{cause}");
+        sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1000000")?)).await.unwrap();
+        sqlite.write(|conn| insert_user(conn, 2)).await.unwrap();
+        assert_eq!(count_users(&sqlite).await, 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_panic_undoes_its_own_work_alone() {
+        let (_directory, sqlite) = fresh();
+        let panicking = sqlite.write(|conn: &mut Conn| -> Outcome<()> {
+            insert_user(conn, 1)?;
+            panic!("a defect");
+        });
+        let (panicked, other) = tokio::join!(panicking, sqlite.write(|conn| insert_user(conn, 2)));
+        assert!(matches!(panicked, Err(Error::Internal(_))));
+        other.unwrap();
+        let reading = sqlite.read(|_: &mut Conn| -> Outcome<()> { panic!("a defect") });
+        assert!(matches!(reading.await, Err(Error::Internal(_))));
+        for _ in 0..4 {
+            assert_eq!(count_users(&sqlite).await, 1);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_refused_job_leaves_the_others_of_its_group() {
+        let (_directory, sqlite) = fresh();
+        let jobs = (0..20).map(|n| sqlite.write(move |conn| insert_user(conn, n / 2)));
+        let outcomes = futures_util::future::join_all(jobs).await;
+        let conflicts = outcomes.iter().filter(|it| matches!(it, Err(Error::Conflict(_)))).count();
+        assert_eq!((outcomes.iter().filter(|it| it.is_ok()).count(), conflicts), (10, 10));
+        assert_eq!(count_users(&sqlite).await, 10);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_closed_database_refuses_work() {
+        let (_directory, sqlite) = fresh();
+        sqlite.close();
+        sqlite.close();
+        assert!(matches!(sqlite.write(|conn| insert_user(conn, 1)).await, Err(Error::Unavailable(_))));
+        assert!(matches!(sqlite.read(|conn| insert_user(conn, 1)).await, Err(Error::Unavailable(_))));
+    }
+
+    #[test]
+    fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
+        for _ in 0..10 {
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("agora.db");
+            let start = || {
+                thread::spawn({
+                    let file = file.clone();
+                    move || Sqlite::open(&file, 1).map(drop)
+                })
+            };
+            let starts: Vec<_> = (0..4).map(|_| start()).collect();
+            for start in starts {
+                start.join().unwrap().unwrap();
+            }
+        }
+    }
 }

@@ -10,12 +10,22 @@ use crate::{
 };
 
 /// A new account: its row, then what the row of a listing leaves out.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct NewUser {
     pub(crate) row: UserRow,
     pub(crate) username_key: String,
     pub(crate) email_key: String,
     pub(crate) password_hash: String,
+}
+
+/// A new password in place of the one verified.
+#[derive(Clone)]
+pub(crate) struct NewPassword {
+    pub(crate) user: DbId,
+    pub(crate) verified: String,
+    pub(crate) new: String,
+    pub(crate) keep: Option<DbId>,
+    pub(crate) at: DbInstant,
 }
 
 /// Which column names an account at login.

@@ -241,20 +241,23 @@ impl MediaSweep {
     /// Deletes every image that is old enough and named by no row; returns how many.
     ///
     /// # Errors
-    /// The first failure of the store or the database. What was deleted by then stays deleted.
+    /// The first failure of the store or the database. An image that cannot be deleted does not keep the others.
     pub async fn run(&self) -> Result<usize> {
         let cutoff = self.clock.now().plus_millis(-self.min_age_millis);
         let mut batches = self.store.stored_before(cutoff).await?.try_chunks(Self::BATCH);
         let mut deleted = 0;
+        let mut failure = None;
         while let Some(batch) = batches.next().await {
             let keys = batch.map_err(|interrupted| interrupted.1)?;
             let referenced = self.references.referenced(&keys).await?;
             for key in keys.iter().filter(|key| !referenced.contains(key)) {
-                self.store.delete(key).await?;
-                deleted += 1;
+                match self.store.delete(key).await {
+                    Ok(()) => deleted += 1,
+                    Err(error) => failure = failure.or(Some(error)),
+                }
             }
         }
-        Ok(deleted)
+        failure.map_or(Ok(deleted), Err)
     }
 }
 

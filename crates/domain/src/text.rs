@@ -2,15 +2,18 @@
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_properties::{CodePointSetData, props::DefaultIgnorableCodePoint};
 
 use crate::error::Violation;
 
 /// The form in which two texts are compared "without regard to letter case": Unicode case folding and compatibility
-/// composition, so that neither letter case nor the spelling of an accent tells two names apart, in any alphabet.
+/// composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the spelling of an
+/// accent nor a zero-width character tells two names apart, in any alphabet.
 pub fn fold(text: &str) -> String {
     let nfkc = ComposingNormalizerBorrowed::new_nfkc();
-    let folded = CaseMapper::new().fold_string(&nfkc.normalize(text)).into_owned();
-    nfkc.normalize(&folded).into_owned()
+    let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+    let visible: String = nfkc.normalize(text).chars().filter(|c| !invisible.contains(*c)).collect();
+    nfkc.normalize(&CaseMapper::new().fold_string(&visible)).into_owned()
 }
 
 /// Trims a text and checks that it holds no NUL (which PostgreSQL cannot store) and at most `max` characters, counted
@@ -53,6 +56,7 @@ mod tests {
             ("STRASSE", "straße"),
             ("e\u{301}", "\u{c9}"),
             ("ﬁn", "FIN"),
+            ("ro\u{200b}ot\u{ad}", "Root"),
         ] {
             assert_eq!(fold(one), fold(other), "{one} and {other}");
         }

@@ -53,7 +53,7 @@ impl CommentJson {
 
     fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
         let mut fields = Fields::default();
-        let target = match (self.comment_id.or_blank(self.id), self.post_id) {
+        let target = match (self.comment_id.or(self.id), self.post_id) {
             (Given::Missing, post @ (Given::Value(_) | Given::WrongType)) => {
                 fields.uuid("postId", post).map(|id| CommentTarget::NewestOn(id.into()))
             }

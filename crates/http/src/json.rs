@@ -20,11 +20,17 @@ pub(crate) enum Given<T> {
 }
 
 impl Given<String> {
-    /// This one, or the other spelling of the field when this one is missing or blank.
-    pub(crate) fn or_blank(self, other: Self) -> Self {
+    /// This one, or the other spelling of the field when this one is missing or blank; missing when both are.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self.filled(), other.filled()) {
+            (Self::Missing, other) => other,
+            (given, _) => given,
+        }
+    }
+
+    fn filled(self) -> Self {
         match self {
-            Self::Missing => other,
-            Self::Value(text) if text.trim().is_empty() && other != Self::Missing => other,
+            Self::Value(text) if text.trim().is_empty() => Self::Missing,
             given => given,
         }
     }

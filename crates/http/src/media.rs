@@ -38,7 +38,10 @@ pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequ
         response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
     }
     // The head of the answer is sent by then: a failure can only cut it off.
-    let bytes = image.bytes.map_err(|error| Box::new(error) as Box<dyn std::error::Error>);
+    let bytes = image.bytes.map_err(|error| {
+        tracing::error!(%error, cause = ?std::error::Error::source(&error), "an image could not be read to its end");
+        Box::new(error) as Box<dyn std::error::Error>
+    });
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))
 }
 

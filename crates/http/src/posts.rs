@@ -55,11 +55,15 @@ async fn post_fields(body: Body, max_image_bytes: usize) -> Result<PostFields, A
         FormOrJson::Form(form) => form,
         FormOrJson::Json(json) => return Ok(json.fields()),
     };
+    let remove_image = form.take("removeImage").unwrap_or_default().trim().to_ascii_lowercase();
+    if !["true", "false", ""].contains(&remove_image.as_str()) {
+        form.errors.add("removeImage", "removeImage must be true or false");
+    }
     Ok(PostFields {
         text: first_filled(["text", "content"].into_iter().filter_map(|name| form.take(name))),
         visibility: form.take("visibility"),
         image: form.take_image(),
-        remove_image: form.take("removeImage").is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
+        remove_image: remove_image == "true",
         errors: form.errors,
     })
 }

@@ -5,9 +5,10 @@ use actix_web::{
     web::{Data, Path},
 };
 use agora_domain::{
+    Error,
     accounts::{Admin, Member},
     id::ProductId,
-    products::{Price, Product, ProductFields, ProductFilter, VariantFields},
+    products::{Category, Price, Product, ProductFields, ProductFilter, VariantFields},
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -161,13 +162,15 @@ async fn list_filtered(state: &State, query: &Query, filter: ProductFilter) -> A
 
 /// `GET /api/products/findAll`
 pub(crate) async fn list(state: Data<State>, query: Query) -> Answer {
-    let filter = ProductFilter::new(query.get("category"), query.get("q"));
+    let filter = ProductFilter::parse(query.get("category"), query.get("q"))?;
     list_filtered(&state, &query, filter).await
 }
 
 /// `GET /api/products/category/{category}`
 pub(crate) async fn list_by_category(state: Data<State>, category: Path<String>, query: Query) -> Answer {
-    let filter = ProductFilter::new(Some(&category), query.get("q"));
+    // In the path a category is always asked for, even a blank one.
+    Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
+    let filter = ProductFilter::parse(Some(&category), query.get("q"))?;
     list_filtered(&state, &query, filter).await
 }
 

@@ -131,6 +131,7 @@ contract! { $
         a_session_shows_the_present_roles_and_state_once_told_of_a_change,
         sessions_opened_before_an_instant_are_deleted_and_counted,
         of_sessions_opened_beside_a_password_change_no_older_one_survives,
+        a_login_in_flight_leaves_no_session_once_password_or_standing_changed,
     }
     /// Posts: reading, lists and their paging, editing and deleting.
     posts {

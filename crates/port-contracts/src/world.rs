@@ -191,8 +191,14 @@ impl World {
 
     pub(crate) async fn session(&self, user: UserId) -> Session {
         let session = Session { id: self.id(), user, opened_at: self.now() };
-        self.db.sessions.open(&session).await.unwrap();
+        assert_eq!(self.open(&session).await, Some(()));
         session
+    }
+
+    /// Opens a session as after a login with the account's present password.
+    pub(crate) async fn open(&self, session: &Session) -> Option<()> {
+        let password = self.db.accounts.find_password(session.user).await.unwrap().unwrap();
+        self.db.sessions.open(session, &password).await.unwrap()
     }
 
     /// A PUBLIC post with text, without an image.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agora_domain::{
     Result,
-    accounts::{Session, SessionRepository, SessionState},
+    accounts::{PasswordHash, Session, SessionRepository, SessionState},
     clock::{Clock, Timestamp},
     id::{SessionId, UserId},
 };
@@ -79,9 +79,9 @@ impl<F: Fn()> Drop for Finally<F> {
 
 #[async_trait]
 impl SessionRepository for CachedSessions {
-    async fn open(&self, session: &Session) -> Result<()> {
+    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>> {
         // Only what was found is remembered, so nothing is to be forgotten about a new session.
-        self.inner.open(session).await
+        self.inner.open(session, verified).await
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
@@ -260,9 +260,9 @@ mod tests {
     async fn opening_is_passed_on() {
         let opened = state(session(1), ALICE, false).session;
         let sessions = cached(0, |inner| {
-            inner.expect_open().once().withf(move |session| *session == opened).returning(|_| Ok(()));
+            inner.expect_open().once().withf(move |session, _| *session == opened).returning(|_, _| Ok(Some(())));
         });
-        sessions.open(&opened).await.unwrap();
+        sessions.open(&opened, &PasswordHash::new(String::new())).await.unwrap();
     }
 
     /// A repository whose first lookup, after it has read, waits to be let go; so does each revocation, after it has
@@ -277,8 +277,8 @@ mod tests {
 
     #[async_trait]
     impl SessionRepository for Slow {
-        async fn open(&self, _: &Session) -> Result<()> {
-            Ok(())
+        async fn open(&self, _: &Session, _: &PasswordHash) -> Result<Option<()>> {
+            Ok(Some(()))
         }
 
         async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {

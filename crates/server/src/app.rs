@@ -158,6 +158,7 @@ impl App {
         let mut has_admin = accounts.has_admin().await?;
         if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {
             accounts.create_admin(admin).await.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
+            tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
             has_admin = true;
         }
         let secret = match &config.jwt_secret {

@@ -84,7 +84,7 @@ pub fn run() -> ExitCode {
 
 /// Logs to the standard error what `AGORA_LOG` asks for.
 fn start_log() -> Result<()> {
-    let wanted = setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn".to_owned());
+    let wanted = setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn,actix_http=off".to_owned());
     let filter = EnvFilter::builder().parse(wanted).context("AGORA_LOG must be such as warn or agora_http=debug")?;
     let colors = io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
@@ -151,8 +151,8 @@ fn greeting(app: &App, config: &Config) -> String {
         app.address,
         app.data_dir.display()
     );
-    if let Some(url) = &config.public_url {
-        text += &format!("\nPublic address: {url}");
+    if config.public_url.is_some() || app.address.ip().is_unspecified() {
+        text += &format!("\nPublic address: {}", app.public_url);
     }
     if !app.has_admin {
         let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
@@ -176,6 +176,11 @@ fn shell_word(text: &str) -> String {
 }
 
 async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
+    let file = config.data_dir.join("agora.db");
+    let has_database = config.database_url.is_some() || file.exists();
+    // An account can be made before the first start, but one to promote must be somewhere.
+    let promotes = matches!(command, AdminCommand::Grant { .. });
+    ensure!(has_database || !promotes, "there is no database {} (AGORA_DATA_DIR)", file.display());
     let adapters = Adapters::open(config).await?;
     let told = match command {
         AdminCommand::Create { username, email, password } => {

@@ -123,7 +123,9 @@ impl Config {
 fn public_url(text: &str) -> Result<String> {
     let text = text.trim().trim_end_matches('/');
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let plain = url.filter(|url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty());
+    let plain = url.filter(|url| {
+        url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
+    });
     ensure!(plain.is_some(), "AGORA_PUBLIC_URL must be an http or https address such as https://agora.example.org");
     Ok(text.to_owned())
 }

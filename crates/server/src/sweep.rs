@@ -40,7 +40,9 @@ impl Sweep {
             match self.sessions.delete_opened_before(opened_before).await {
                 Ok(0) => {}
                 Ok(sessions) => tracing::info!(sessions, "deleted expired sessions"),
-                Err(error) => tracing::warn!(%error, "sweep of sessions failed"),
+                Err(error) => {
+                    tracing::warn!(%error, cause = ?std::error::Error::source(&error), "sweep of sessions failed")
+                }
             }
         }
     }

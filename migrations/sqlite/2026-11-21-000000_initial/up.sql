@@ -18,7 +18,7 @@ CREATE TABLE users (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX users_by_time ON users (created_at, id);
-CREATE INDEX users_admins ON users (enabled) WHERE is_admin = 1;
+CREATE INDEX users_admins ON users (enabled) WHERE is_admin;
 CREATE UNIQUE INDEX users_profile_picture ON users (profile_picture) WHERE profile_picture IS NOT NULL;
 
 CREATE TABLE sessions (

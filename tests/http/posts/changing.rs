@@ -146,6 +146,7 @@ async fn an_invalid_update_names_every_field_and_changes_nothing() {
     update_json(&server, &alice, id, json!({ "text": "new", "visibility": "FRIENDS" }))
         .await
         .expect_invalid(&["visibility"]);
+    update_form(&server, &alice, id, &[("removeImage", "yes")]).await.expect_invalid(&["removeImage"]);
     assert_eq!(seen(&server, &alice, id).await, before);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agora_domain::{Error, Result};
 use diesel::{
-    ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+    OptionalExtension, QueryDsl, SelectableHelper,
     result::{DatabaseErrorKind, Error as DieselError},
 };
 pub(crate) use diesel_async::RunQueryDsl;
@@ -53,7 +53,7 @@ const ATTEMPTS: u32 = 5;
 /// The accounts with ADMIN, locked against changes by others; in one order, so that two changes cannot wait for each
 /// other.
 pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
-    let admins = users::table.filter(users::is_admin.eq(true)).order(users::id).select(users::id).for_update();
+    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_update();
     admins.load::<DbId>(conn).await?;
     Ok(())
 }

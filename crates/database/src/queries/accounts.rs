@@ -6,7 +6,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl};
-use crate::values::{Login, NewUser};
+use crate::values::{Login, NewPassword, NewUser};
 use crate::{
     error::Outcome,
     rows::{Slice, UserRow, count},
@@ -56,13 +56,13 @@ pub(crate) async fn list(conn: &mut Conn, slice: Slice) -> Outcome<Vec<UserRow>>
 }
 
 pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {
-    Ok(diesel::select(exists(users::table.filter(users::is_admin.eq(true)))).get_result(conn).await?)
+    Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }
 
 /// How many enabled accounts with ADMIN there are besides this one.
 async fn count_other_admins(conn: &mut Conn, id: DbId) -> Outcome<i64> {
     Ok(users::table
-        .filter(users::is_admin.eq(true).and(users::enabled.eq(true)).and(users::id.ne(id)))
+        .filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id)))
         .count()
         .get_result(conn)
         .await?)
@@ -115,21 +115,15 @@ pub(crate) async fn update_profile(
     Ok(Some((account, replaced)))
 }
 
-/// Stores a new password and revokes the account's sessions but `keep`.
-pub(crate) async fn change_password(
-    conn: &mut Conn,
-    id: DbId,
-    hash: String,
-    keep: Option<DbId>,
-    at: DbInstant,
-) -> Outcome<()> {
-    update_password(conn, id, hash).await?;
-    revoke_sessions(conn, id, keep, at).await
-}
-
-async fn update_password(conn: &mut Conn, id: DbId, hash: String) -> Outcome<()> {
-    diesel::update(users::table.find(id)).set(users::password_hash.eq(hash)).execute(conn).await?;
-    Ok(())
+/// Stores a new password in place of the one verified and revokes the account's sessions but `keep`; whether it was
+/// still that one.
+pub(crate) async fn change_password(conn: &mut Conn, change: NewPassword) -> Outcome<bool> {
+    let verified = users::table.find(change.user).filter(users::password_hash.eq(change.verified));
+    if diesel::update(verified).set(users::password_hash.eq(change.new)).execute(conn).await? == 0 {
+        return Ok(false);
+    }
+    revoke_sessions(conn, change.user, change.keep, change.at).await?;
+    Ok(true)
 }
 
 /// Revokes every live session of the account but `keep`.

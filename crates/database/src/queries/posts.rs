@@ -1,4 +1,5 @@
 use agora_domain::{
+    Error,
     clock::Timestamp,
     error::Resource,
     media::ImageKey,
@@ -255,10 +256,11 @@ pub(crate) async fn list_likers(
 }
 
 /// Stores a post and reads it back as its author sees it.
-pub(crate) async fn create(conn: &mut Conn, row: PostRow) -> Outcome<Option<(ViewRow<AuthorRow>, Likers)>> {
+pub(crate) async fn create(conn: &mut Conn, row: PostRow) -> Outcome<(ViewRow<AuthorRow>, Likers)> {
     let (id, author) = (row.id, row.author_id);
     insert(conn, row).await?;
-    find(conn, id, author).await
+    let found = find(conn, id, author).await?;
+    found.ok_or_else(|| Failure::Rule(Error::internal("a post just stored is not there")))
 }
 
 /// Applies the domain's rule of editing to the stored post; the post as its author sees it, and the image it lost.

@@ -1,4 +1,4 @@
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, dsl::exists};
 
 use super::{Conn, RunQueryDsl};
 use crate::values::SessionRow;
@@ -8,12 +8,25 @@ use crate::{
     sql_types::{DbId, DbInstant},
 };
 
-pub(crate) async fn insert(conn: &mut Conn, id: DbId, user: DbId, opened_at: DbInstant) -> Outcome<()> {
+/// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.
+pub(crate) async fn open(
+    conn: &mut Conn,
+    id: DbId,
+    user: DbId,
+    opened_at: DbInstant,
+    verified: String,
+) -> Outcome<bool> {
+    // Others must not change the account before the session is there.
+    super::lock_user(conn, user).await?;
+    let in_standing = users::table.find(user).filter(users::enabled.eq(true).and(users::password_hash.eq(verified)));
+    if !diesel::select(exists(in_standing)).get_result::<bool>(conn).await? {
+        return Ok(false);
+    }
     diesel::insert_into(sessions::table)
         .values((sessions::id.eq(id), sessions::user_id.eq(user), sessions::opened_at.eq(opened_at)))
         .execute(conn)
         .await?;
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<SessionRow>> {

@@ -23,6 +23,21 @@ pub struct UpdatedProfile {
     pub replaced_picture: Option<ImageKey>,
 }
 
+/// A change of an account's password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasswordChange {
+    /// Whose.
+    pub user: UserId,
+    /// The hash against which the current password was verified.
+    pub verified: PasswordHash,
+    /// The hash of the new password.
+    pub new: PasswordHash,
+    /// The session that goes on.
+    pub keep: Option<SessionId>,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// Keeps accounts. Each method is one atomic change or one consistent read.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
@@ -61,14 +76,9 @@ pub trait AccountRepository: Send + Sync {
     /// Applies [`Account::with_profile`]; `None` when there is no such account.
     async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>>;
 
-    /// Stores the hash of a new password and revokes all sessions of the account but `keep`.
-    async fn change_password(
-        &self,
-        id: UserId,
-        password: &PasswordHash,
-        keep: Option<SessionId>,
-        at: Timestamp,
-    ) -> Result<()>;
+    /// Stores the hash of a new password and revokes all sessions of the account but the one kept; `None` when there is
+    /// no such account, or its password is no longer the one that was verified.
+    async fn change_password(&self, change: &PasswordChange) -> Result<Option<()>>;
 }
 
 /// Keeps sessions. An adapter may cache what it read for at most 5 seconds, so that a change made on another node is
@@ -76,8 +86,10 @@ pub trait AccountRepository: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SessionRepository: Send + Sync {
-    /// Stores a new session.
-    async fn open(&self, session: &Session) -> Result<()>;
+    /// Stores a new session; `None`, and nothing stored, when the account is disabled or its password is no longer the
+    /// one that was verified: a login that was in flight while the password was changed or the account disabled MUST NOT
+    /// leave a live session behind.
+    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>>;
 
     /// The session with the present state of its account; `None` when there is none.
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>>;

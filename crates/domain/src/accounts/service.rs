@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, PasswordHasher,
-    ProfileChanges, Registration, Role, RoleAction, RoleChange, Roles, SessionRepository,
+    ProfileChanges, Registration, Role, RoleAction, RoleChange, Roles, SessionRepository, sessions::Changed,
 };
 use crate::{
     clock::Clock,
@@ -140,10 +140,8 @@ impl Accounts {
     }
 
     async fn apply_role(&self, id: UserId, change: RoleChange) -> Result<()> {
-        let changed = self.accounts.change_role(id, change).await;
-        // Whatever the outcome: a change whose acknowledgement was lost counts from now on, too.
-        self.sessions.account_changed(id);
-        changed?.ok_or(Error::NotFound(Resource::User))
+        let _told = Changed(self.sessions.as_ref(), id);
+        self.accounts.change_role(id, change).await?.ok_or(Error::NotFound(Resource::User))
     }
 
     /// Enables an account, or disables it and ends all of its sessions.
@@ -151,9 +149,9 @@ impl Accounts {
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would be disabled.
     pub async fn set_enabled(&self, ManagedAccount(id): ManagedAccount, enabled: bool) -> Result<()> {
-        let changed = self.accounts.set_enabled(id, enabled, self.clock.now()).await;
-        self.sessions.account_changed(id);
-        changed?.ok_or(Error::NotFound(Resource::User))
+        let _told = Changed(self.sessions.as_ref(), id);
+        let changed = self.accounts.set_enabled(id, enabled, self.clock.now()).await?;
+        changed.ok_or(Error::NotFound(Resource::User))
     }
 
     /// Changes what is given of the caller's profile; a blank biography removes it.

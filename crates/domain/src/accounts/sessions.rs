@@ -3,14 +3,26 @@
 use std::sync::Arc;
 
 use super::{
-    AccountRepository, Caller, Login, Member, Password, PasswordAttempt, PasswordHasher, Session, SessionRepository,
-    TokenClaims, TokenIssuer,
+    AccountRepository, Caller, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHasher, Session,
+    SessionRepository, TokenClaims, TokenIssuer,
 };
 use crate::{
     clock::Clock,
     error::{Error, FieldErrors, Result},
-    id::{IdGenerator, SessionId},
+    id::{IdGenerator, SessionId, UserId},
 };
+
+const WRONG_PASSWORD: &str = "Current password is wrong";
+
+/// Tells that an account was changed when it goes: whatever the outcome, since a change whose acknowledgement was lost,
+/// or whose request was cancelled, may count all the same.
+pub(super) struct Changed<'a>(pub(super) &'a dyn SessionRepository, pub(super) UserId);
+
+impl Drop for Changed<'_> {
+    fn drop(&mut self) {
+        self.0.account_changed(self.1);
+    }
+}
 
 /// Logs in and out and tells who calls.
 pub struct Authentication {
@@ -41,7 +53,8 @@ impl Authentication {
         let account = found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
-        self.sessions.open(&session).await?;
+        let opened = self.sessions.open(&session, &account.password).await?;
+        opened.ok_or(Error::InvalidCredentials)?;
         self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)
     }
 
@@ -84,18 +97,22 @@ impl Authentication {
     pub async fn change_password(&self, caller: &Member, current: Option<&str>, new: Option<&str>) -> Result<()> {
         let mut errors = FieldErrors::default();
         let new = errors.check("newPassword", Password::parse(new.unwrap_or_default()));
+        let mut verified = None;
         if let Some(current) = errors.check("currentPassword", PasswordAttempt::parse(current.unwrap_or_default())) {
             let hash = self.accounts.find_password(caller.id()).await?;
-            if !self.passwords.verify(&current, hash).await? {
-                errors.add("currentPassword", "Current password is wrong");
+            if self.passwords.verify(&current, hash.clone()).await? {
+                verified = hash;
+            } else {
+                errors.add("currentPassword", WRONG_PASSWORD);
             }
         }
-        let Some(new) = new.filter(|_| errors.is_empty()) else { return Err(errors.into()) };
-        let hash = self.passwords.hash(&new).await?;
-        let keep = Some(caller.session().id);
-        let changed = self.accounts.change_password(caller.id(), &hash, keep, self.clock.now()).await;
-        // Whatever the outcome: a change whose acknowledgement was lost counts from now on, too.
-        self.sessions.account_changed(caller.id());
-        changed
+        let (Some(new), Some(verified)) = (new, verified) else { return Err(errors.into()) };
+        let new = self.passwords.hash(&new).await?;
+        let (user, keep, at) = (caller.id(), Some(caller.session().id), self.clock.now());
+        let _told = Changed(self.sessions.as_ref(), user);
+        let change = PasswordChange { user, verified, new, keep, at };
+        let changed = self.accounts.change_password(&change).await?;
+        // Meanwhile changed by somebody else: then what was verified is no longer the password.
+        changed.ok_or_else(|| Error::field("currentPassword", WRONG_PASSWORD))
     }
 }

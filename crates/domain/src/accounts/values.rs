@@ -27,8 +27,12 @@ impl Username {
         if name.chars().any(char::is_control) {
             return Err("Username must not contain control characters".into());
         }
-        // In the folded form, in which look-alikes such as the full-width sign are the sign itself.
-        if text::fold(&name).contains('@') {
+        // In the folded form what is invisible is gone, and look-alikes such as the full-width sign are the sign itself.
+        let folded = text::fold(&name);
+        if folded.is_empty() {
+            return Err("Username is required".into());
+        }
+        if folded.contains('@') {
             return Err("Username must not contain @".into());
         }
         Ok(Self(name))
@@ -224,8 +228,7 @@ impl LoginIdentifier {
         if identifier.contains('\0') {
             return Err("Identifier must not contain a NUL character".into());
         }
-        // Nothing longer than the longest name is stored: it need not be folded to be unknown.
-        let key = text::fold(identifier.get(..Email::MAX_CHARS * 4 + 4).unwrap_or(identifier));
+        let key = text::fold(identifier);
         Ok(if identifier.contains('@') { Self::Email(key) } else { Self::Username(key) })
     }
 }

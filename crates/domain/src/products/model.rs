@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     clock::Timestamp,
-    error::{Error, Result, Violation},
+    error::{Error, FieldErrors, Result, Violation},
     id::ProductId,
     text,
 };
@@ -321,9 +321,20 @@ pub struct ProductFilter {
 }
 
 impl ProductFilter {
-    /// The filter a client asks for. A blank one filters nothing.
-    pub fn new(category: Option<&str>, text: Option<&str>) -> Self {
-        let key = |given: Option<&str>| given.map(str::trim).filter(|given| !given.is_empty()).map(text::fold);
-        Self { category_key: key(category), text_key: key(text) }
+    /// The most characters of a text to look for: more would make the search costly.
+    pub const MAX_TEXT_CHARS: usize = 100;
+
+    /// Parses the filter a client asks for. A blank one filters nothing.
+    ///
+    /// # Errors
+    /// Every invalid field, of `category` and `q`.
+    pub fn parse(category: Option<&str>, text: Option<&str>) -> Result<Self, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        let given = |given: Option<&str>| given.map(str::trim).filter(|given| !given.is_empty()).map(str::to_owned);
+        let category = errors.check_given("category", given(category), |text| Category::parse(&text));
+        let text =
+            errors.check_given("q", given(text), |text| text::required("Search text", &text, Self::MAX_TEXT_CHARS));
+        let (category_key, text_key) = (category.map(|category| category.key()), text.map(|text| text::fold(&text)));
+        if errors.is_empty() { Ok(Self { category_key, text_key }) } else { Err(errors) }
     }
 }

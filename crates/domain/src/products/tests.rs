@@ -320,10 +320,10 @@ fn an_edit_changes_what_is_given_and_nothing_else() {
 
 #[test]
 fn filters_and_search_keys_meet_in_any_letter_case() {
-    let blank = ProductFilter::new(Some(" "), Some(""));
+    let blank = ProductFilter::parse(Some(" "), Some("")).unwrap();
     assert_eq!(blank, ProductFilter::default());
-    assert_eq!(ProductFilter::new(None, None), blank);
-    let filter = ProductFilter::new(Some(" KÜCHE "), Some(" tasse "));
+    assert_eq!(ProductFilter::parse(None, None).unwrap(), blank);
+    let filter = ProductFilter::parse(Some(" KÜCHE "), Some(" tasse ")).unwrap();
     let made = product(ProductFields {
         name: some("Große TASSE"),
         description: some("Für Kaffee"),
@@ -333,10 +333,10 @@ fn filters_and_search_keys_meet_in_any_letter_case() {
     let made = made.unwrap();
     assert_eq!(filter.category_key, Some(made.category.key()));
     for text in ["tasse", "GROSSE", "für", "FÜR KAFFEE", "sku-1"] {
-        let key = ProductFilter::new(None, Some(text)).text_key.unwrap();
+        let key = ProductFilter::parse(None, Some(text)).unwrap().text_key.unwrap();
         assert!(made.search_key().contains(&key), "{text}");
     }
-    let key = ProductFilter::new(None, Some("Küche")).text_key.unwrap();
+    let key = ProductFilter::parse(None, Some("Küche")).unwrap().text_key.unwrap();
     assert!(!made.search_key().contains(&key), "the category is no searched text");
 }
 
@@ -405,11 +405,13 @@ async fn lists_pass_on_filter_and_page() {
         products
             .expect_list()
             .once()
-            .withf(|filter, page| *filter == ProductFilter::new(Some("bar"), None) && *page == PageRequest::FIRST)
+            .withf(|filter, page| {
+                *filter == ProductFilter::parse(Some("bar"), None).unwrap() && *page == PageRequest::FIRST
+            })
             .returning(|_, _| Ok(Page { items: vec![product(fields()).unwrap()], next: None }));
         products.expect_list_short().once().returning(|_| Ok(Page { items: Vec::new(), next: None }));
     });
-    let listed = products.list(&ProductFilter::new(Some("Bar"), None), PageRequest::FIRST).await.unwrap();
+    let listed = products.list(&ProductFilter::parse(Some("Bar"), None).unwrap(), PageRequest::FIRST).await.unwrap();
     assert_eq!(listed.items, [product(fields()).unwrap()]);
     assert_eq!(products.list_short(&member(), PageRequest::FIRST).await.unwrap().items, []);
 }

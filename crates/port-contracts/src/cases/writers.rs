@@ -32,7 +32,8 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
             match n % 8 {
                 0 => db.accounts.create(&account).await.unwrap(),
                 1 => {
-                    db.sessions.open(&session).await.unwrap();
+                    let password = db.accounts.find_password(user).await.unwrap().unwrap();
+                    db.sessions.open(&session, &password).await.unwrap().unwrap();
                     db.sessions.revoke(session.id, now).await.unwrap();
                 }
                 2 => {

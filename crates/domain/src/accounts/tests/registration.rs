@@ -27,6 +27,8 @@ fn a_username_is_1_to_50_characters_without_control_characters_and_at() {
         ("", Err("Username is required")),
         (" \t ", Err("Username is required")),
         ("al@ice", Err("Username must not contain @")),
+        ("al\u{ff20}ice", Err("Username must not contain @")),
+        ("\u{200b}\u{feff}", Err("Username is required")),
         ("@", Err("Username must not contain @")),
         ("al\nice", Err("Username must not contain control characters")),
         ("al\u{7f}ice", Err("Username must not contain control characters")),

@@ -66,8 +66,8 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .sessions
             .expect_open()
             .times(usize::from(succeeds))
-            .withf(move |session| *session == opened)
-            .returning(|_| Ok(()));
+            .withf(move |session, verified| *session == opened && *verified == hash("stored"))
+            .returning(|_, _| Ok(Some(())));
         ports
             .tokens
             .expect_issue()
@@ -95,7 +95,7 @@ async fn no_token_is_issued_for_a_session_that_was_not_stored() {
     let credentials = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
     ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
     ports.passwords.expect_verify().returning(|_, _| Ok(true));
-    ports.sessions.expect_open().returning(|_| Err(Error::unavailable("no connection")));
+    ports.sessions.expect_open().returning(|_, _| Err(Error::unavailable("no connection")));
     assert!(matches!(ports.authentication().login(&login()).await, Err(Error::Unavailable(_))));
 }
 
@@ -217,8 +217,33 @@ async fn a_new_password_is_stored_hashed_and_ends_every_other_session_at_once() 
         .expect_change_password()
         .once()
         .in_sequence(&mut order)
-        .withf(|id, new, keep, at| (*id, *keep, *at) == (ALICE, Some(SESSION), NOW) && *new == hash("hashed"))
-        .returning(|_, _, _, _| Ok(()));
+        .withf(|change| {
+            let (verified, new) = (hash("stored"), hash("hashed"));
+            *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW }
+        })
+        .returning(|_| Ok(Some(())));
     ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
     ports.authentication().change_password(&member(), Some("password"), Some("new password")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_login_is_refused_when_the_password_was_changed_or_the_account_disabled_meanwhile() {
+    let mut ports = Ports::default();
+    let credentials = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
+    ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
+    ports.passwords.expect_verify().returning(|_, _| Ok(true));
+    ports.sessions.expect_open().once().returning(|_, _| Ok(None));
+    assert!(matches!(ports.authentication().login(&login()).await, Err(Error::InvalidCredentials)));
+}
+
+#[tokio::test]
+async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
+    ports.passwords.expect_verify().returning(|_, _| Ok(true));
+    ports.passwords.expect_hash().returning(|_| Ok(hash("hashed")));
+    ports.accounts.expect_change_password().once().returning(|_| Ok(None));
+    ports.sessions.expect_account_changed().once().return_const(());
+    let refused = ports.authentication().change_password(&member(), Some("password"), Some("new password")).await;
+    assert_eq!(invalid(refused), [("currentPassword", "Current password is wrong".to_owned())]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use agora_domain::accounts::{Account, PasswordHash, ProfileChanges, UpdatedProfile};
+use agora_domain::accounts::{Account, PasswordChange, PasswordHash, ProfileChanges, UpdatedProfile};
 
 use crate::{
     Repositories,
@@ -96,8 +96,10 @@ pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories
             // Read first: an adapter that caches has them all in its cache.
             db.sessions.find(id).await.unwrap();
         }
+        let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
         let password = PasswordHash::new(format!("$new${keep:?}"));
-        db.accounts.change_password(ada, &password, keep, w.now()).await.unwrap();
+        let change = PasswordChange { user: ada, verified, new: password.clone(), keep, at: w.now() };
+        assert_eq!(db.accounts.change_password(&change).await.unwrap(), Some(()));
         db.sessions.account_changed(ada);
         assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(password));
         for (id, revoked) in [kept, one, other, his].into_iter().zip(revoked) {

@@ -39,7 +39,7 @@ fn variant(color: &str) -> Variant {
 
 /// The SKUs of the products a filter passes.
 async fn skus(db: &Repositories, category: Option<&str>, text: Option<&str>) -> Vec<String> {
-    let filter = ProductFilter::new(category, text);
+    let filter = ProductFilter::parse(category, text).unwrap();
     let products = pages(100, async |page| db.products.list(&filter, page).await).await;
     products.into_iter().map(|product| product.sku.as_str().to_owned()).collect()
 }
@@ -232,7 +232,7 @@ pub async fn paging_through_a_filtered_list_survives_arrivals_and_deletions(db: 
         store(&format!("other {n}"), "Coffee", "Red pot", n / 3).await;
         store(&format!("third {n}"), "Tea", "Blue pot", n / 3).await;
     }
-    let filter = ProductFilter::new(Some("TEA"), Some("RED"));
+    let filter = ProductFilter::parse(Some("TEA"), Some("RED")).unwrap();
     let mut round = 0;
     let disturb = async |read: &[Product]| {
         round += 1;
