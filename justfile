@@ -6,7 +6,7 @@ run:
 
 # Every test
 test:
-    cargo test --workspace --locked
+    scripts/test
 
 # What CI checks besides the tests
 check:

@@ -14,3 +14,10 @@ mod process;
 mod secrecy;
 mod shutdown;
 mod tour;
+
+/// On the embedded default.
+mod backend {
+    pub(crate) fn database_url() -> Option<String> {
+        None
+    }
+}

@@ -21,16 +21,20 @@ pub(crate) const HANG: Duration = Duration::from_secs(90);
 pub(crate) const AGORA: &str = env!("CARGO_BIN_EXE_agora");
 
 /// Where services of one test live, one after the other.
-pub(crate) struct Home(TempDir);
+pub(crate) struct Home {
+    directory: TempDir,
+    /// The database, where it is not in the data directory.
+    database_url: Option<String>,
+}
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self { directory: tempfile::tempdir().unwrap(), database_url: crate::backend::database_url() }
     }
 
     /// A path below the home.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// The data directory, whose name means something to shells and URLs. The first start makes it.
@@ -42,6 +46,7 @@ impl Home {
     pub(crate) fn agora(&self, arguments: &[&str]) -> Command {
         let mut command = self.program(AGORA);
         command.args(arguments);
+        command.envs(self.database_url.as_ref().map(|url| ("AGORA_DATABASE_URL", url)));
         command.env("AGORA_DATA_DIR", self.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0").env("AGORA_BCRYPT_COST", "4");
         command
     }
@@ -52,7 +57,7 @@ impl Home {
         for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AGORA_")) {
             command.env_remove(name);
         }
-        command.current_dir(self.0.path());
+        command.current_dir(self.directory.path());
         command
     }
 

@@ -17,23 +17,24 @@ use std::{
 pub(crate) fn fresh_database() -> String {
     static SERVER: OnceLock<Server> = OnceLock::new();
     static DATABASES: AtomicUsize = AtomicUsize::new(0);
-    let server = SERVER.get_or_init(Server::start);
+    let server = SERVER.get_or_init(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
     server.run(server.client("createdb").arg(&name));
     let socket = server.directory.display().to_string().replace('/', "%2F");
     format!("postgres://agora@{socket}/{name}")
 }
 
-struct Server {
+/// A private server.
+pub(crate) struct Server {
     programs: PathBuf,
     directory: PathBuf,
+    port: u16,
 }
 
 /// Starts the server and waits for the end of its standard input, which comes with the end of the process that holds the
 /// other side, however it ends. Then it stops the server and removes its files.
 const WATCH: &str = r#"
-    "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=400 -c fsync=off \
-        -c logging_collector=off >"$2/log" 2>&1 &
+    "$1/postgres" -D "$2/data" -k "$2" -c max_connections=400 -c fsync=off -p "$3" $4 >"$2/log" 2>&1 &
     cat >/dev/null
     kill -QUIT $!
     wait
@@ -41,18 +42,22 @@ const WATCH: &str = r#"
 "#;
 
 impl Server {
-    fn start() -> Self {
+    /// Starts a server on a socket of this port's name in its directory, with further options, which may name files that
+    /// `prepare` puts there.
+    pub(crate) fn start(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let directory = tempfile::Builder::new().prefix("agora-postgres-").tempdir().expect("a directory").keep();
-        let server = Self { programs: programs(), directory };
+        let server = Self { programs: programs(), directory, port };
+        let options = prepare(&server.directory);
         let root = fs::metadata("/proc/self").expect("proc").uid() == 0;
         if root {
-            server.run(Command::new("chown").arg("postgres:").arg(&server.directory));
+            server.run(Command::new("chown").arg("-R").arg("postgres:").arg(&server.directory));
         }
         let mut initdb = as_server_user(root, &server.programs.join("initdb"));
         initdb.args(["--username=agora", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
         server.run(initdb.arg(server.directory.join("data")));
         let mut watch = as_server_user(root, Path::new("sh"));
         watch.args(["-c", WATCH, "sh"]).arg(&server.programs).arg(&server.directory);
+        watch.arg(port.to_string()).arg(&options);
         let child = watch.stdin(Stdio::piped()).spawn().expect("sh");
         // Its standard input stays open until this process ends.
         std::mem::forget(child);
@@ -71,7 +76,7 @@ impl Server {
 
     fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
-        command.arg("-h").arg(&self.directory).args(["-U", "agora"]);
+        command.arg("-h").arg(&self.directory).args(["-U", "agora", "-p", &self.port.to_string()]);
         command
     }
 
