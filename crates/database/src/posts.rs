@@ -23,14 +23,13 @@ use crate::{
 };
 
 fn view<R, A>(row: ViewRow<R>, likers: &mut Likers, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
-    let (post, author_row, like_count, comment_count, liked_by_viewer, _) = row;
     Ok(PostView {
-        liked_by: likers.remove(&post.id).unwrap_or_default(),
-        post: post.post()?,
-        author: author(author_row)?,
-        like_count: rows::count(like_count),
-        liked_by_viewer,
-        comment_count: rows::count(comment_count),
+        liked_by: likers.remove(&row.post.id).unwrap_or_default(),
+        post: row.post.post()?,
+        author: author(row.author)?,
+        like_count: rows::count(row.like_count),
+        liked_by_viewer: row.liked_by_viewer,
+        comment_count: rows::count(row.comment_count),
     })
 }
 
@@ -40,7 +39,7 @@ fn page_of_views<R, A>(
     author: fn(R) -> Outcome<A>,
 ) -> Result<Page<PostView<A>>> {
     let positioned = found.into_iter().map(|row| {
-        let key = keyset(row.0.created_at, row.0.id);
+        let key = keyset(row.post.created_at, row.post.id);
         Ok((key, view(row, &mut likers, author)?))
     });
     Ok(page_of(page, positioned.collect::<Result<_>>()?))
@@ -68,7 +67,7 @@ impl PostRepository for Database {
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
         let found = read!(self, posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
         let Some((row, mut likers)) = found else { return Ok(None) };
-        let viewer_follows = row.5;
+        let viewer_follows = row.viewer_follows;
         Ok(Some(FoundPost { view: view(row, &mut likers, AuthorRow::author)?, viewer_follows }))
     }
 

@@ -88,7 +88,7 @@ fn page() -> PageRequest {
 fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
     expect_queries(2, |conn| {
         let (row, likers) = complete(queries::posts::find(conn, post(1), user(0))).unwrap().unwrap();
-        assert_eq!(likers[&row.0.id].len() as i64, row.2.min(50));
+        assert_eq!(likers[&row.post.id].len() as i64, row.like_count.min(50));
     });
     let (mut conn, count) = seeded(1);
     conn.batch_execute("UPDATE posts SET like_count = 0").unwrap();

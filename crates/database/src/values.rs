@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use agora_domain::posts::Liker;
+use diesel::Queryable;
 
 use crate::{
     rows::{PostRow, SummaryRow, UserRow},
@@ -38,13 +39,22 @@ pub(crate) enum Login {
 /// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
 pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
 
-/// A post with its author, its counts of likes and comments, whether the viewer likes it and follows the author.
-pub(crate) type ViewRow<A> = (PostRow, A, i64, i64, bool, bool);
+/// A post as a viewer sees it, its author in the columns `A`.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct ViewRow<A> {
+    pub(crate) post: PostRow,
+    pub(crate) author: A,
+    pub(crate) like_count: i64,
+    pub(crate) comment_count: i64,
+    pub(crate) liked_by_viewer: bool,
+    pub(crate) viewer_follows: bool,
+}
 
 /// The newest likers of each post that has any, newest first.
 pub(crate) type Likers = HashMap<DbId, Vec<Liker>>;
 
-/// The visibilities that a list shows; one stands in the place of those it has not.
+/// The visibilities that a list shows; one stands in the place of those it has not, so that the statement is always the
+/// same and stays prepared.
 pub(crate) type Visible = [i16; 3];
 
 /// A like about to be made.

@@ -2,7 +2,7 @@
 
 use actix_web::web::Data;
 use agora_domain::{
-    FieldErrors,
+    Error, FieldErrors,
     accounts::Member,
     comments::{CommentTarget, CommentText, CommentView},
     error::Violation,
@@ -48,7 +48,9 @@ impl CommentJson {
         fields.require("postId", post.is_some(), "postId is required");
         let content = fields.text("content", self.content);
         let content = fields.finish(parse_content(content))?;
-        Ok((post.unwrap_or_default().into(), content))
+        // With an invalid one, finishing has failed.
+        let post = post.ok_or_else(|| Error::field("postId", "postId is required"))?;
+        Ok((post.into(), content))
     }
 
     fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
@@ -65,8 +67,9 @@ impl CommentJson {
         };
         let content = fields.text("content", self.content);
         let content = fields.finish(parse_content(content))?;
-        // Without a target, finishing has failed.
-        Ok((target.unwrap_or(CommentTarget::Comment(Uuid::nil().into())), content))
+        // With an invalid one, finishing has failed.
+        let target = target.ok_or_else(|| Error::field("commentId", "commentId is required"))?;
+        Ok((target, content))
     }
 }
 

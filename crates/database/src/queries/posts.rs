@@ -138,7 +138,7 @@ pub(crate) async fn list_followed(
 
 /// The newest likers of each post: of a post with many likes only the newest are read, from the index.
 async fn likers_of<A>(conn: &mut Conn, rows: &[ViewRow<A>]) -> Outcome<Likers> {
-    let liked: Vec<DbId> = rows.iter().filter(|row| row.2 > 0).map(|row| row.0.id).collect();
+    let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
     let mut likers = Likers::with_capacity(liked.len());
     if liked.is_empty() {
         return Ok(likers);
