@@ -67,7 +67,7 @@ macro_rules! contract {
                 $(
                     mod $module {
                         // For a path relative to where the macro is called.
-                        #[allow(unused_imports)]
+                        #[allow(unused_imports, reason = "a path that is absolute needs no import")]
                         use super::*;
 
                         $(
