@@ -23,6 +23,7 @@ mod schema;
 mod sessions;
 mod sql_types;
 mod sqlite;
+mod transfer;
 mod values;
 
 use std::{path::PathBuf, sync::Arc, thread};
@@ -36,6 +37,7 @@ use agora_domain::{
     products::ProductRepository,
 };
 pub use error::OpenError;
+pub use transfer::{Load, Rows, Snapshot, Table};
 
 use crate::{postgres::Postgres, sqlite::Sqlite};
 

@@ -22,6 +22,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::future::BoxFuture;
 
 use self::connect::Connector;
+pub(crate) use self::session::Session;
 use crate::{
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
@@ -30,6 +31,7 @@ use crate::{
 };
 
 mod connect;
+mod session;
 
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
@@ -78,6 +80,7 @@ pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
 
 /// A pool of connections to a PostgreSQL database.
 pub(crate) struct Postgres {
+    connector: Connector,
     pool: Pool<Conn>,
 }
 
@@ -107,7 +110,7 @@ impl Postgres {
         // The lock goes with the connection.
         let mut harness = AsyncMigrationHarness::new(connection);
         harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
-        Ok(Self { pool })
+        Ok(Self { connector, pool })
     }
 
     async fn connection(&self) -> Result<Object<Conn>> {
@@ -138,6 +141,16 @@ impl Postgres {
                 outcome => return Ok(outcome?),
             }
         }
+    }
+
+    /// Begins to read everything, as it is now.
+    pub(crate) async fn snapshot(&self) -> Result<Session> {
+        Session::snapshot(&self.connector).await
+    }
+
+    /// Begins to fill the database.
+    pub(crate) async fn load(&self) -> Result<Session> {
+        Session::load(&self.connector).await
     }
 
     /// Closes every connection; later work is refused as unavailable.

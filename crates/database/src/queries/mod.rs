@@ -12,6 +12,7 @@ pub(crate) mod images;
 pub(crate) mod posts;
 pub(crate) mod products;
 pub(crate) mod sessions;
+pub(crate) mod transfer;
 
 /// What comes after a position in a list that runs from new to old. In this form both databases walk the index from
 /// the position on.

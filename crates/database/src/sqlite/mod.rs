@@ -8,7 +8,7 @@ use std::{
     fs::File,
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
@@ -24,6 +24,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
+pub(crate) use self::session::Session;
 use crate::{
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
@@ -31,8 +32,9 @@ use crate::{
     sql_types::DbId,
 };
 
-#[path = "queries/mod.rs"]
+#[path = "../queries/mod.rs"]
 pub(crate) mod queries;
+mod session;
 
 /// The connection that the query functions run on.
 pub(crate) type Conn = diesel::SqliteConnection;
@@ -165,6 +167,7 @@ where
 /// An open SQLite database.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
+    file: PathBuf,
     readers: Sender<Next<ReadJob>>,
     writer: Sender<Next<Box<dyn WriteJob>>>,
     reader_threads: Mutex<Vec<JoinHandle<()>>>,
@@ -189,6 +192,7 @@ impl Sqlite {
             reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs))?);
         }
         Ok(Self {
+            file: file.to_owned(),
             readers: read,
             writer: write,
             reader_threads: Mutex::new(reader_threads),
@@ -240,6 +244,16 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, reply }))?;
         receive(answer).await
+    }
+
+    /// Begins to read everything, as it is now.
+    pub(crate) async fn snapshot(&self) -> agora_domain::Result<Session> {
+        Session::snapshot(&self.file).await
+    }
+
+    /// Begins to fill the database.
+    pub(crate) async fn load(&self) -> agora_domain::Result<Session> {
+        Session::load(&self.file).await
     }
 }
 

@@ -1,0 +1,51 @@
+//! One transaction over several steps, on a connection of its own.
+
+use agora_domain::{Error, Result};
+use diesel_async::SimpleAsyncConnection;
+use futures_util::future::BoxFuture;
+
+use super::{Conn, connect::Connector};
+use crate::error::{Failure, Outcome};
+
+/// A transaction. Dropping it undoes what is not committed, with the connection.
+pub(crate) struct Session {
+    conn: Conn,
+}
+
+impl Session {
+    /// The limits that keep requests short do not hold here: a whole table takes its time, and so does what is done with
+    /// it between two steps.
+    const UNLIMITED: &str = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
+
+    /// Begins to read the database as it is now.
+    pub(crate) async fn snapshot(connector: &Connector) -> Result<Self> {
+        // The transaction sees the database as of its first query.
+        let first = "SELECT count(*) FROM users WHERE false";
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        Self::begin(connector, &format!("{begin}; {}; {first}", Self::UNLIMITED)).await
+    }
+
+    /// Begins to write.
+    pub(crate) async fn load(connector: &Connector) -> Result<Self> {
+        Self::begin(connector, &format!("BEGIN; {}", Self::UNLIMITED)).await
+    }
+
+    async fn begin(connector: &Connector, statements: &str) -> Result<Self> {
+        let mut conn = connector.connect().await.map_err(Error::unavailable)?;
+        conn.batch_execute(statements).await.map_err(Failure::from)?;
+        Ok(Self { conn })
+    }
+
+    /// Runs work in the transaction.
+    pub(crate) async fn run<T>(
+        &mut self,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send,
+    ) -> Result<T> {
+        Ok(work(&mut self.conn).await?)
+    }
+
+    /// Commits. Nothing can be done after it.
+    pub(crate) async fn commit(&mut self) -> Result<()> {
+        Ok(self.conn.batch_execute("COMMIT").await.map_err(Failure::from)?)
+    }
+}

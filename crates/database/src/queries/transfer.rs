@@ -1,0 +1,119 @@
+//! Whole tables, in the order of their primary keys.
+
+use agora_domain::Error;
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::{Failure, Outcome},
+    schema::{comments, follows, likes, posts, product_images, product_variants, products, sessions, users},
+    sql_types::DbId,
+    transfer::{AnyKey, AnyRows, Table},
+};
+
+/// Runs `$run!(Variant, table, key columns...)` for the table.
+macro_rules! for_table {
+    ($table:expr, $run:ident) => {
+        match $table {
+            Table::Users => $run!(Users, users, id),
+            Table::Sessions => $run!(Sessions, sessions, id),
+            Table::Posts => $run!(Posts, posts, id),
+            Table::Likes => $run!(Likes, likes, post_id, user_id),
+            Table::Comments => $run!(Comments, comments, id),
+            Table::Follows => $run!(Follows, follows, follower_id, followed_id),
+            Table::Products => $run!(Products, products, id),
+            Table::ProductVariants => $run!(ProductVariants, product_variants, product_id, position),
+            Table::ProductImages => $run!(ProductImages, product_images, product_id, position),
+        }
+    };
+}
+
+/// How many rows the table has.
+pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
+    macro_rules! count {
+        ($variant:ident, $table:ident, $($key:ident),+) => {
+            $table::table.count().get_result(conn).await?
+        };
+    }
+    Ok(for_table!(table, count))
+}
+
+/// The rows that follow the one of a key.
+pub(crate) async fn page(conn: &mut Conn, table: Table, after: Option<AnyKey>, limit: i64) -> Outcome<AnyRows> {
+    macro_rules! page {
+        ($variant:ident, $table:ident, $key:ident) => {{
+            let mut page = $table::table.order($table::$key).limit(limit).into_boxed();
+            match after {
+                None => {}
+                Some(AnyKey::$variant(after)) => page = page.filter($table::$key.gt(after)),
+                Some(_) => return Err(other_table()),
+            }
+            AnyRows::$variant(page.load(conn).await?)
+        }};
+        ($variant:ident, $table:ident, $first:ident, $second:ident) => {{
+            let mut page = $table::table.order(($table::$first, $table::$second)).limit(limit).into_boxed();
+            match after {
+                None => {}
+                Some(AnyKey::$variant(first, second)) => {
+                    let later = $table::$first.gt(first).or($table::$second.gt(second));
+                    page = page.filter($table::$first.ge(first).and(later));
+                }
+                Some(_) => return Err(other_table()),
+            }
+            AnyRows::$variant(page.load(conn).await?)
+        }};
+    }
+    Ok(for_table!(table, page))
+}
+
+fn other_table() -> Failure {
+    Failure::Rule(Error::internal("the key is of another table"))
+}
+
+/// Adds the rows.
+pub(crate) async fn insert(conn: &mut Conn, rows: AnyRows) -> Outcome<usize> {
+    macro_rules! insert {
+        ($variant:ident, $table:ident, $($key:ident),+) => {
+            match rows {
+                AnyRows::$variant(rows) => diesel::insert_into($table::table).values(&rows).execute(conn).await?,
+                _ => 0,
+            }
+        };
+    }
+    Ok(for_table!(rows.table(), insert))
+}
+
+/// Deletes every row of every table.
+pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
+    macro_rules! clear {
+        ($variant:ident, $table:ident, $($key:ident),+) => {
+            diesel::delete($table::table).execute(conn).await?
+        };
+    }
+    for table in Table::ALL.into_iter().rev() {
+        for_table!(table, clear);
+    }
+    Ok(())
+}
+
+/// The names of the images that posts name, after the post of an id, and the last of these posts.
+pub(crate) async fn post_images(
+    conn: &mut Conn,
+    after: Option<DbId>,
+    limit: i64,
+) -> Outcome<Vec<(DbId, Option<String>)>> {
+    let after = after.unwrap_or(DbId(uuid::Uuid::nil()));
+    let named = posts::table.filter(posts::image.is_not_null().and(posts::id.gt(after)));
+    Ok(named.order(posts::id).limit(limit).select((posts::id, posts::image)).load(conn).await?)
+}
+
+/// The names of the images that profiles name, after the account of an id, and the last of these accounts.
+pub(crate) async fn profile_images(
+    conn: &mut Conn,
+    after: Option<DbId>,
+    limit: i64,
+) -> Outcome<Vec<(DbId, Option<String>)>> {
+    let after = after.unwrap_or(DbId(uuid::Uuid::nil()));
+    let named = users::table.filter(users::profile_picture.is_not_null().and(users::id.gt(after)));
+    Ok(named.order(users::id).limit(limit).select((users::id, users::profile_picture)).load(conn).await?)
+}

@@ -1,0 +1,202 @@
+//! Everything that a database holds, read and written in bulk: for copies, backups and restores.
+//!
+//! A [`Snapshot`] reads all of it as of one moment while the service goes on. A [`Load`] fills a database in one
+//! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time limits
+//! of requests.
+
+mod tables;
+
+use agora_domain::{Error, Result, media::ImageKey};
+use futures_util::stream::{self, Stream};
+
+pub use self::tables::Table;
+pub(crate) use self::tables::{AnyKey, AnyRows};
+use crate::{Backend, Database, postgres, sql_types::DbId, sqlite};
+
+/// How many rows are handled at once: some megabytes of the longest posts.
+const BATCH: i64 = 500;
+
+/// Some rows of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rows(AnyRows);
+
+impl Rows {
+    /// The table they are of.
+    pub fn table(&self) -> Table {
+        self.0.table()
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows as text: each a line with a JSON object of all columns. The text is the same for equal rows, whatever
+    /// database they come from. Instants are milliseconds since 1970.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub fn to_lines(&self) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        self.0.write_lines(&mut text)?;
+        Ok(text)
+    }
+
+    /// The rows of a text that [`Self::to_lines`] made.
+    ///
+    /// # Errors
+    /// When the text is no such thing.
+    pub fn from_lines(table: Table, text: &str) -> Result<Self> {
+        AnyRows::parse_lines(table, text).map(Self).map_err(Error::internal)
+    }
+}
+
+/// A transaction on a connection of its own.
+enum Session {
+    Sqlite(sqlite::Session),
+    Postgres(Box<postgres::Session>),
+}
+
+/// Runs a query function on a session's connection: `run!(session, transfer::count(table))`.
+macro_rules! run {
+    ($session:expr, $module:ident::$query:ident($($arg:expr),*)) => {
+        match $session {
+            Session::Sqlite(session) => {
+                session.run(move |conn| sqlite::complete(sqlite::queries::$module::$query(conn, $($arg),*))).await
+            }
+            Session::Postgres(session) => {
+                session.run(move |conn| Box::pin(postgres::queries::$module::$query(conn, $($arg),*))).await
+            }
+        }
+    };
+}
+
+/// What a database holds, as of one moment.
+pub struct Snapshot(Session);
+
+impl Snapshot {
+    /// How many rows the table has.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn count(&mut self, table: Table) -> Result<u64> {
+        let count = run!(&mut self.0, transfer::count(table))?;
+        // A count is not negative.
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    /// Whether no table has a row.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_empty(&mut self) -> Result<bool> {
+        for table in Table::ALL {
+            if !self.page(table, None).await?.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next rows of a table, in the order of its primary key, after those of the page before. None are left when the
+    /// page is empty.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn page(&mut self, table: Table, before: Option<&Rows>) -> Result<Rows> {
+        let after = before.and_then(|rows| rows.0.last_key());
+        run!(&mut self.0, transfer::page(table, after, BATCH)).map(Rows)
+    }
+
+    /// The images that posts and profiles name, some at a time.
+    pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
+        stream::try_unfold((self, Names::Posts(None)), async |(snapshot, names)| {
+            let (page, of_posts) = match names {
+                Names::Posts(after) => (run!(&mut snapshot.0, transfer::post_images(after, BATCH))?, true),
+                Names::Profiles(after) => (run!(&mut snapshot.0, transfer::profile_images(after, BATCH))?, false),
+                Names::End => return Ok(None),
+            };
+            let next = match (page.last(), of_posts) {
+                (Some((last, _)), true) => Names::Posts(Some(*last)),
+                (None, true) => Names::Profiles(None),
+                (Some((last, _)), false) => Names::Profiles(Some(*last)),
+                (None, false) => Names::End,
+            };
+            let keys = page.into_iter().filter_map(|(_, name)| ImageKey::parse(&name?)).collect();
+            Ok(Some((keys, (snapshot, next))))
+        })
+    }
+}
+
+/// Where images are named next.
+enum Names {
+    Posts(Option<DbId>),
+    Profiles(Option<DbId>),
+    End,
+}
+
+/// A database being filled. Nothing of it is there before [`Load::commit`]; dropping it undoes everything.
+pub struct Load(Snapshot);
+
+impl Load {
+    /// The database as it is in the course of being filled.
+    pub fn contents(&mut self) -> &mut Snapshot {
+        &mut self.0
+    }
+
+    /// Deletes what the database held before.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn clear(&mut self) -> Result<()> {
+        run!(&mut self.0.0, transfer::clear())
+    }
+
+    /// Adds rows. Tables are filled in the order of [`Table::ALL`].
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when such a row is there already, and when the database fails.
+    pub async fn insert(&mut self, rows: Rows) -> Result<()> {
+        run!(&mut self.0.0, transfer::insert(rows.0)).map(|_| ())
+    }
+
+    /// Makes everything last.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn commit(self) -> Result<()> {
+        match self.0.0 {
+            Session::Sqlite(mut session) => session.commit().await,
+            Session::Postgres(mut session) => session.commit().await,
+        }
+    }
+}
+
+impl Database {
+    /// Begins to read everything, as it is now.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot(match &self.0 {
+            Backend::Sqlite(database) => Session::Sqlite(database.snapshot().await?),
+            Backend::Postgres(database) => Session::Postgres(Box::new(database.snapshot().await?)),
+        }))
+    }
+
+    /// Begins to fill the database. Others should not write to it meanwhile.
+    ///
+    /// # Errors
+    /// When the database fails, or another process writes to it.
+    pub async fn load(&self) -> Result<Load> {
+        Ok(Load(Snapshot(match &self.0 {
+            Backend::Sqlite(database) => Session::Sqlite(database.load().await?),
+            Backend::Postgres(database) => Session::Postgres(Box::new(database.load().await?)),
+        })))
+    }
+}
