@@ -37,7 +37,7 @@ use agora_domain::{
     products::ProductRepository,
 };
 pub use error::OpenError;
-pub use transfer::{Load, Rows, Snapshot, Table};
+pub use transfer::{Load, Position, Rows, Snapshot, Table, schema_version};
 
 use crate::{postgres::Postgres, sqlite::Sqlite};
 
@@ -106,15 +106,18 @@ impl Database {
             let postgres = Postgres::open(url, connections).await?;
             return Ok(Self(Backend::Postgres(Arc::new(postgres))));
         }
-        let path = url.strip_prefix("sqlite:").ok_or(OpenError::Scheme)?;
-        let path = path.strip_prefix("//").unwrap_or(path);
-        // What SQLite takes for something else than a file's path: each connection would see another database.
-        if path.is_empty() || path.starts_with(':') || path.starts_with("file:") {
-            return Err(OpenError::Scheme);
-        }
-        let file = PathBuf::from(path);
+        let file = Self::file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Sqlite::open(&file, readers).map(|sqlite| Self(Backend::Sqlite(Arc::new(sqlite))))
+    }
+
+    /// The file of the SQLite database that the URL names; nothing when it names none.
+    pub fn file(url: &str) -> Option<PathBuf> {
+        let path = url.strip_prefix("sqlite:")?;
+        let path = path.strip_prefix("//").unwrap_or(path);
+        // What SQLite takes for something else than a file's path: each connection would see another database.
+        let is_other = path.is_empty() || path.starts_with(':') || path.starts_with("file:");
+        (!is_other).then(|| PathBuf::from(path))
     }
 
     /// Finishes the work at hand and closes every connection; later work is refused as unavailable. Blocks until it

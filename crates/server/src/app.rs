@@ -21,7 +21,7 @@ use agora_domain::{
     products::Products,
 };
 use agora_http::{Services, Settings};
-use agora_media::{Cleaner, ImageLimits};
+use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_security::{BcryptHasher, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
 use url::Url;
@@ -61,14 +61,8 @@ impl Adapters {
     /// What could not be opened, in words for an operator.
     pub async fn open(config: &Config) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
-        let database_url = config.database_url.clone();
-        let database_url = database_url.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()));
-        let connections = config.database_connections;
-        let database = Database::open(&database_url, connections)
-            .await
-            .context("cannot open the database (AGORA_DATABASE_URL)")?;
-        let media_url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
-        let store = agora_media::open(&media_url).context("cannot open the image store (AGORA_MEDIA_URL)")?;
+        let database = open_database(config, &data_dir).await?;
+        let store = open_images(config, &data_dir)?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
@@ -196,6 +190,29 @@ impl App {
         tokio::task::spawn_blocking(move || self.database.close()).await?;
         Ok(stopped?)
     }
+}
+
+/// The URL of the database: of the one in the data directory, if no other is configured.
+pub(crate) fn database_url(config: &Config, data_dir: &Path) -> String {
+    let configured = config.database_url.clone();
+    configured.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()))
+}
+
+/// Opens the database of a URL.
+pub(crate) async fn connect(config: &Config, url: &str) -> Result<Database> {
+    Ok(Database::open(url, config.database_connections).await?)
+}
+
+/// Opens the database that the configuration names.
+pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Database> {
+    let opened = connect(config, &database_url(config, data_dir)).await;
+    opened.context("cannot open the database (AGORA_DATABASE_URL)")
+}
+
+/// Opens the image store that the configuration names.
+pub(crate) fn open_images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
+    let url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
+    agora_media::open(&url).context("cannot open the image store (AGORA_MEDIA_URL)")
 }
 
 /// The URL of an absolute path, whatever characters are in it.

@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -17,6 +17,7 @@ use crate::{
     admin,
     app::{Adapters, App},
     config::Config,
+    transfer::command::{self, CopyArguments},
 };
 
 /// The backend of a small social network with a product catalog. Without a command, it serves.
@@ -45,6 +46,19 @@ enum Command {
     /// Make and appoint administrators
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Copy everything from one database to another, from one image store to another, or both. Stop the service first:
+    /// what is written meanwhile stays behind
+    Copy(CopyArguments),
+    /// Save rows, images and the signing secret in one file, while the service runs
+    Backup {
+        /// The file to write; it must not exist
+        file: PathBuf,
+    },
+    /// Fill an empty database, image store and data directory from a file of `agora backup`
+    Restore {
+        /// The file to read
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,6 +134,21 @@ fn execute(arguments: Arguments) -> Result<()> {
     match arguments.command {
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),
         Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
+        Some(Command::Copy(arguments)) => {
+            runtime.block_on(unless_interrupted(command::copy(&config, arguments, setting)))
+        }
+        Some(Command::Backup { file }) => runtime.block_on(unless_interrupted(command::backup(&config, file))),
+        Some(Command::Restore { file }) => runtime.block_on(unless_interrupted(command::restore(&config, file))),
+    }
+}
+
+/// Does the work and says what it did. A signal ends it early, which undoes what is half done.
+async fn unless_interrupted(work: impl Future<Output = Result<String>>) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        told = work => say(&told?),
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        _ = terminate.recv() => bail!("interrupted"),
     }
 }
 

@@ -86,6 +86,9 @@ impl Config {
         "AGORA_ADMIN_PASSWORD",
     ];
 
+    /// Variables that are read elsewhere.
+    const OTHERS: [&str; 3] = ["AGORA_LOG", "AGORA_COPY_FROM", "AGORA_COPY_TO"];
+
     /// Reads the configuration from variables such as those of the environment. An empty one counts as not set.
     ///
     /// # Errors
@@ -115,7 +118,7 @@ impl Config {
 
     /// The variables that begin like ours and are none: most likely misspelled.
     pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
-        let known = |name: &str| Self::NAMES.contains(&name) || name == "AGORA_LOG";
+        let known = |name: &str| Self::NAMES.contains(&name) || Self::OTHERS.contains(&name);
         names.filter(|name| name.starts_with("AGORA_") && !known(name)).collect()
     }
 }

@@ -36,15 +36,24 @@ pub(crate) fn signing_secret(data_dir: &Path) -> Result<Secret> {
     Ok(Secret::from(secret))
 }
 
+/// The secret kept in the directory, if there is one.
+pub(crate) fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
+    data_dir.join(SECRET_FILE).exists().then(|| signing_secret(data_dir)).transpose()
+}
+
+/// Keeps this secret in the directory, in place of the one that is there.
+pub(crate) fn keep_secret(data_dir: &Path, secret: &Secret) -> Result<()> {
+    let file = data_dir.join(SECRET_FILE);
+    let kept = draft(data_dir, secret.expose()).and_then(|draft| Ok(fs::rename(draft, &file)?));
+    kept.with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Writes a secret under another name first, so that another process that starts at the same time reads a whole one.
 fn generate(data_dir: &Path, file: &Path) -> Result<()> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).context("no randomness")?;
     let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
-    let mut writer = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    writer.write_all(secret.as_bytes())?;
-    writer.sync_all()?;
+    let draft = draft(data_dir, &secret)?;
     let linked = fs::hard_link(&draft, file);
     fs::remove_file(&draft)?;
     match linked {
@@ -52,6 +61,15 @@ fn generate(data_dir: &Path, file: &Path) -> Result<()> {
         // Another process was first: its secret is the one.
         _ => Ok(()),
     }
+}
+
+/// A file of this process, for the owner alone.
+fn draft(data_dir: &Path, secret: &str) -> Result<PathBuf> {
+    let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
+    let mut writer = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    writer.write_all(secret.as_bytes())?;
+    writer.sync_all()?;
+    Ok(draft)
 }
 
 #[cfg(test)]

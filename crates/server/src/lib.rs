@@ -7,3 +7,4 @@ pub mod config;
 mod data_dir;
 mod sweep;
 mod system;
+mod transfer;

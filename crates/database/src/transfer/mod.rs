@@ -7,6 +7,7 @@
 mod tables;
 
 use agora_domain::{Error, Result, media::ImageKey};
+use diesel::migration::{Migration, MigrationSource};
 use futures_util::stream::{self, Stream};
 
 pub use self::tables::Table;
@@ -36,6 +37,11 @@ impl Rows {
         self.len() == 0
     }
 
+    /// Where the rows after these begin; nothing when there are none.
+    pub fn end(&self) -> Option<Position> {
+        self.0.last_key().map(Position)
+    }
+
     /// The rows as text: each a line with a JSON object of all columns. The text is the same for equal rows, whatever
     /// database they come from. Instants are milliseconds since 1970.
     ///
@@ -55,6 +61,10 @@ impl Rows {
         AnyRows::parse_lines(table, text).map(Self).map_err(Error::internal)
     }
 }
+
+/// A place in a table, after one of its rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Position(AnyKey);
 
 /// A transaction on a connection of its own.
 enum Session {
@@ -103,13 +113,13 @@ impl Snapshot {
         Ok(true)
     }
 
-    /// The next rows of a table, in the order of its primary key, after those of the page before. None are left when the
-    /// page is empty.
+    /// The next rows of a table, in the order of its primary key, from its beginning or a position on. None are left when
+    /// the page is empty.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn page(&mut self, table: Table, before: Option<&Rows>) -> Result<Rows> {
-        let after = before.and_then(|rows| rows.0.last_key());
+    pub async fn page(&mut self, table: Table, from: Option<Position>) -> Result<Rows> {
+        let after = from.map(|position| position.0);
         run!(&mut self.0, transfer::page(table, after, BATCH)).map(Rows)
     }
 
@@ -175,6 +185,12 @@ impl Load {
             Session::Postgres(mut session) => session.commit().await,
         }
     }
+}
+
+/// The version of the schema that this program works on: the name of its last migration.
+pub fn schema_version() -> String {
+    let migrations = MigrationSource::<diesel::sqlite::Sqlite>::migrations(&sqlite::MIGRATIONS).unwrap_or_default();
+    migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
 }
 
 impl Database {

@@ -35,6 +35,16 @@ impl ObjectImageStore {
         Self { objects }
     }
 
+    /// Stores an image under the key that it has elsewhere, in place of what is there. It is whole and durable when this
+    /// returns.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the store fails.
+    pub async fn put_as(&self, key: &ImageKey, bytes: Bytes) -> Result<()> {
+        self.objects.put(&path_of(key), bytes.into()).await.map_err(Error::unavailable)?;
+        Ok(())
+    }
+
     /// Reads part of an object, or all of it. `None` when there is none of that key.
     async fn read(&self, key: &ImageKey, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
         let options = GetOptions { range: range.map(Into::into), ..GetOptions::default() };

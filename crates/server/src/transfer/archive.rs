@@ -1,0 +1,244 @@
+//! The file of a backup: a tar archive that ends with its own checksum.
+//!
+//! | entry | content |
+//! |---|---|
+//! | `agora-backup.json` | [`Header`]: what the archive is |
+//! | `images/KEY` | an image |
+//! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
+//! | `jwt-secret` | what tokens are signed with |
+//! | `summary.json` | [`Summary`]: how much of everything there is |
+//! | `sha256` | the SHA-256 of every byte of the file before this entry |
+//!
+//! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::rows::{Sums, hex};
+
+/// The name of the first entry.
+pub(crate) const HEADER: &str = "agora-backup.json";
+/// The name of the entry with the secret.
+pub(crate) const SECRET: &str = "jwt-secret";
+/// The name of the last entry but the checksum.
+pub(crate) const SUMMARY: &str = "summary.json";
+const CHECKSUM: &str = "sha256";
+
+/// The form of archive that this program writes and reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The longest entry that is read: the longest image that can be configured.
+const MAX_ENTRY: u64 = 1 << 30;
+
+/// The blocks of the checksum's entry and of the end of a tar archive.
+const TAIL: u64 = 512 + 512 + 1024;
+
+/// What an archive is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// [`FORMAT`].
+    pub(crate) format: u32,
+    /// The version of the program that made it.
+    pub(crate) agora: String,
+    /// The version of the schema that its rows are of.
+    pub(crate) schema: String,
+    /// When it was begun, in milliseconds since 1970.
+    pub(crate) made_at: i64,
+}
+
+/// How much of everything an archive holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// What each table holds.
+    pub(crate) rows: Sums,
+    /// How many images there are.
+    pub(crate) images: u64,
+}
+
+/// A file in the archive.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// Everything written goes into the checksum too.
+struct Summed<W> {
+    inner: W,
+    hasher: Sha256,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or(bytes));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(u64::try_from(bytes.len()).map_err(io::Error::other)?);
+    header.set_mode(0o600);
+    tar.append_data(&mut header, name, bytes)
+}
+
+/// The end of an archive whose bytes before it have this checksum.
+fn tail(checksum: &str) -> io::Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
+    append(&mut tar, CHECKSUM, checksum.as_bytes())?;
+    tar.into_inner()
+}
+
+/// Writes an archive, on a thread of its own. The file is there once it is finished, and never part of it.
+pub(crate) struct Writer {
+    entries: mpsc::Sender<Entry>,
+    writing: JoinHandle<Result<()>>,
+}
+
+impl Writer {
+    /// Begins an archive for its owner alone. A file that is there already is refused.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        ensure!(!path.exists(), "{} exists already", path.display());
+        let directory = directory(path);
+        let draft = tempfile::Builder::new().prefix(".agora-backup-").tempfile_in(&directory);
+        let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
+        let (entries, queue) = mpsc::channel(super::images::AT_ONCE);
+        let path = path.to_owned();
+        let writing = tokio::task::spawn_blocking(move || write(queue, draft, &path));
+        Ok(Self { entries, writing })
+    }
+
+    pub(crate) async fn append(&mut self, name: String, bytes: impl Into<Bytes>) -> Result<()> {
+        if self.entries.send(Entry { name, bytes: bytes.into() }).await.is_ok() {
+            return Ok(());
+        }
+        // The thread has ended: with an error, then.
+        (&mut self.writing).await??;
+        bail!("the archive was finished too early")
+    }
+
+    pub(crate) async fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.append(name.to_owned(), serde_json::to_vec_pretty(value)?).await
+    }
+
+    /// Completes the archive with its summary and moves it to its place, durably.
+    pub(crate) async fn finish(mut self, summary: &Summary) -> Result<()> {
+        self.append_json(SUMMARY, summary).await?;
+        drop(self.entries);
+        self.writing.await?
+    }
+}
+
+fn directory(path: &Path) -> PathBuf {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+fn write(mut queue: mpsc::Receiver<Entry>, draft: NamedTempFile, path: &Path) -> Result<()> {
+    let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(draft), hasher: Sha256::new() });
+    let mut is_whole = false;
+    while let Some(entry) = queue.blocking_recv() {
+        is_whole = entry.name == SUMMARY;
+        append(&mut tar, &entry.name, &entry.bytes).context("cannot write the archive")?;
+    }
+    // Whoever was to send the rest has given up: the draft goes.
+    ensure!(is_whole, "the archive was left unfinished");
+    let checksum = hex(&tar.get_ref().hasher.clone().finalize());
+    append(&mut tar, CHECKSUM, checksum.as_bytes())?;
+    let draft = tar.into_inner()?.inner.into_inner().map_err(io::IntoInnerError::into_error)?;
+    draft.as_file().sync_all()?;
+    draft.persist_noclobber(path).with_context(|| format!("cannot write {}", path.display()))?;
+    File::open(directory(path))?.sync_all()?;
+    Ok(())
+}
+
+/// An archive that is known to be whole.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    file: File,
+}
+
+impl Archive {
+    /// Opens an archive and reads all of it once, to see that no byte is missing or changed.
+    pub(crate) async fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let name = path.display().to_string();
+        let checked = tokio::task::spawn_blocking(move || check(file)).await?;
+        checked.with_context(|| format!("{name} is no backup, or is damaged"))
+    }
+
+    /// What the archive is.
+    pub(crate) async fn header(&self) -> Result<Header> {
+        let first = self.entries()?.next().await?.filter(|entry| entry.name == HEADER);
+        let first = first.context("the archive does not begin as a backup does")?;
+        let header: Header = serde_json::from_slice(&first.bytes).context(HEADER)?;
+        ensure!(header.format == FORMAT, "the archive is of format {}, and this program reads {FORMAT}", header.format);
+        Ok(header)
+    }
+
+    /// The entries, one by one, read by a thread of their own.
+    pub(crate) fn entries(&self) -> Result<Entries> {
+        let mut file = self.file.try_clone()?;
+        let (sender, entries) = mpsc::channel(super::images::AT_ONCE);
+        let reading = tokio::task::spawn_blocking(move || {
+            file.seek(SeekFrom::Start(0))?;
+            let mut archive = tar::Archive::new(BufReader::new(file));
+            for entry in archive.entries()? {
+                let mut entry = entry?;
+                ensure!(entry.size() <= MAX_ENTRY, "an entry of the archive is too long");
+                let name = String::from_utf8(entry.path_bytes().into_owned())?;
+                let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
+                entry.read_to_end(&mut bytes)?;
+                if name == CHECKSUM || sender.blocking_send(Entry { name, bytes: bytes.into() }).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        Ok(Entries { entries, reading: Some(reading) })
+    }
+}
+
+fn check(mut file: File) -> Result<Archive> {
+    let length = file.metadata()?.len().checked_sub(TAIL).context("it is too short")?;
+    let mut summed = Summed { inner: io::sink(), hasher: Sha256::new() };
+    let read = io::copy(&mut BufReader::with_capacity(1 << 20, &mut file).take(length), &mut summed)?;
+    ensure!(read == length, "it changes while it is read");
+    let mut found = Vec::new();
+    file.seek(SeekFrom::Start(length))?;
+    file.read_to_end(&mut found)?;
+    ensure!(found == tail(&hex(&summed.hasher.finalize()))?, "its checksum does not agree with its content");
+    Ok(Archive { file })
+}
+
+/// The entries of an archive.
+pub(crate) struct Entries {
+    entries: mpsc::Receiver<Entry>,
+    reading: Option<JoinHandle<Result<()>>>,
+}
+
+impl Entries {
+    pub(crate) async fn next(&mut self) -> Result<Option<Entry>> {
+        if let Some(entry) = self.entries.recv().await {
+            return Ok(Some(entry));
+        }
+        if let Some(reading) = self.reading.take() {
+            reading.await??;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,110 @@
+//! Rows from a source into a target, with checksums of both.
+
+use std::collections::BTreeMap;
+
+use agora_database::{Load, Rows, Snapshot, Table};
+use agora_domain::Result;
+use anyhow::{bail, ensure};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Progress;
+
+/// What a table holds: how many rows, and the SHA-256 of their text in the order of the primary key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    pub(crate) rows: u64,
+    pub(crate) sha256: String,
+}
+
+/// What each table holds, by its name.
+pub(crate) type Sums = BTreeMap<String, Sum>;
+
+/// A sum in the making.
+#[derive(Default)]
+pub(crate) struct Summing {
+    rows: u64,
+    hasher: Sha256,
+}
+
+impl Summing {
+    /// Adds rows and the text they have.
+    pub(crate) fn add(&mut self, rows: &Rows, text: &[u8]) {
+        self.rows += count(rows);
+        self.hasher.update(text);
+    }
+
+    pub(crate) fn sum(self) -> Sum {
+        Sum { rows: self.rows, sha256: hex(&self.hasher.finalize()) }
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn count(rows: &Rows) -> u64 {
+    u64::try_from(rows.len()).unwrap_or(u64::MAX)
+}
+
+/// How many rows all tables have.
+pub(crate) async fn total(snapshot: &mut Snapshot) -> Result<u64> {
+    let mut total = 0;
+    for table in Table::ALL {
+        total += snapshot.count(table).await?;
+    }
+    Ok(total)
+}
+
+/// Copies every row. The next rows are read while some are written.
+pub(crate) async fn copy(from: &mut Snapshot, to: &mut Load, progress: &mut Progress) -> anyhow::Result<Sums> {
+    progress.phase("rows", Some(total(from).await?));
+    let mut sums = Sums::new();
+    for table in Table::ALL {
+        let mut summing = Summing::default();
+        let mut rows = from.page(table, None).await?;
+        while !rows.is_empty() {
+            summing.add(&rows, &rows.to_lines()?);
+            let (copied, end) = (count(&rows), rows.end());
+            let (inserted, next) = tokio::join!(to.insert(rows), from.page(table, end));
+            inserted?;
+            rows = next?;
+            progress.advance(copied);
+        }
+        sums.insert(table.name().to_owned(), summing.sum());
+    }
+    Ok(sums)
+}
+
+/// Checks that a target that has been filled holds what the sums say.
+pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mut Progress) -> anyhow::Result<()> {
+    progress.phase("check", Some(expected.values().map(|sum| sum.rows).sum()));
+    for table in Table::ALL {
+        let mut summing = Summing::default();
+        let mut end = None;
+        loop {
+            let rows = target.page(table, end).await?;
+            if rows.is_empty() {
+                break;
+            }
+            summing.add(&rows, &rows.to_lines()?);
+            progress.advance(count(&rows));
+            end = rows.end();
+        }
+        let (found, Some(expected)) = (summing.sum(), expected.get(table.name())) else {
+            bail!("there is no checksum of {}", table.name());
+        };
+        ensure!(found == *expected, "{} differ from the source: {found:?} in place of {expected:?}", table.name());
+    }
+    Ok(())
+}
+
+/// The sums as lines for an operator.
+pub(crate) fn in_words(sums: &Sums) -> String {
+    let line = |table: Table| {
+        let sum = sums.get(table.name())?;
+        Some(format!("\n  {:<18}{:>12}  sha256 {}", table.name(), sum.rows, sum.sha256.get(..16)?))
+    };
+    Table::ALL.into_iter().filter_map(line).collect()
+}
