@@ -1,0 +1,236 @@
+//! Reading and filling whole databases, within each and from one to the other.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fmt::Write as _;
+
+use agora_database::{Database, Load, Rows, Snapshot, Table};
+use agora_domain::Error;
+use futures_util::TryStreamExt;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+#[path = "../../../tests/support/postgres.rs"]
+mod private_postgres;
+
+/// A fresh database, and what goes with it.
+struct Fresh {
+    database: Database,
+    _directory: TempDir,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
+
+async fn fresh(kind: Kind) -> Fresh {
+    let directory = tempfile::tempdir().unwrap();
+    let url = match kind {
+        Kind::Sqlite => format!("sqlite:{}", directory.path().join("agora.db").display()),
+        Kind::Postgres => tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap(),
+    };
+    Fresh { database: Database::open(&url, 4).await.unwrap(), _directory: directory }
+}
+
+fn id(n: usize) -> Uuid {
+    Uuid::from_u128(u128::try_from(n).unwrap() << 64 | 7)
+}
+
+fn image(n: usize) -> String {
+    format!("{n:032x}.png")
+}
+
+/// Rows in every table, more than are handled at once in some, with values at the edges of what columns hold.
+fn sample() -> Vec<(Table, String)> {
+    const USERS: usize = 620;
+    let odd = r#"é \"quoted\" \\ 🙂 e\u0301 \u2028 \u0001 \r\n  tab\t "#;
+    let mut users = String::new();
+    for n in 0..USERS {
+        let biography = if n % 2 == 0 { "null".to_owned() } else { format!(r#""{odd}{n}""#) };
+        let picture = if n % 3 == 0 { format!(r#""{}""#, image(n)) } else { "null".to_owned() };
+        let (id, admin) = (id(n), n == 5);
+        writeln!(
+            users,
+            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{}}}"#,
+            !admin,
+            1_700_000_000_000_i64 + i64::try_from(n).unwrap(),
+        )
+        .unwrap();
+    }
+    let (first, second) = (id(0), id(1));
+    let sessions = format!(
+        "{{\"id\":\"{first}\",\"user_id\":\"{first}\",\"opened_at\":-1,\"revoked_at\":null}}\n\
+         {{\"id\":\"{second}\",\"user_id\":\"{first}\",\"opened_at\":253402300799999,\"revoked_at\":0}}\n"
+    );
+    let posts = (0..3).map(|n| {
+        let picture = if n == 2 { "null".to_owned() } else { format!(r#""{}""#, image(10_000 + n)) };
+        format!(
+            "{{\"id\":\"{}\",\"author_id\":\"{first}\",\"content\":\"{odd}\",\"image\":{picture},\"visibility\":{n},\
+             \"created_at\":1,\"updated_at\":2,\"like_count\":{},\"comment_count\":{}}}\n",
+            id(n),
+            if n == 1 { USERS } else { 0 },
+            i64::MAX
+        )
+    });
+    // One post with more likes than are handled at once, between others.
+    let likes = (0..USERS).map(|n| {
+        format!("{{\"post_id\":\"{second}\",\"user_id\":\"{}\",\"id\":\"{}\",\"created_at\":1}}\n", id(n), id(n))
+    });
+    let comment = format!(
+        "{{\"id\":\"{first}\",\"post_id\":\"{second}\",\"author_id\":\"{first}\",\"content\":\"{odd}\",\"created_at\":1,\
+         \"updated_at\":2}}\n"
+    );
+    let follows = (1..USERS).map(|n| {
+        let (a, b) = if n % 2 == 0 { (id(0), id(n)) } else { (id(n), id(0)) };
+        format!("{{\"follower_id\":\"{a}\",\"followed_id\":\"{b}\",\"id\":\"{a}\",\"created_at\":{n}}}\n")
+    });
+    let product = format!(
+        "{{\"id\":\"{first}\",\"sku\":\"S\",\"sku_key\":\"s\",\"name\":\"n\",\"description\":\"\",\"price\":99999999999999,\
+         \"category\":\"c\",\"category_key\":\"c\",\"stock\":2147483647,\"search_key\":\"n\",\"created_at\":1,\
+         \"updated_at\":2}}\n"
+    );
+    let variants = (0..2).map(|n| {
+        format!("{{\"product_id\":\"{first}\",\"position\":{n},\"color\":\"\",\"size\":\"L\",\"stock\":{n}}}\n")
+    });
+    let url = format!("{{\"product_id\":\"{first}\",\"position\":0,\"url\":\"https://e.org/a.png\"}}\n");
+    vec![
+        (Table::Users, users),
+        (Table::Sessions, sessions),
+        (Table::Posts, posts.collect()),
+        (Table::Likes, likes.collect()),
+        (Table::Comments, comment),
+        (Table::Follows, follows.collect()),
+        (Table::Products, product),
+        (Table::ProductVariants, variants.collect()),
+        (Table::ProductImages, url),
+    ]
+}
+
+async fn fill(load: &mut Load) {
+    for (table, text) in sample() {
+        load.insert(Rows::from_lines(table, &text).unwrap()).await.unwrap();
+    }
+}
+
+async fn filled(kind: Kind) -> Fresh {
+    let fresh = fresh(kind).await;
+    let mut load = fresh.database.load().await.unwrap();
+    fill(&mut load).await;
+    load.commit().await.unwrap();
+    fresh
+}
+
+/// The text of everything, table after table.
+async fn text(snapshot: &mut Snapshot) -> String {
+    let mut text = String::new();
+    for table in Table::ALL {
+        writeln!(text, "{} {}", table.name(), snapshot.count(table).await.unwrap()).unwrap();
+        let mut rows = snapshot.page(table, None).await.unwrap();
+        while !rows.is_empty() {
+            text += std::str::from_utf8(&rows.to_lines().unwrap()).unwrap();
+            rows = snapshot.page(table, rows.end()).await.unwrap();
+        }
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_arrives_as_it_was_from_each_database_in_each() {
+    for from in KINDS {
+        let source = filled(from).await;
+        let mut snapshot = source.database.snapshot().await.unwrap();
+        let expected = text(&mut snapshot).await;
+        for (table, lines) in sample() {
+            let count = snapshot.count(table).await.unwrap();
+            assert_eq!(count, u64::try_from(lines.lines().count()).unwrap(), "{}", table.name());
+        }
+        for to in KINDS {
+            let target = fresh(to).await;
+            let mut load = target.database.load().await.unwrap();
+            for table in Table::ALL {
+                let mut rows = snapshot.page(table, None).await.unwrap();
+                while !rows.is_empty() {
+                    let end = rows.end();
+                    load.insert(rows).await.unwrap();
+                    rows = snapshot.page(table, end).await.unwrap();
+                }
+            }
+            assert_eq!(text(load.contents()).await, expected, "{from:?} to {to:?}, before the commit");
+            load.commit().await.unwrap();
+            let mut copy = target.database.snapshot().await.unwrap();
+            assert_eq!(text(&mut copy).await, expected, "{from:?} to {to:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_stays_as_it_was_while_others_write() {
+    for kind in KINDS {
+        let source = filled(kind).await;
+        let mut snapshot = source.database.snapshot().await.unwrap();
+        let mut load = source.database.load().await.unwrap();
+        load.clear().await.unwrap();
+        load.commit().await.unwrap();
+        let count = u64::try_from(sample()[0].1.lines().count()).unwrap();
+        assert_eq!(snapshot.count(Table::Users).await.unwrap(), count, "{kind:?}");
+        assert!(!snapshot.is_empty().await.unwrap());
+        assert!(source.database.snapshot().await.unwrap().is_empty().await.unwrap(), "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_that_is_not_committed_leaves_nothing() {
+    for kind in KINDS {
+        let target = fresh(kind).await;
+        let mut load = target.database.load().await.unwrap();
+        fill(&mut load).await;
+        assert!(!load.contents().is_empty().await.unwrap());
+        assert!(target.database.snapshot().await.unwrap().is_empty().await.unwrap(), "{kind:?}: not there yet");
+        drop(load);
+        // The next one is let in once the first is undone.
+        let mut again = target.database.load().await.unwrap();
+        assert!(again.contents().is_empty().await.unwrap(), "{kind:?}");
+        fill(&mut again).await;
+        again.commit().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_there_already_are_a_conflict() {
+    for kind in KINDS {
+        let target = filled(kind).await;
+        let mut load = target.database.load().await.unwrap();
+        let (table, lines) = &sample()[0];
+        let refused = load.insert(Rows::from_lines(*table, lines).unwrap()).await;
+        assert!(matches!(refused, Err(Error::Conflict(_))), "{kind:?}: {refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_image_that_a_row_names_is_listed() {
+    for kind in KINDS {
+        let source = filled(kind).await;
+        let mut snapshot = source.database.snapshot().await.unwrap();
+        let listed: Vec<_> = snapshot.images().try_concat().await.unwrap();
+        let mut listed: Vec<_> = listed.iter().map(|key| key.as_str().to_owned()).collect();
+        listed.sort();
+        let profiles = (0..620).filter(|n| n % 3 == 0).map(image);
+        let expected: Vec<_> = profiles.chain([image(10_000), image(10_001)]).collect();
+        assert_eq!(listed, expected, "{kind:?}");
+    }
+}
+
+#[test]
+fn text_that_is_no_row_of_the_table_is_refused() {
+    let (_, follow) = &sample()[5];
+    let line = follow.lines().next().unwrap();
+    Rows::from_lines(Table::Follows, line).unwrap();
+    for bad in ["{}", "[]", "x", &line.replace("follower_id", "other"), &line.replace('}', ",\"more\":1}")] {
+        assert!(Rows::from_lines(Table::Follows, bad).is_err(), "{bad}");
+    }
+    assert!(Rows::from_lines(Table::Likes, line).is_err());
+}
