@@ -10,10 +10,12 @@ mod crash;
 mod first_start;
 mod life;
 mod parallel;
+#[allow(dead_code, reason = "other tests use the rest")]
 mod process;
 mod secrecy;
 mod shutdown;
 mod tour;
+mod world;
 
 /// On the embedded default.
 mod backend {

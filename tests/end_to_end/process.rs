@@ -161,6 +161,29 @@ impl Process {
         }
     }
 
+    /// Waits until the standard error has a text.
+    pub(crate) fn error_line(&mut self, text: &str) {
+        let begun = Instant::now();
+        while !self.stderr.text().contains(text) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "ended with {ended:?}: {}", self.stderr.text());
+            assert!(begun.elapsed() < HANG, "no line {text:?}: {}", self.stderr.text());
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The most memory it has had so far, in bytes; nothing once it has ended.
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        peak.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Sends the program a signal, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();

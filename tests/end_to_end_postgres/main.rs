@@ -25,6 +25,8 @@ mod secrecy;
 mod shutdown;
 #[path = "../end_to_end/tour.rs"]
 mod tour;
+#[path = "../end_to_end/world.rs"]
+mod world;
 
 /// On a fresh database of a private PostgreSQL server.
 mod backend {

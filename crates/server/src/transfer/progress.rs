@@ -49,9 +49,9 @@ impl Progress {
         }
     }
 
-    /// At each tenth of a known total, otherwise at each ten thousand.
+    /// At each tenth of a known total, otherwise at each thousand; of little at none.
     fn is_worth_a_line(&self, before: u64) -> bool {
-        let step = self.total.map_or(10_000, |total| total.div_ceil(10).max(1));
+        let step = self.total.map_or(1_000, |total| total.div_ceil(10).max(1_000));
         before / step != self.done / step
     }
 }

@@ -1,0 +1,73 @@
+//! Some of everything that a service keeps, and what its users see of it.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::api::{Api, User, expect_picture, picture, text};
+
+/// Users, and the post that they all have to do with.
+pub(crate) struct World {
+    pub(crate) alice: User,
+    pub(crate) bob: User,
+    pub(crate) root: User,
+    /// The post's id.
+    pub(crate) post: String,
+    /// The post's image as it is served.
+    pub(crate) image: Vec<u8>,
+}
+
+impl World {
+    /// Makes it on a fresh service that has the administrator `root`.
+    pub(crate) async fn make(api: &Api) -> Self {
+        let (alice, bob, root) = (api.user("alice").await, api.user("bob").await, api.log_in("root").await);
+        let post = api.post(&alice, "A day at the sea", Some(&picture())).await;
+        let id = text(&post["id"]);
+        let image = api.image(&post["image"]).await;
+        expect_picture(&image);
+        let private = json!({ "text": "To myself", "visibility": "PRIVATE" });
+        let private = api.request_as(&alice, Method::POST, "/api/posts/create").json(&private);
+        api.send(private).await.expect(201);
+        api.call(&bob, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
+        api.send(api.commenting(&bob, &id, "How lovely")).await.expect(201);
+        api.call(&bob, Method::POST, &format!("/api/follow/follow/{}", alice.id)).await.expect(200);
+        let product = json!({
+            "sku": "T-1", "name": "T-shirt", "description": "Plain", "price": 19.99, "category": "Clothes",
+            "variants": [{ "color": "red", "size": "M", "stock": 3 }, { "color": "red", "size": "L", "stock": 4 }],
+            "stock": 7, "images": ["https://shop.example.org/t-1.png"],
+        });
+        let product = api.request_as(&root, Method::POST, "/api/products").json(&product);
+        api.send(product).await.expect(201);
+        Self { alice, bob, root, post: id, image }
+    }
+
+    /// What its users see, with the tokens that they have. Addresses of images are without their host.
+    pub(crate) async fn seen(&self, api: &Api) -> Vec<String> {
+        let Self { alice, bob, root, post, .. } = self;
+        let mut seen = Vec::new();
+        for (user, path) in [
+            (bob, format!("/api/posts/by-id/{post}")),
+            (bob, format!("/api/posts/{}/all", alice.id)),
+            (bob, "/api/posts/following/all".to_owned()),
+            (bob, format!("/api/comments/all/{post}")),
+            (bob, format!("/api/posts/{post}/likes")),
+            (alice, format!("/api/posts/{}/all", alice.id)),
+            (alice, format!("/api/follow/followers/{}", alice.id)),
+            (bob, format!("/api/follow/followed/{}", bob.id)),
+            (alice, "/api/users/me".to_owned()),
+            (alice, "/api/products".to_owned()),
+            (root, "/api/products/findAll".to_owned()),
+            (root, "/api/users/all".to_owned()),
+            (root, "/api/posts/all".to_owned()),
+        ] {
+            let answer = api.get(user, &path).await.expect(200).text();
+            seen.push(answer.replace(api.url(), ""));
+        }
+        seen
+    }
+
+    /// Checks that the post's image is served as it was.
+    pub(crate) async fn expect_image(&self, api: &Api) {
+        let address = &api.view(&self.bob, &self.post).await["image"];
+        assert!(api.image(address).await == self.image, "the image differs");
+    }
+}

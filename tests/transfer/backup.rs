@@ -1,0 +1,150 @@
+//! `agora backup`, beside a service that goes on.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::{
+    api::{Api, User, eventually, expect_picture, list, picture, text},
+    place::{Place, files},
+    process::{Home, mode},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_database_is_restored_in_each_with_its_secret() {
+    let home = Home::new();
+    for (n, from) in [Place::embedded(&home, "a"), Place::postgres(&home, "b")].into_iter().enumerate() {
+        let (world, seen) = from.settle(&home).await;
+        let file = home.path(&format!("{n}.tar"));
+        let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
+        for words in ["Saved ", " rows and 1 images in ", "keep it as safe"] {
+            assert!(saved.stdout.contains(words), "{words:?} is missing: {saved:?}");
+        }
+        assert_eq!(mode(&file), 0o600, "it holds secrets");
+        // Elsewhere: another data directory, so the secret must come along.
+        for to in [Home::new(), Home::new()].into_iter().enumerate().map(|(m, elsewhere)| {
+            let name = format!("target-{m}");
+            let place = if m == 0 { Place::embedded(&elsewhere, &name) } else { Place::postgres(&elsewhere, &name) };
+            (elsewhere, place)
+        }) {
+            let (elsewhere, place) = to;
+            let restored = place.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+            for words in ["counts and checksums agree", "Restored 1 images", "Restored the signing secret"] {
+                assert!(restored.stdout.contains(words), "{words:?} is missing: {restored:?}");
+            }
+            assert_eq!(mode(&elsewhere.data_dir().join("jwt-secret")), 0o600);
+            place.expect(&elsewhere, &world, &seen).await;
+        }
+    }
+}
+
+/// Makes and deletes posts with images, likes and comments until it is told to stop.
+async fn write(api: Api, user: User, stop: Arc<AtomicBool>, rounds: Arc<AtomicUsize>) {
+    let mut last: Option<String> = None;
+    while !stop.load(Ordering::Relaxed) {
+        let post = text(&api.post(&user, "On the move", Some(&picture())).await["id"]);
+        api.call(&user, Method::POST, &format!("/api/posts/like/{post}")).await.expect(200);
+        api.send(api.commenting(&user, &post, "Still here")).await.expect(201);
+        // Every other post goes again, with its image.
+        if let Some(last) = last.replace(post)
+            && rounds.load(Ordering::Relaxed).is_multiple_of(2)
+        {
+            api.call(&user, Method::DELETE, &format!("/api/posts/delete/{last}")).await.expect(200);
+        }
+        rounds.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_under_load_is_of_one_moment() {
+    let home = Home::new();
+    for from in [Place::embedded(&home, "a"), Place::postgres(&home, "b")] {
+        let service = from.start(&home);
+        let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = Vec::new();
+        for n in 0..4 {
+            let user = service.api.user(&format!("writer-{n}")).await;
+            writers.push(tokio::spawn(write(service.api.clone(), user, Arc::clone(&stop), Arc::clone(&rounds))));
+        }
+        for n in 0..3 {
+            let enough = rounds.load(Ordering::Relaxed) + 20;
+            eventually("enough is written", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
+            let elsewhere = Home::new();
+            let file = elsewhere.path("backup.tar");
+            let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
+            assert!(!saved.stdout.contains("Warning"), "{saved:?}");
+            let to = if n == 1 { Place::postgres(&elsewhere, "to") } else { Place::embedded(&elsewhere, "to") };
+            to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+            expect_consistent(&to, &elsewhere).await;
+        }
+        stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        service.stop();
+    }
+}
+
+/// Checks that every count agrees with what it counts, and that every image is there.
+async fn expect_consistent(place: &Place, home: &Home) {
+    let service = place.start(home);
+    let api = &service.api;
+    let root = api.log_in("root").await;
+    let posts = api.get(&root, "/api/posts/all").await.expect(200).data();
+    assert!(!list(&posts).is_empty());
+    for post in list(&posts) {
+        let id = text(&post["id"]);
+        let likes = api.get(&root, &format!("/api/posts/{id}/likes")).await.expect(200).data();
+        let comments = api.get(&root, &format!("/api/comments/all/{id}")).await.expect(200).data();
+        let count = |name: &str| post[name].as_u64().and_then(|count| usize::try_from(count).ok());
+        assert_eq!(count("likeCount"), Some(list(&likes).len()));
+        assert_eq!(count("commentCount"), Some(list(&comments).len()));
+        assert_ne!(post["image"], Value::Null);
+        expect_picture(&api.image(&post["image"]).await);
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_the_store_has_lost_does_not_keep_the_rest() {
+    let home = Home::new();
+    let from = Place::embedded(&home, "from");
+    from.settle(&home).await;
+    let lost = files(&from.directory()).pop_first().unwrap();
+    fs::remove_file(&lost).unwrap();
+    let file = home.path("backup.tar");
+    let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
+    let key = lost.rsplit('/').next().unwrap();
+    assert!(saved.stdout.contains(&format!("Warning: 1 images that rows name are missing: {key}")), "{saved:?}");
+    let elsewhere = Home::new();
+    Place::embedded(&elsewhere, "to").run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
+    let home = Home::new();
+    let place = Place::embedded(&home, "place");
+    let backup = |file: &str| place.run(&home, &["backup", file]);
+    backup("nothing-yet.tar").expect_refusal(&["there is no database"]);
+    place.settle(&home).await;
+    fs::write(home.path("taken.tar"), "mine").unwrap();
+    backup("taken.tar").expect_refusal(&["taken.tar exists already"]);
+    assert_eq!(fs::read(home.path("taken.tar")).unwrap(), b"mine");
+    backup("no/such/directory/backup.tar").expect_refusal(&["no/such/directory"]);
+    // An image that cannot be read is a failure, unlike one that is not there.
+    let image = files(&place.directory()).pop_first().unwrap();
+    fs::remove_file(&image).unwrap();
+    std::os::unix::fs::symlink(&image, &image).unwrap();
+    let failed = backup("half.tar");
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let tars =
+        files(&home.path(".")).into_iter().filter(|file| file.contains("half") || file.contains(".agora-backup"));
+    assert_eq!(tars.count(), 0);
+}

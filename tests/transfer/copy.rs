@@ -1,0 +1,89 @@
+//! `agora copy` of rows and images.
+
+use crate::{
+    place::{Place, copying},
+    process::{Home, run},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_moves_to_postgresql_and_back_and_its_users_notice_nothing() {
+    let home = Home::new();
+    let sqlite = Place::embedded(&home, "first");
+    let postgres = Place::postgres(&home, "second");
+    let again = Place::embedded(&home, "third");
+    let (world, seen) = sqlite.settle(&home).await;
+    for (from, to) in [(&sqlite, &postgres), (&postgres, &again)] {
+        let copied = run(home.agora(&copying(from, to)), "").expect_success();
+        for words in ["rows; counts and checksums agree", "users", "Copied 1 images", "0 of which were there already"] {
+            assert!(copied.stdout.contains(words), "{words:?} is missing: {copied:?}");
+        }
+        assert!(!copied.stdout.contains("Warning"), "{copied:?}");
+        to.expect(&home, &world, &seen).await;
+    }
+    // What was copied from is as it was.
+    sqlite.expect(&home, &world, &seen).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::postgres(&home, "to"));
+    let (world, seen) = from.settle(&home).await;
+    let other = to.start(&home);
+    let carol = other.api.user("carol").await;
+    other.stop();
+
+    let databases = ["copy", "--from", &from.database, "--to", &to.database];
+    run(home.agora(&databases), "").expect_refusal(&["the target database holds rows", "--replace"]);
+    let service = to.start(&home);
+    service.api.get(&carol, "/api/users/me").await.expect(200);
+    service.stop();
+
+    let replacing = [copying(&from, &to), vec!["--replace"]].concat();
+    run(home.agora(&replacing), "").expect_success();
+    to.expect(&home, &world, &seen).await;
+    let service = to.start(&home);
+    assert_eq!(service.api.login("carol", crate::api::PASSWORD).await.status, 401, "carol is gone");
+    service.stop();
+    // Again, as after an interruption that nobody noticed.
+    let again = run(home.agora(&replacing), "").expect_success();
+    assert!(again.stdout.contains("1 of which were there already"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_databases_may_be_named_where_others_do_not_see_them() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::postgres(&home, "to"));
+    from.settle(&home).await;
+    let mut command = home.agora(&["copy"]);
+    command.env("AGORA_COPY_FROM", &from.database).env("AGORA_COPY_TO", &to.database);
+    let copied = run(command, "").expect_success();
+    assert!(!copied.stderr.contains("no such setting"), "{copied:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_no_sense_is_refused_and_makes_nothing() {
+    let home = Home::new();
+    let place = Place::embedded(&home, "place");
+    let other = Place::embedded(&home, "other");
+    let missing = format!("sqlite:{}", home.path("typo.db").display());
+    let missing_directory = format!("file://{}", home.path("typo").display());
+    let refuse = |arguments: &[&str], words: &[&str]| {
+        run(home.agora(&[&["copy"], arguments].concat()), "").expect_refusal(words);
+    };
+    place.settle(&home).await;
+    refuse(&[], &["say what to copy"]);
+    refuse(&["--from", &place.database], &["belong together"]);
+    refuse(&["--from", &place.database, "--to", &place.database], &["the same database"]);
+    refuse(&["--from", &missing, "--to", &other.database], &["there is no database"]);
+    refuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
+    refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["there is no directory"]);
+    refuse(&["--media-from", &place.media, "--media-to", &place.media], &["the same store"]);
+    refuse(&["--media-from", &place.media, "--media-to", "ftp://e.org/x"], &["--media-to"]);
+    assert!(!home.path("typo.db").exists() && !home.path("typo").exists());
+    // A database without a row is most likely not the one that was meant.
+    let empty = crate::private_postgres::fresh_database();
+    refuse(&["--from", &empty, "--to", &other.database], &["the source database is empty"]);
+    let usage = run(home.agora(&["copy", "--media-from", &place.media]), "");
+    assert_eq!(usage.code, Some(2), "{usage:?}");
+}

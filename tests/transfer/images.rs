@@ -1,0 +1,71 @@
+//! `agora copy` of images.
+
+use std::{fs, path::PathBuf};
+
+use crate::{
+    api::picture,
+    place::{Place, copying, files},
+    process::{Home, run},
+};
+
+/// Puts files named like images into a place's store; where they are.
+fn store(place: &Place, names: impl IntoIterator<Item = String>, content: &[u8]) -> Vec<PathBuf> {
+    let put = |name: String| {
+        let file = place.directory().join(&name[..2]).join(&name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, content).unwrap();
+        file
+    };
+    names.into_iter().map(put).collect()
+}
+
+fn names(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|n| format!("{:02x}{n:030x}.png", n % 256))
+}
+
+fn media<'a>(from: &'a Place, to: &'a Place) -> [&'a str; 5] {
+    ["copy", "--media-from", &from.media, "--media-to", &to.media]
+}
+
+#[test]
+fn an_interrupted_copy_is_run_again_and_what_is_damaged_is_mended() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    let sources = store(&from, names(300), &picture());
+    // A third has arrived, one of it not whole.
+    let arrived = store(&to, names(100), &picture());
+    fs::write(&arrived[7], &picture()[..20]).unwrap();
+    let copied = run(home.agora(&media(&from, &to)), "").expect_success();
+    assert!(copied.stdout.contains("Copied 300 images") && copied.stdout.contains("99 of which were"), "{copied:?}");
+    for source in &sources {
+        let target = to.directory().join(source.strip_prefix(from.directory()).unwrap());
+        assert!(fs::read(&target).unwrap() == picture(), "{}", target.display());
+    }
+    assert_eq!(files(&to.directory()).len(), 300);
+}
+
+#[test]
+fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    store(&from, names(3), &picture());
+    let other = store(&to, ["ffffffffffffffffffffffffffffffff.png".to_owned()], b"other");
+    run(home.agora(&media(&from, &to)), "").expect_refusal(&["images that the source has not", "--replace"]);
+    assert_eq!(files(&to.directory()).len(), 1);
+    run(home.agora(&[&media(&from, &to)[..], &["--replace"]].concat()), "").expect_success();
+    assert_eq!(files(&to.directory()).len(), 4);
+    assert_eq!(fs::read(&other[0]).unwrap(), b"other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_the_source_has_lost_is_named() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    from.settle(&home).await;
+    let lost = files(&from.directory()).pop_first().unwrap();
+    fs::remove_file(&lost).unwrap();
+    let copied = run(home.agora(&copying(&from, &to)), "").expect_success();
+    let key = lost.rsplit('/').next().unwrap();
+    let warning = format!("Warning: 1 images that rows name are missing: {key}");
+    assert!(copied.stdout.contains(&warning), "{copied:?}");
+}

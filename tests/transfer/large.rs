@@ -1,0 +1,173 @@
+//! A hundred thousand posts.
+
+use std::{fmt::Write as _, process::Command};
+
+use agora_database::{Database, Rows, Table};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    place::{Place, files},
+    process::{AGORA, Finished, Home, Process, run},
+};
+
+const USERS: usize = 1_000;
+const BATCH: usize = 1_000;
+
+/// Makes the line of the row of a number.
+type Line<'a> = &'a dyn Fn(usize) -> String;
+
+/// Fills a database with posts, each with two likes and a comment.
+async fn fill(url: &str, posts: usize) {
+    let database = Database::open(url, 1).await.unwrap();
+    let mut load = database.load().await.unwrap();
+    let id = |kind: u128, n: usize| Uuid::from_u128((kind << 96) | u128::try_from(n).unwrap());
+    let (user, post) = (|n: usize| id(1, n % USERS), |n: usize| id(2, n));
+    let users = |n: usize| {
+        let id = user(n);
+        format!(
+            r#"{{"id":"{id}","username":"u{n}","username_key":"u{n}","email":"u{n}@e.org","email_key":"u{n}@e.org","password_hash":"x","biography":null,"profile_picture":null,"is_admin":false,"is_user":true,"enabled":true,"created_at":{n}}}"#
+        )
+    };
+    let posts_of = |n: usize| {
+        let content = "Words and more words. ".repeat(n % 20);
+        format!(
+            r#"{{"id":"{}","author_id":"{}","content":"{n} {content}","image":null,"visibility":{},"created_at":{n},"updated_at":{n},"like_count":2,"comment_count":1}}"#,
+            post(n),
+            user(n),
+            n % 3
+        )
+    };
+    let likes = |n: usize| {
+        let (post, user) = (post(n / 2), user(n));
+        format!(r#"{{"post_id":"{post}","user_id":"{user}","id":"{}","created_at":{n}}}"#, id(3, n))
+    };
+    let comments = |n: usize| {
+        let (id, post, author) = (id(4, n), post(n), user(n + 7));
+        format!(
+            r#"{{"id":"{id}","post_id":"{post}","author_id":"{author}","content":"Comment {n}","created_at":{n},"updated_at":{n}}}"#
+        )
+    };
+    let tables: [(Table, usize, Line<'_>); 4] = [
+        (Table::Users, USERS, &users),
+        (Table::Posts, posts, &posts_of),
+        (Table::Likes, 2 * posts, &likes),
+        (Table::Comments, posts, &comments),
+    ];
+    for (table, count, line) in tables {
+        for first in (0..count).step_by(BATCH) {
+            let mut text = String::new();
+            for n in first..count.min(first + BATCH) {
+                writeln!(text, "{}", line(n)).unwrap();
+            }
+            load.insert(Rows::from_lines(table, &text).unwrap()).await.unwrap();
+        }
+    }
+    load.commit().await.unwrap();
+}
+
+/// Runs a command; how it ended, and the most memory it had.
+fn measured(command: Command) -> (Finished, u64) {
+    let mut process = Process::spawn(command, "");
+    let mut peak = 0;
+    while !process.has_ended() {
+        peak = process.peak_memory().unwrap_or(0).max(peak);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    (process.finish().expect_success(), peak)
+}
+
+/// The lines of a report that name a table, its rows and their checksum.
+fn sums(report: &str) -> Vec<&str> {
+    report.lines().filter(|line| line.contains("sha256")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_thousand_posts_go_to_postgresql_and_back_in_steady_memory() {
+    let home = Home::new();
+    let copy = |from: &str, to: &str| home.agora(&["copy", "--from", from, "--to", to]);
+    let few = Place::embedded(&home, "few").database;
+    fill(&few, 5_000).await;
+    let (_, memory_for_few) = measured(copy(&few, &Place::postgres(&home, "few").database));
+
+    let (first, second) = (Place::embedded(&home, "first"), Place::postgres(&home, "second"));
+    let third = Place::embedded(&home, "third");
+    fill(&first.database, 100_000).await;
+    let (there, memory_there) = measured(copy(&first.database, &second.database));
+    let (back, memory_back) = measured(copy(&second.database, &third.database));
+    assert!(there.stdout.contains("Copied 401000 rows"), "{there:?}");
+    assert_eq!(sums(&there.stdout).len(), Table::ALL.len());
+    assert_eq!(sums(&there.stdout), sums(&back.stdout));
+    // Twenty times the posts take hardly more: nothing grows with them.
+    for memory in [memory_there, memory_back] {
+        assert!(memory < memory_for_few + (24 << 20), "{memory} bytes, and {memory_for_few} for a few posts");
+    }
+
+    // What is saved of the first and of the last is the same but for when it was.
+    let exports = [(&first, "first.tar"), (&second, "second.tar"), (&third, "third.tar")].map(|(place, name)| {
+        let (_, memory) = measured(place.command(&home, &["backup", name]));
+        assert!(memory < memory_for_few + (24 << 20), "{memory} bytes, and {memory_for_few} for a few posts");
+        content(&home, name)
+    });
+    assert_eq!(exports[0], exports[1]);
+    assert_eq!(exports[0], exports[2]);
+}
+
+/// The entries of an archive after the first, which says when it was made: their names, and the summary with the
+/// checksums of all rows.
+fn content(home: &Home, name: &str) -> (Vec<String>, Value) {
+    let mut archive = tar::Archive::new(std::fs::File::open(home.path(name)).unwrap());
+    let mut names = Vec::new();
+    let mut summary = Value::Null;
+    for entry in archive.entries().unwrap().skip(1).map(Result::unwrap) {
+        names.push(entry.path().unwrap().display().to_string());
+        if names.last().is_some_and(|name| name == "summary.json") {
+            summary = serde_json::from_reader(entry).unwrap();
+        }
+    }
+    assert_eq!(names.iter().filter(|name| name.starts_with("rows/posts-")).count(), 200);
+    (names, summary)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
+    let home = Home::new();
+    let (from, sqlite) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    fill(&from.database, 20_000).await;
+    for to in [sqlite, Place::postgres(&home, "to")] {
+        let copy = || home.agora(&["copy", "--from", &from.database, "--to", &to.database]);
+        for signal in ["KILL", "TERM"] {
+            let mut command = copy();
+            // A line at each tenth of the way.
+            command.env("AGORA_LOG", "info");
+            let mut process = Process::spawn(command, "");
+            process.error_line("rows done=");
+            process.signal(signal);
+            let ended = process.finish();
+            assert_ne!(ended.code, Some(0), "{ended:?}");
+        }
+        let copied = run(copy(), "").expect_success();
+        assert!(copied.stdout.contains("Copied 81000 rows"), "{copied:?}");
+    }
+    let backup = ["backup", "half.tar"];
+    let mut process = Process::spawn(from.command(&home, &backup), "");
+    process.error_line("rows done=");
+    process.signal("TERM");
+    assert!(process.finish().stderr.contains("interrupted"));
+    assert!(!files(&home.path(".")).iter().any(|file| file.ends_with(".tar") || file.contains(".agora-backup")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_progress_is_one_line() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    fill(&from.database, 10_000).await;
+    // `script` runs a command on a terminal of its own.
+    let line = format!("'{AGORA}' copy --from '{}' --to '{}'", from.database, to.database);
+    let mut command = home.program("script");
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("COLUMNS", "100");
+    let shown = run(command, "").expect_success().stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].contains("rows [") && lines[0].contains("check ["), "{shown:?}");
+    assert!(lines[1..].iter().all(|line| !line.contains('[')), "{shown:?}");
+}

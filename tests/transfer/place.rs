@@ -1,0 +1,112 @@
+//! Where a service keeps what it has.
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+use url::Url;
+
+use crate::{
+    process::{Finished, Home, Service, run},
+    world::World,
+};
+
+/// A database and an image store, which another may follow in the same home: the signing secret stays.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) database: String,
+    pub(crate) media: String,
+}
+
+impl Place {
+    /// A fresh SQLite database and a fresh directory of images.
+    pub(crate) fn embedded(home: &Home, name: &str) -> Self {
+        let directory = home.path(name);
+        fs::create_dir_all(&directory).unwrap();
+        Self { database: format!("sqlite:{}", directory.join("agora.db").display()), media: media(home, name) }
+    }
+
+    /// A fresh PostgreSQL database and a fresh directory of images.
+    pub(crate) fn postgres(home: &Home, name: &str) -> Self {
+        Self { database: crate::private_postgres::fresh_database(), media: media(home, name) }
+    }
+
+    /// As the variables of a service.
+    fn variables(&self) -> [(&str, &str); 2] {
+        [("AGORA_DATABASE_URL", &self.database), ("AGORA_MEDIA_URL", &self.media)]
+    }
+
+    /// Starts a service here, with an administrator `root`.
+    pub(crate) fn start(&self, home: &Home) -> Service {
+        let root = [
+            ("AGORA_ADMIN_USERNAME", "root"),
+            ("AGORA_ADMIN_EMAIL", "root@example.org"),
+            ("AGORA_ADMIN_PASSWORD", crate::api::PASSWORD),
+        ];
+        home.start_with(&[self.variables().as_slice(), &root].concat())
+    }
+
+    /// Makes a world here; it, and what its users see.
+    pub(crate) async fn settle(&self, home: &Home) -> (World, Vec<String>) {
+        let service = self.start(home);
+        let world = World::make(&service.api).await;
+        let seen = world.seen(&service.api).await;
+        service.stop();
+        (world, seen)
+    }
+
+    /// Checks that a service here shows a world as it was seen elsewhere, to the tokens issued there.
+    pub(crate) async fn expect(&self, home: &Home, world: &World, seen: &[String]) {
+        let service = self.start(home);
+        assert_eq!(world.seen(&service.api).await, seen);
+        world.expect_image(&service.api).await;
+        service.stop();
+    }
+
+    /// Checks that nothing was ever put here.
+    pub(crate) async fn expect_empty(&self, home: &Home) {
+        let service = self.start(home);
+        let root = service.api.log_in("root").await;
+        let users = service.api.get(&root, "/api/users/all").await.expect(200).data();
+        assert_eq!(crate::api::list(&users).len(), 1, "{users}");
+        service.stop();
+    }
+
+    /// The command, with its arguments, for what is here.
+    pub(crate) fn command(&self, home: &Home, arguments: &[&str]) -> Command {
+        let mut command = home.agora(arguments);
+        command.envs(self.variables());
+        command
+    }
+
+    pub(crate) fn run(&self, home: &Home, arguments: &[&str]) -> Finished {
+        run(self.command(home, arguments), "")
+    }
+
+    /// The directory of its images.
+    pub(crate) fn directory(&self) -> std::path::PathBuf {
+        Url::parse(&self.media).unwrap().to_file_path().unwrap()
+    }
+}
+
+fn media(home: &Home, name: &str) -> String {
+    Url::from_directory_path(home.path(name).join("media")).unwrap().into()
+}
+
+/// The arguments that copy everything from one place to the other.
+pub(crate) fn copying<'a>(from: &'a Place, to: &'a Place) -> Vec<&'a str> {
+    vec!["copy", "--from", &from.database, "--to", &to.database, "--media-from", &from.media, "--media-to", &to.media]
+}
+
+/// The paths of the files below a directory.
+pub(crate) fn files(directory: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(next) = left.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => left.push(entry.path()),
+                false => drop(found.insert(entry.path().display().to_string())),
+            }
+        }
+    }
+    found
+}
