@@ -68,7 +68,8 @@ impl Adapters {
             .await
             .context("cannot open the database (AGORA_DATABASE_URL)")?;
         let media_url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
-        let store = agora_media::open(&media_url).context("cannot open the image store (AGORA_MEDIA_URL)")?;
+        let store = agora_media::open(&media_url).await.context("cannot open the image store (AGORA_MEDIA_URL)")?;
+        let store = store.with_public_base(config.media_public_url.clone());
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
