@@ -118,7 +118,7 @@ mod tests {
     }
 
     async fn refusal(url: &str, variables: &[(&str, &str)]) -> OpenError {
-        let error = open(url, variables).await.err().expect("a refusal");
+        let error = open(url, variables).await.expect_err("a refusal");
         let shown = format!("{error:?} {error}");
         assert!(!shown.contains("hunter2"), "a secret was shown: {shown}");
         error
