@@ -11,7 +11,7 @@ use reqwest::{
     Method, RequestBuilder,
     header::{
         ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
-        RANGE, X_CONTENT_TYPE_OPTIONS,
+        LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
     },
     multipart::{Form, Part},
 };
@@ -275,6 +275,76 @@ async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
         assert_eq!(answer.header(CONTENT_RANGE), Some(format!("bytes */{size}").as_str()), "{outside}");
     }
     server.send(get("bytes=0-3").header(IF_NONE_MATCH, &tag)).await.expect(304);
+}
+
+/// Where clients reach the images by themselves, in the tests in which they do.
+const CDN: &str = "https://cdn.example.org/agora";
+
+/// A server whose images clients reach elsewhere, and the client to see that with, which follows no redirect.
+async fn served_elsewhere() -> (Server, reqwest::Client) {
+    let server = Server::start_with(|config| config.media_public_url = Some(CDN.to_owned())).await;
+    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    (server, client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_image_address_leads_to_the_public_base_of_the_images_if_there_is_one() {
+    let (server, _) = served_elsewhere().await;
+    let (alice, root) = (server.user("alice").await, server.root().await);
+    let picture = || Form::new().part("profilePicture", Part::bytes(png()));
+    let mut profile = server.call_form(&alice, Method::PUT, "/api/users/me", picture()).await.expect(200).data();
+    let mut post = upload(&server, &alice, png()).await.expect(201).data();
+    let id = post["id"].as_str().unwrap().to_owned();
+    server.call(&alice, Method::PUT, &format!("/api/posts/like/{id}")).await.expect(200);
+    server.call_json(&alice, Method::POST, "/api/comments/create", json!({ "postId": id, "content": "Mine" })).await;
+    server.follow(&root, &alice).await;
+
+    let object = |image: &serde_json::Value| {
+        let url = image.as_str().expect("an address").to_owned();
+        let path = url.strip_prefix(&format!("{CDN}/")).expect("an address below the public base").to_owned();
+        let (folder, key) = path.split_once('/').expect("the path of an object");
+        assert!(folder == &key[..2] && key.ends_with(".png"), "{path}");
+    };
+    object(&profile["profilePicture"].take());
+    object(&post["image"].take());
+    for (user, path) in [
+        (&alice, format!("/api/posts/by-id/{id}")),
+        (&alice, format!("/api/posts/{}/all", alice.id)),
+        (&root, "/api/posts/following/all".to_owned()),
+        (&root, "/api/posts/all".to_owned()),
+        (&alice, format!("/api/posts/{id}/likes")),
+        (&alice, format!("/api/comments/all/{id}")),
+        (&alice, "/api/users/me".to_owned()),
+        (&root, "/api/users/all".to_owned()),
+    ] {
+        let answer = server.get(user, &path).await.expect(200);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains(CDN) && !text.contains("/media/"), "{path}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_here_for_an_image_that_is_served_elsewhere_is_sent_there() {
+    let (server, client) = served_elsewhere().await;
+    let key = "abababababababababababababababab.png";
+    for method in [Method::GET, Method::HEAD] {
+        for header in [None, Some((RANGE, "bytes=0-3")), Some((IF_NONE_MATCH, "*"))] {
+            let mut request = client.request(method.clone(), server.address(&format!("/media/{key}")));
+            if let Some((name, value)) = header {
+                request = request.header(name, value);
+            }
+            let answer = server.send(request).await.expect(307);
+            assert_eq!(answer.header(LOCATION), Some(format!("{CDN}/ab/{key}").as_str()));
+            assert_eq!(answer.header(CACHE_CONTROL), Some("public, max-age=3600"));
+            assert_eq!(answer.header(X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
+            assert!(answer.body.is_empty());
+        }
+        for bad in ["abc.png", "..%2f..%2fetc%2fpasswd", &key.to_uppercase(), &format!("{key}.png")] {
+            let request = client.request(method.clone(), server.address(&format!("/media/{bad}")));
+            let answer = server.send(request).await.expect(404);
+            assert_eq!(answer.header(LOCATION), None);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

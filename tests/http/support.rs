@@ -128,9 +128,14 @@ impl Server {
         Self { url, client: Client::new(), _data_dir: data_dir }
     }
 
+    /// The address of a path.
+    pub(crate) fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
     /// A request without a token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.url))
+        self.client.request(method, self.address(path))
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {

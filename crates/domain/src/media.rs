@@ -185,6 +185,10 @@ pub trait ImageStore: Send + Sync {
 
     /// The keys of the images stored before `cutoff`, in any order. Objects whose name is no key are passed over.
     async fn stored_before(&self, cutoff: Timestamp) -> Result<BoxStream<'static, Result<ImageKey>>>;
+
+    /// The address at which clients fetch an image from where it is kept; `None` when the service alone serves it.
+    /// Whether there is such an image is not looked up.
+    fn public_url(&self, key: &ImageKey) -> Option<String>;
 }
 
 /// Knows which images are named by a row.
@@ -212,6 +216,11 @@ impl Media {
     /// [`Error::NotFound`] when there is none of that key.
     pub async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<OpenImage> {
         self.store.open(key, range).await?.ok_or(Error::NotFound(Resource::Image))
+    }
+
+    /// The address at which clients fetch an image without the service, if there is one.
+    pub fn public_url(&self, key: &ImageKey) -> Option<String> {
+        self.store.public_url(key)
     }
 }
 

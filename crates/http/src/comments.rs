@@ -108,7 +108,7 @@ pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, body:
 /// `GET /api/comments/all/{postId}`
 pub(crate) async fn list(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>, query: Query) -> Answer {
     let found = state.services.comments.list(&caller, id.get(), query.page(List::Comments)?).await?;
-    let post = PostBody::of(&found.post, &state.settings, UserSummaryBody::of_author);
+    let post = PostBody::of(&found.post, &state, UserSummaryBody::of_author);
     let comments: Vec<_> = found.comments.items.iter().map(|view| CommentBody::of(view, &post)).collect();
     linked(ok(SUCCESS, comments), &query, &state.settings, List::Comments, &found.comments)
 }

@@ -17,9 +17,13 @@ use crate::{envelope::Answer, error::ApiError, state::State};
 
 /// `GET /media/{key}`
 ///
-/// A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
+/// A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag. Where
+/// clients can fetch images without the service, they are told where.
 pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequest) -> Answer {
     let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
+    if let Some(url) = state.services.media.public_url(&key) {
+        return Ok(elsewhere(url));
+    }
     let tag = format!("\"{}\"", key.as_str());
     let range = requested_range(&request, &tag);
     let image = state.services.media.open(&key, range).await?;
@@ -43,6 +47,16 @@ pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequ
         Box::new(error) as Box<dyn std::error::Error>
     });
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))
+}
+
+/// Not a permanent redirect, since the operator may move the images; good for an hour, so that clients that keep old
+/// addresses do not come back for each.
+fn elsewhere(url: String) -> HttpResponse {
+    HttpResponse::TemporaryRedirect()
+        .insert_header((header::LOCATION, url))
+        .insert_header((header::CACHE_CONTROL, "public, max-age=3600"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .finish()
 }
 
 fn caching(mut response: actix_web::HttpResponseBuilder, tag: &str) -> actix_web::HttpResponseBuilder {

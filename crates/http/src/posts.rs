@@ -69,7 +69,7 @@ async fn post_fields(body: Body, max_image_bytes: usize) -> Result<PostFields, A
 }
 
 fn page_of_posts(state: &State, query: &Query, page: &Page<PostView>) -> Answer {
-    let posts: Vec<_> = page.items.iter().map(|view| PostBody::with_author(view, &state.settings)).collect();
+    let posts: Vec<_> = page.items.iter().map(|view| PostBody::with_author(view, state)).collect();
     linked(ok(SUCCESS, posts), query, &state.settings, List::Posts, page)
 }
 
@@ -77,19 +77,19 @@ fn page_of_posts(state: &State, query: &Query, page: &Page<PostView>) -> Answer 
 pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
     let view = state.services.posts.create(&caller, fields).await?;
-    created("Post created successfully", PostBody::with_author(&view, &state.settings))
+    created("Post created successfully", PostBody::with_author(&view, &state))
 }
 
 /// `GET /api/posts/by-id/{postId}`
 pub(crate) async fn get(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
     let view = state.services.posts.get(&caller, id.get()).await?;
-    ok(SUCCESS, PostBody::with_author(&view, &state.settings))
+    ok(SUCCESS, PostBody::with_author(&view, &state))
 }
 
 /// `GET /api/posts/all`
 pub(crate) async fn list_all(state: Data<State>, Auth(admin): Auth<Admin>, query: Query) -> Answer {
     let page = state.services.posts.list_all(&admin, query.page(List::Posts)?).await?;
-    let post = |view| PostBody::of(view, &state.settings, AdminAuthorBody::of);
+    let post = |view| PostBody::of(view, &state, AdminAuthorBody::of);
     let posts: Vec<_> = page.items.iter().map(post).collect();
     linked(ok(SUCCESS, posts), &query, &state.settings, List::Posts, &page)
 }
@@ -116,7 +116,7 @@ pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, id: P
     let own = state.services.posts.own(&caller, id.get()).await?;
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
     let view = state.services.posts.update(own, fields).await?;
-    ok("Post updated successfully", PostBody::with_author(&view, &state.settings))
+    ok("Post updated successfully", PostBody::with_author(&view, &state))
 }
 
 /// `DELETE /api/posts/delete/{postId}`
@@ -154,6 +154,6 @@ pub(crate) async fn list_likers(
     query: Query,
 ) -> Answer {
     let page = state.services.posts.list_likers(&caller, id.get(), query.page(List::Likes)?).await?;
-    let likers: Vec<_> = page.items.iter().map(|liker| LikerBody::of(liker, &state.settings)).collect();
+    let likers: Vec<_> = page.items.iter().map(|liker| LikerBody::of(liker, &state)).collect();
     linked(ok(SUCCESS, likers), &query, &state.settings, List::Likes, &page)
 }

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::state::Settings;
+use crate::state::State;
 
 /// An instant as `2025-07-15T00:24:54.124+00:00`.
 pub(crate) struct Instant(pub(crate) Timestamp);
@@ -34,8 +34,8 @@ impl Serialize for Instant {
     }
 }
 
-fn image_url(settings: &Settings, key: Option<&ImageKey>) -> Option<String> {
-    key.map(|key| settings.image_url(key))
+fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
+    key.map(|key| state.image_url(key))
 }
 
 /// A role of an account.
@@ -84,13 +84,13 @@ pub(crate) struct UserBody<'a> {
 }
 
 impl<'a> UserBody<'a> {
-    pub(crate) fn of(account: &'a Account, settings: &Settings) -> Self {
+    pub(crate) fn of(account: &'a Account, state: &State) -> Self {
         Self {
             id: account.id.uuid(),
             username: account.username.as_str(),
             email: account.email.as_str(),
             biography: account.biography.as_ref().map(|text| text.as_str()),
-            profile_picture: image_url(settings, account.profile_picture.as_ref()),
+            profile_picture: image_url(state, account.profile_picture.as_ref()),
             created_at: Instant(account.created_at),
             standing: Standing::of(account),
         }
@@ -109,13 +109,13 @@ pub(crate) struct AuthorBody<'a> {
 }
 
 impl<'a> AuthorBody<'a> {
-    pub(crate) fn of(author: &'a Author, settings: &Settings) -> Self {
+    pub(crate) fn of(author: &'a Author, state: &State) -> Self {
         Self {
             id: author.id.uuid(),
             username: author.username.as_str(),
             email: author.email.as_str(),
             biography: author.biography.as_ref().map(|text| text.as_str()),
-            profile_picture: image_url(settings, author.profile_picture.as_ref()),
+            profile_picture: image_url(state, author.profile_picture.as_ref()),
         }
     }
 }
@@ -169,11 +169,11 @@ pub(crate) struct LikerBody<'a> {
 }
 
 impl<'a> LikerBody<'a> {
-    pub(crate) fn of(liker: &'a Liker, settings: &Settings) -> Self {
+    pub(crate) fn of(liker: &'a Liker, state: &State) -> Self {
         Self {
             id: liker.id.uuid(),
             username: liker.username.as_str(),
-            profile_picture: image_url(settings, liker.profile_picture.as_ref()),
+            profile_picture: image_url(state, liker.profile_picture.as_ref()),
         }
     }
 }
@@ -196,16 +196,16 @@ pub(crate) struct PostBody<'a, A> {
 }
 
 impl<'a, A> PostBody<'a, A> {
-    pub(crate) fn of<V>(view: &'a PostView<V>, settings: &Settings, author: impl FnOnce(&'a V) -> A) -> Self {
+    pub(crate) fn of<V>(view: &'a PostView<V>, state: &State, author: impl FnOnce(&'a V) -> A) -> Self {
         let post = &view.post;
         Self {
             id: post.id.uuid(),
             content: post.text.as_str(),
-            image: image_url(settings, post.image.as_ref()),
+            image: image_url(state, post.image.as_ref()),
             visibility: post.visibility.as_str(),
             created_at: Instant(post.created_at),
             updated_at: Instant(post.updated_at),
-            liked_by: view.liked_by.iter().map(|liker| LikerBody::of(liker, settings)).collect(),
+            liked_by: view.liked_by.iter().map(|liker| LikerBody::of(liker, state)).collect(),
             like_count: view.like_count,
             liked_by_me: view.liked_by_viewer,
             comment_count: view.comment_count,
@@ -216,8 +216,8 @@ impl<'a, A> PostBody<'a, A> {
 
 impl<'a> PostBody<'a, AuthorBody<'a>> {
     /// The post as every listing but the administrators' shows it.
-    pub(crate) fn with_author(view: &'a PostView, settings: &Settings) -> Self {
-        Self::of(view, settings, |author| AuthorBody::of(author, settings))
+    pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
+        Self::of(view, state, |author| AuthorBody::of(author, state))
     }
 }
 

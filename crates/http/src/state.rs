@@ -45,14 +45,15 @@ pub struct Settings {
     pub request_time: Duration,
 }
 
-impl Settings {
-    /// The address at which an image is served.
-    pub(crate) fn image_url(&self, key: &ImageKey) -> String {
-        format!("{}/media/{}", self.public_url, key.as_str())
-    }
-}
-
 pub(crate) struct State {
     pub(crate) services: Services,
     pub(crate) settings: Settings,
+}
+
+impl State {
+    /// The address at which clients fetch an image: where it is kept, or else here.
+    pub(crate) fn image_url(&self, key: &ImageKey) -> String {
+        let here = || format!("{}/media/{}", self.settings.public_url, key.as_str());
+        self.services.media.public_url(key).unwrap_or_else(here)
+    }
 }

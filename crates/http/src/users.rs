@@ -22,7 +22,7 @@ use crate::{
 /// `GET /api/users/me`
 pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>) -> Answer {
     let account = state.services.accounts.me(&caller).await?;
-    ok(SUCCESS, UserBody::of(&account, &state.settings))
+    ok(SUCCESS, UserBody::of(&account, &state))
 }
 
 #[derive(Deserialize, Default)]
@@ -45,7 +45,7 @@ pub(crate) async fn update_me(state: Data<State>, Auth(caller): Auth<Member>, bo
     };
     fields.check()?;
     let account = state.services.accounts.update_profile(&caller, biography.as_deref(), picture).await?;
-    ok(SUCCESS, UserBody::of(&account, &state.settings))
+    ok(SUCCESS, UserBody::of(&account, &state))
 }
 
 #[derive(Deserialize)]
@@ -71,14 +71,14 @@ pub(crate) async fn change_password(state: Data<State>, Auth(caller): Auth<Membe
 /// `GET /api/users/all`
 pub(crate) async fn list(state: Data<State>, Auth(admin): Auth<Admin>, query: Query) -> Answer {
     let page = state.services.accounts.list(&admin, query.page(List::Users)?).await?;
-    let users: Vec<_> = page.items.iter().map(|account| UserBody::of(account, &state.settings)).collect();
+    let users: Vec<_> = page.items.iter().map(|account| UserBody::of(account, &state)).collect();
     linked(ok(SUCCESS, users), &query, &state.settings, List::Users, &page)
 }
 
 /// `GET /api/users/by-id/{id}`
 pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> Answer {
     let account = state.services.accounts.get(&admin, id.get()).await?;
-    ok(SUCCESS, UserBody::of(&account, &state.settings))
+    ok(SUCCESS, UserBody::of(&account, &state))
 }
 
 #[derive(Deserialize)]

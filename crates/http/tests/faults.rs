@@ -61,12 +61,14 @@ struct Ports {
 
 impl Default for Ports {
     fn default() -> Self {
+        let mut store = MockImageStore::new();
+        store.expect_public_url().return_const(None);
         Self {
             accounts: MockAccountRepository::new(),
             sessions: MockSessionRepository::new(),
             tokens: MockTokenIssuer::new(),
             products: MockProductRepository::new(),
-            store: MockImageStore::new(),
+            store,
             passwords: Arc::new(MockPasswordHasher::new()),
             request_time: Duration::from_secs(20),
         }

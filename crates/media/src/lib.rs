@@ -4,12 +4,20 @@
 //! |---|---|
 //! | `clean` | one file per format; only what is needed to render an image survives |
 //! | `store` | the image store over any [`object_store::ObjectStore`] |
-//! | `location` | which store the text of the setting `AGORA_MEDIA_URL` names |
+//! | `location` | which store the text of the setting `AGORA_MEDIA_URL` names: a directory, a bucket or the memory |
+//! | `limit` | how long storage may take |
+//! | `failure` | what storage says when it fails, fit for the log |
 
 mod clean;
+mod failure;
+mod limit;
 mod location;
+#[cfg(test)]
+#[path = "../../../tests/support/s3.rs"]
+mod s3_server;
 mod store;
 
 pub use clean::{Cleaner, ImageLimits};
+pub use failure::Failure;
 pub use location::{OpenError, open};
 pub use store::ObjectImageStore;

@@ -62,7 +62,7 @@ impl Adapters {
     pub async fn open(config: &Config) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database = open_database(config, &data_dir).await?;
-        let store = open_images(config, &data_dir)?;
+        let store = open_images(config, &data_dir).await?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
@@ -210,9 +210,10 @@ pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Da
 }
 
 /// Opens the image store that the configuration names.
-pub(crate) fn open_images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
+pub(crate) async fn open_images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
     let url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
-    agora_media::open(&url).context("cannot open the image store (AGORA_MEDIA_URL)")
+    let store = agora_media::open(&url).await.context("cannot open the image store (AGORA_MEDIA_URL)")?;
+    Ok(store.with_public_base(config.media_public_url.clone()))
 }
 
 /// The URL of an absolute path, whatever characters are in it.

@@ -43,6 +43,9 @@ pub struct Config {
     pub database_connections: usize,
     /// `AGORA_MEDIA_URL`: where images are kept; without it, `media` in the data directory.
     pub media_url: Option<String>,
+    /// `AGORA_MEDIA_PUBLIC_URL`: where clients reach what is at `AGORA_MEDIA_URL`, without a slash at the end; without
+    /// it, the service serves the images.
+    pub media_public_url: Option<String>,
     /// `AGORA_PUBLIC_URL`: where clients reach the service, without a slash at the end; without it, the address
     /// listened on.
     pub public_url: Option<String>,
@@ -68,12 +71,13 @@ impl Config {
     /// The fewest bytes of a signing secret: what HS256 puts in.
     pub const MIN_SECRET_BYTES: usize = 32;
 
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "AGORA_LISTEN",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
         "AGORA_DATABASE_CONNECTIONS",
         "AGORA_MEDIA_URL",
+        "AGORA_MEDIA_PUBLIC_URL",
         "AGORA_PUBLIC_URL",
         "AGORA_JWT_SECRET",
         "AGORA_TOKEN_LIFETIME",
@@ -102,7 +106,8 @@ impl Config {
             database_url: get("AGORA_DATABASE_URL"),
             database_connections: number(&get, "AGORA_DATABASE_CONNECTIONS", 1, 1000, (3 * cores).clamp(4, 1000))?,
             media_url: get("AGORA_MEDIA_URL"),
-            public_url: get("AGORA_PUBLIC_URL").map(|url| public_url(&url)).transpose()?,
+            media_public_url: public_url(&get, "AGORA_MEDIA_PUBLIC_URL")?,
+            public_url: public_url(&get, "AGORA_PUBLIC_URL")?,
             jwt_secret: get("AGORA_JWT_SECRET").map(signing_secret).transpose()?,
             token_lifetime: match get("AGORA_TOKEN_LIFETIME") {
                 Some(text) => duration(&text).context("AGORA_TOKEN_LIFETIME")?,
@@ -123,14 +128,15 @@ impl Config {
     }
 }
 
-fn public_url(text: &str) -> Result<String> {
+fn public_url(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<String>> {
+    let Some(text) = get(name) else { return Ok(None) };
     let text = text.trim().trim_end_matches('/');
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let plain = url.filter(|url| {
         url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
     });
-    ensure!(plain.is_some(), "AGORA_PUBLIC_URL must be an http or https address such as https://agora.example.org");
-    Ok(text.to_owned())
+    ensure!(plain.is_some(), "{name} must be an http or https address such as https://agora.example.org");
+    Ok(Some(text.to_owned()))
 }
 
 fn signing_secret(text: String) -> Result<Secret> {
@@ -215,6 +221,8 @@ mod tests {
             ("AGORA_PUBLIC_URL", "agora.example.org"),
             ("AGORA_PUBLIC_URL", "ftp://agora.example.org"),
             ("AGORA_PUBLIC_URL", "https://agora.example.org/?a=b"),
+            ("AGORA_MEDIA_PUBLIC_URL", "cdn.example.org"),
+            ("AGORA_MEDIA_PUBLIC_URL", "s3://agora"),
             ("AGORA_JWT_SECRET", "too-short"),
             ("AGORA_TOKEN_LIFETIME", "0"),
             ("AGORA_TOKEN_LIFETIME", "1w"),

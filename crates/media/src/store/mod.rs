@@ -16,7 +16,15 @@ use futures_util::{
     StreamExt, TryStreamExt, future,
     stream::{self, BoxStream},
 };
-use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload, path::Path};
+use object_store::{
+    Attribute, Attributes, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
+    path::Path,
+};
+
+use crate::{
+    failure::Failure,
+    limit::{ANSWER, each_within, for_upload, within},
+};
 
 /// Keeps each image as one object.
 ///
@@ -25,14 +33,29 @@ use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
 /// that are named like a key, so that others may lie next to them.
 ///
 /// To keep the images under a prefix, pass an [`object_store::prefix::PrefixStore`].
+///
+/// Nothing waits long for storage that is away: [`crate::limit`].
 pub struct ObjectImageStore {
     objects: Arc<dyn ObjectStore>,
+    describes: bool,
+    public_base: Option<String>,
 }
 
 impl ObjectImageStore {
     /// The images in `objects`, which MUST have an object whole and durable when it acknowledges it.
     pub fn new(objects: Arc<dyn ObjectStore>) -> Self {
-        Self { objects }
+        Self { objects, describes: false, public_base: None }
+    }
+
+    /// Has each object carry its media type and that it may be cached for ever, so that it can be served from where it
+    /// is. For storage that keeps such headers, which files do not.
+    pub fn describing(self) -> Self {
+        Self { describes: true, ..self }
+    }
+
+    /// Says where clients reach the objects by themselves, without a slash at the end; `None` when they do not.
+    pub fn with_public_base(self, base: Option<String>) -> Self {
+        Self { public_base: base, ..self }
     }
 
     /// Stores an image under the key that it has elsewhere, in place of what is there. It is whole and durable when this
@@ -41,19 +64,37 @@ impl ObjectImageStore {
     /// # Errors
     /// [`Error::Unavailable`] when the store fails.
     pub async fn put_as(&self, key: &ImageKey, bytes: Bytes) -> Result<()> {
-        self.objects.put(&path_of(key), bytes.into()).await.map_err(Error::unavailable)?;
+        let limit = for_upload(bytes.len());
+        // Without the condition that nothing is there: 128 random bits are not drawn twice, not every S3 server knows
+        // conditions, and with one, a second attempt after a lost answer would fail on the first one's object.
+        let options =
+            PutOptions { mode: PutMode::Overwrite, attributes: self.attributes(key), ..PutOptions::default() };
+        let path = path_of(key);
+        let put = self.objects.put_opts(&path, PutPayload::from(bytes), options);
+        within(limit, put).await.map_err(unavailable)?;
         Ok(())
     }
 
     /// Reads part of an object, or all of it. `None` when there is none of that key.
     async fn read(&self, key: &ImageKey, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
         let options = GetOptions { range: range.map(Into::into), ..GetOptions::default() };
-        let Some(found) = found(self.objects.get_opts(&path_of(key), options).await)? else { return Ok(None) };
+        let outcome = within(ANSWER, self.objects.get_opts(&path_of(key), options)).await;
+        let Some(found) = found(outcome)? else { return Ok(None) };
         Ok(Some(OpenImage {
             size: found.meta.size,
             range: Some(found.range.clone()),
-            bytes: found.into_stream().map_err(Error::unavailable).boxed(),
+            bytes: each_within(ANSWER, found.into_stream()).map_err(unavailable).boxed(),
         }))
+    }
+
+    fn attributes(&self, key: &ImageKey) -> Attributes {
+        if !self.describes {
+            return Attributes::new();
+        }
+        Attributes::from_iter([
+            (Attribute::ContentType, key.format().media_type()),
+            (Attribute::CacheControl, "public, max-age=31536000, immutable"),
+        ])
     }
 }
 
@@ -63,14 +104,13 @@ impl ImageStore for ObjectImageStore {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(Error::internal)?;
         let key = ImageKey::new(random, image.format);
-        let payload = PutPayload::from(image.bytes);
-        self.objects.put_opts(&path_of(&key), payload, PutMode::Create.into()).await.map_err(Error::unavailable)?;
+        self.put_as(&key, image.bytes).await?;
         Ok(key)
     }
 
     async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
         let Some(range) = range else { return self.read(key, None).await };
-        let Some(meta) = found(self.objects.head(&path_of(key)).await)? else { return Ok(None) };
+        let Some(meta) = found(within(ANSWER, self.objects.head(&path_of(key))).await)? else { return Ok(None) };
         match range.within(meta.size) {
             Some(range) => self.read(key, Some(range)).await,
             None => {
@@ -80,19 +120,23 @@ impl ImageStore for ObjectImageStore {
     }
 
     async fn delete(&self, key: &ImageKey) -> Result<()> {
-        found(self.objects.delete(&path_of(key)).await)?;
+        found(within(ANSWER, self.objects.delete(&path_of(key))).await)?;
         Ok(())
     }
 
     async fn stored_before(&self, cutoff: Timestamp) -> Result<BoxStream<'static, Result<ImageKey>>> {
         let objects = Arc::clone(&self.objects);
         let folders = stream::iter(0..=u8::MAX).map(|folder| Path::from(format!("{folder:02x}")));
-        let listed = folders.flat_map(move |folder| objects.list(Some(&folder)));
+        let listed = folders.flat_map(move |folder| each_within(ANSWER, objects.list(Some(&folder))));
         let old = listed.try_filter_map(move |meta| {
             let old = meta.last_modified.timestamp_millis() < cutoff.unix_millis();
             future::ok(key_of(&meta).filter(|_| old))
         });
-        Ok(old.map_err(Error::unavailable).boxed())
+        Ok(old.map_err(unavailable).boxed())
+    }
+
+    fn public_url(&self, key: &ImageKey) -> Option<String> {
+        self.public_base.as_ref().map(|base| format!("{base}/{}", path_of(key)))
     }
 }
 
@@ -108,11 +152,16 @@ fn key_of(meta: &ObjectMeta) -> Option<ImageKey> {
     (path_of(&key) == meta.location).then_some(key)
 }
 
-/// What was found; `None` when there is no such object.
+/// What was found; `None` when there is no such object. That there is no such bucket is a failure: else every image would
+/// seem to be gone.
 fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
-        Err(object_store::Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(Error::unavailable(error)),
+        Err(object_store::Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => Ok(None),
+        Err(error) => Err(unavailable(error)),
     }
+}
+
+fn unavailable(error: object_store::Error) -> Error {
+    Error::unavailable(Failure::from(error))
 }

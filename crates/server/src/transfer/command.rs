@@ -63,9 +63,8 @@ pub(crate) async fn copy(
             ensure!(from != to, "--media-from and --media-to are the same store");
             let missing = directory(&from).filter(|directory| !directory.exists());
             ensure!(missing.is_none(), "there is no directory {from}");
-            let open = |url: &str| agora_media::open(url);
-            let from = open(&from).context("cannot open the store --media-from")?;
-            Some(Pair { from, to: open(&to).context("cannot open the store --media-to")? })
+            let from = agora_media::open(&from).await.context("cannot open the store --media-from")?;
+            Some(Pair { from, to: agora_media::open(&to).await.context("cannot open the store --media-to")? })
         }
         _ => None,
     };
@@ -113,5 +112,5 @@ pub(crate) async fn restore(config: &Config, file: PathBuf) -> Result<String> {
 
 async fn open(config: &Config) -> Result<(Database, ObjectImageStore, PathBuf)> {
     let data_dir = data_dir::prepare(&config.data_dir)?;
-    Ok((app::open_database(config, &data_dir).await?, app::open_images(config, &data_dir)?, data_dir))
+    Ok((app::open_database(config, &data_dir).await?, app::open_images(config, &data_dir).await?, data_dir))
 }

@@ -1,0 +1,43 @@
+//! How long storage may take: what takes longer counts as failed, so that no request waits for storage that is away.
+
+use std::time::Duration;
+
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use object_store::{Error, Result};
+use tokio::time::timeout;
+
+/// How long one answer may take, all attempts included: an object's beginning, its next part, the next part of a
+/// listing, the end of a deletion.
+pub(crate) const ANSWER: Duration = Duration::from_secs(8);
+
+/// How long the upload of so many bytes may take: a second more for each mebibyte.
+pub(crate) fn for_upload(bytes: usize) -> Duration {
+    ANSWER + Duration::from_secs(u64::try_from(bytes >> 20).unwrap_or(u64::MAX >> 1))
+}
+
+/// The outcome of some work, or a failure when it takes too long.
+pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(limit, work).await.unwrap_or_else(|_| Err(too_late(limit)))
+}
+
+/// A stream that ends with a failure when its next item, once asked for, takes too long. Whoever reads slowly may.
+pub(crate) fn each_within<T: Send + 'static>(
+    limit: Duration,
+    items: BoxStream<'static, Result<T>>,
+) -> BoxStream<'static, Result<T>> {
+    let next = move |items: Option<BoxStream<'static, Result<T>>>| async move {
+        let mut items = items?;
+        match timeout(limit, items.next()).await {
+            Ok(item) => Some((item?, Some(items))),
+            Err(_) => Some((Err(too_late(limit)), None)),
+        }
+    };
+    stream::unfold(Some(items), next).boxed()
+}
+
+fn too_late(limit: Duration) -> Error {
+    Error::Generic { store: "image", source: format!("no answer within {} s", limit.as_secs()).into() }
+}

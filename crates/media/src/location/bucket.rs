@@ -1,0 +1,192 @@
+//! Images in a bucket of S3, or of a server that speaks its protocol.
+
+use std::{sync::Arc, time::Duration};
+
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectStore, RetryConfig,
+    aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key},
+    path::Path,
+    prefix::PrefixStore,
+};
+use url::Url;
+
+use super::OpenError;
+use crate::{
+    failure::Failure,
+    limit::{ANSWER, within},
+};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// How long this machine may take to say that it has no role.
+const ROLE: Duration = Duration::from_secs(5);
+
+/// The bucket, or part of a bucket, of an `s3:` URL, reached as variables such as those of the environment say.
+pub(crate) async fn objects(
+    url: &str,
+    variables: impl Iterator<Item = (String, String)>,
+) -> Result<Arc<dyn ObjectStore>, OpenError> {
+    let (bucket, prefix) = parse(url).ok_or(OpenError::Bucket)?;
+    let mut builder = builder(variables).with_bucket_name(bucket);
+    let endpoint = [Key::S3Endpoint, Key::Endpoint].iter().find_map(|key| builder.get_config_value(key));
+    if let Some(endpoint) = endpoint {
+        let endpoint = Url::parse(&endpoint).ok().filter(Url::has_host).ok_or(OpenError::Endpoint)?;
+        match endpoint.scheme() {
+            "https" => {}
+            // Whoever writes it means it.
+            "http" => builder = builder.with_allow_http(true),
+            _ => return Err(OpenError::Endpoint),
+        }
+    }
+    let source = credentials_source(&builder)?;
+    let objects = builder.build()?;
+    if source == Source::Machine {
+        expect_role(&objects).await?;
+    }
+    Ok(if prefix.as_ref().is_empty() { Arc::new(objects) } else { Arc::new(PrefixStore::new(objects, prefix)) })
+}
+
+/// The bucket and the prefix that a URL names.
+fn parse(url: &str) -> Option<(String, Path)> {
+    let parsed = Url::parse(url).ok().filter(|parsed| parsed.scheme() == "s3")?;
+    let bucket = parsed.host_str().filter(|name| !name.is_empty())?;
+    let named = bucket.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+    let user = !parsed.username().is_empty() || parsed.password().is_some();
+    let more = parsed.port().is_some() || parsed.query().is_some() || parsed.fragment().is_some();
+    (named && !user && !more).then(|| Some((bucket.to_owned(), Path::from_url_path(parsed.path()).ok()?))).flatten()
+}
+
+/// A client with our limits and what the variables say. The time of a whole answer is not limited by the client: an
+/// image may go to a slow reader. [`crate::limit`] bounds what must not take long.
+fn builder(variables: impl Iterator<Item = (String, String)>) -> AmazonS3Builder {
+    let options = ClientOptions::new().with_connect_timeout(CONNECT).with_timeout_disabled();
+    let backoff = BackoffConfig { max_backoff: Duration::from_secs(1), ..BackoffConfig::default() };
+    // Several: after a server's return, a few connections may turn out to be dead.
+    let retry = RetryConfig { backoff, max_retries: 4, retry_timeout: ANSWER };
+    let builder = AmazonS3Builder::new()
+        .with_client_options(options)
+        .with_retry(retry)
+        // One request for each object: not every server has the request for many.
+        .with_disable_bulk_delete(true);
+    // An empty variable counts as not set, as everywhere.
+    let given = variables.filter(|(name, value)| name.starts_with("AWS_") && !value.is_empty());
+    given.fold(builder, |builder, (name, value)| match name.to_ascii_lowercase().parse() {
+        Ok(key) => builder.with_config(key, value),
+        Err(_) => builder,
+    })
+}
+
+/// Where credentials come from.
+#[derive(Debug, PartialEq)]
+enum Source {
+    /// The variables hold them, say where to get them, or say that none are needed.
+    Variables,
+    /// The role of the machine.
+    Machine,
+}
+
+fn credentials_source(builder: &AmazonS3Builder) -> Result<Source, OpenError> {
+    let given = |key| builder.get_config_value(&key).is_some();
+    match (given(Key::AccessKeyId), given(Key::SecretAccessKey)) {
+        (true, true) => return Ok(Source::Variables),
+        (false, false) => {}
+        _ => return Err(OpenError::HalfOfCredentials),
+    }
+    let elsewhere = given(Key::WebIdentityTokenFile) && given(Key::RoleArn)
+        || given(Key::ContainerCredentialsRelativeUri)
+        || given(Key::ContainerCredentialsFullUri) && given(Key::ContainerAuthorizationTokenFile);
+    let unsigned = builder.get_config_value(&Key::SkipSignature).is_some_and(|value| value != "false");
+    Ok(if elsewhere || unsigned { Source::Variables } else { Source::Machine })
+}
+
+/// Asks the machine for its role once: where it has none, every request would have to wait for that answer.
+async fn expect_role(objects: &AmazonS3) -> Result<(), OpenError> {
+    let asked = within(ROLE, objects.credentials().get_credential()).await;
+    asked.map_err(|error| OpenError::NoCredentials(Failure::from(error)))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "agora"), ("AWS_SECRET_ACCESS_KEY", "hunter2")];
+
+    async fn open(url: &str, variables: &[(&str, &str)]) -> Result<Arc<dyn ObjectStore>, OpenError> {
+        objects(url, variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).await
+    }
+
+    async fn refusal(url: &str, variables: &[(&str, &str)]) -> OpenError {
+        let error = open(url, variables).await.expect_err("a refusal");
+        let shown = format!("{error:?} {error}");
+        assert!(!shown.contains("hunter2"), "a secret was shown: {shown}");
+        error
+    }
+
+    #[tokio::test]
+    async fn a_url_names_a_bucket_and_perhaps_a_prefix() {
+        for (url, bucket, prefix) in [
+            ("s3://agora", "agora", ""),
+            ("s3://agora/", "agora", ""),
+            ("s3://agora.example.org/images", "agora.example.org", "images"),
+            ("s3://agora/a/b/", "agora", "a/b"),
+            ("s3://agora/with%20space", "agora", "with space"),
+        ] {
+            assert_eq!(parse(url), Some((bucket.to_owned(), Path::from(prefix))), "{url}");
+            open(url, &KEYS).await.unwrap();
+        }
+        for url in [
+            "s3:",
+            "s3://",
+            "s3:///images",
+            "s3:agora",
+            "s3://agora:9000/images",
+            "s3://agora?region=eu",
+            "s3://agora#images",
+            "s3://agora//images",
+            "s3://agora:hunter2@images",
+            "s3://ag%20ora",
+            "S3 bucket",
+        ] {
+            assert!(matches!(refusal(url, &KEYS).await, OpenError::Bucket), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_must_be_an_address() {
+        for endpoint in ["http://127.0.0.1:9000", "https://s3.example.org", "https://s3.example.org/", ""] {
+            open("s3://agora", &[&KEYS[..], &[("AWS_ENDPOINT_URL", endpoint)]].concat()).await.unwrap();
+        }
+        for endpoint in ["127.0.0.1:9000", "localhost:9000", "ftp://127.0.0.1", "minio"] {
+            for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"] {
+                let error = refusal("s3://agora", &[&KEYS[..], &[(name, endpoint)]].concat()).await;
+                assert!(matches!(error, OpenError::Endpoint), "{endpoint}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn credentials_are_complete_or_said_to_be_elsewhere() {
+        for half in KEYS {
+            let error = refusal("s3://agora", &[half, ("AWS_SESSION_TOKEN", "hunter2")]).await;
+            assert!(matches!(error, OpenError::HalfOfCredentials), "{half:?}");
+        }
+        for elsewhere in [
+            &[("AWS_WEB_IDENTITY_TOKEN_FILE", "/var/token"), ("AWS_ROLE_ARN", "arn:aws:iam::1:role/agora")][..],
+            &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials")],
+            &[("AWS_SKIP_SIGNATURE", "true")],
+        ] {
+            open("s3://agora", elsewhere).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn without_any_credentials_the_machine_must_have_a_role() {
+        // Nobody listens there.
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = refusal("s3://agora", &[("AWS_METADATA_ENDPOINT", &format!("http://{nobody}"))]).await;
+        assert!(matches!(error, OpenError::NoCredentials(_)), "{error:?}");
+        assert!(error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
+    }
+}

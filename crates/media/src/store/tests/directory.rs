@@ -1,0 +1,48 @@
+//! Images as files.
+
+use super::*;
+
+fn store() -> (ObjectImageStore, TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let objects = LocalFileSystem::new_with_prefix(directory.path()).unwrap().with_fsync(true);
+    (ObjectImageStore::new(Arc::new(objects)), directory)
+}
+
+#[tokio::test]
+async fn folders_of_others_are_never_looked_into() {
+    let (store, directory) = store();
+    // Listing this one would fail: its name is no text.
+    let odd: PathBuf = directory.path().join("lost+found").join(invalid_name());
+    fs::create_dir_all(odd.parent().unwrap()).unwrap();
+    fs::write(odd, "x").unwrap();
+    assert!(keys_before(&store, FUTURE).await.is_empty());
+}
+
+fn invalid_name() -> std::ffi::OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(vec![0xff, 0xfe])
+}
+
+#[tokio::test]
+async fn an_image_lies_in_the_folder_of_its_first_two_digits_and_nothing_else_is_left_behind() {
+    let (store, directory) = store();
+    let key = store.put(image("0123456789")).await.unwrap();
+    let folder = directory.path().join(&key.as_str()[..2]);
+    assert_eq!(fs::read(folder.join(key.as_str())).unwrap(), b"0123456789");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_storage_that_fails_is_unavailable() {
+    let (store, directory) = store();
+    let key = store.put(image("0123456789")).await.unwrap();
+    // A file where the folder was.
+    let folder = directory.path().join(&key.as_str()[..2]);
+    fs::remove_dir_all(&folder).unwrap();
+    fs::write(&folder, "x").unwrap();
+    assert!(matches!(store.open(&key, None).await, Err(Error::Unavailable(_))));
+    assert!(matches!(store.delete(&key).await, Err(Error::Unavailable(_))));
+    fs::remove_dir_all(directory.path()).unwrap();
+    fs::write(directory.path(), "x").unwrap();
+    assert!(matches!(store.put(image("0123456789")).await, Err(Error::Unavailable(_))));
+}

@@ -1,0 +1,159 @@
+//! A private S3 server: real HTTP, real signatures, its objects as files in a directory of its own. It can go away and come
+//! back at the same address.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::mpsc::{Sender, channel},
+    thread,
+};
+
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto::Builder,
+};
+use s3s::{
+    auth::SimpleAuth,
+    service::{S3Service, S3ServiceBuilder},
+};
+use s3s_fs::FileSystem;
+use tempfile::TempDir;
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    runtime::Runtime,
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    task::JoinSet,
+};
+
+const ACCESS_KEY: &str = "agora";
+
+/// What requests are signed with.
+pub(crate) const SECRET_KEY: &str = "the key to all the buckets";
+
+/// How the server behaves.
+#[derive(Clone, Copy)]
+enum Mode {
+    Serving,
+    /// Connections are refused.
+    Closed,
+    /// Connections are accepted and never answered.
+    Silent,
+}
+
+/// A running server. It ends, and its objects go, when it is dropped.
+pub(crate) struct S3Server {
+    address: SocketAddr,
+    directory: TempDir,
+    orders: UnboundedSender<(Mode, Sender<()>)>,
+}
+
+impl S3Server {
+    /// Starts it on a free port.
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut service = S3ServiceBuilder::new(FileSystem::new(directory.path()).expect("a file system"));
+        service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let service = service.build();
+        // Bound and never listening: keeps the port ours while the server is away.
+        let reserved = bind("127.0.0.1:0".parse().expect("an address"));
+        let address = reserved.local_addr().expect("an address");
+        let (orders, received) = unbounded_channel();
+        // On a thread of its own, so that it serves tests of every kind and ends when they do.
+        thread::spawn(move || {
+            Runtime::new().expect("a runtime").block_on(obey(received, address, service));
+            drop(reserved);
+        });
+        let server = Self { address, directory, orders };
+        server.turn(Mode::Serving);
+        server
+    }
+
+    /// Goes away: what is in flight is cut, and connections are refused.
+    pub(crate) fn close(&self) {
+        self.turn(Mode::Closed);
+    }
+
+    /// Accepts connections from now on and answers none.
+    pub(crate) fn fall_silent(&self) {
+        self.turn(Mode::Silent);
+    }
+
+    /// Serves again, at the same address.
+    pub(crate) fn come_back(&self) {
+        self.turn(Mode::Serving);
+    }
+
+    fn turn(&self, mode: Mode) {
+        let (done, is_done) = channel();
+        self.orders.send((mode, done)).expect("the server runs");
+        is_done.recv().expect("the server runs");
+    }
+
+    /// Makes a bucket.
+    pub(crate) fn make_bucket(&self, name: &str) {
+        fs::create_dir(self.bucket(name)).expect("a bucket");
+    }
+
+    /// The directory of a bucket, in which each object is the file of its key.
+    pub(crate) fn bucket(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The variables that lead to it.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let variables = [
+            ("AWS_ENDPOINT_URL", format!("http://{}", self.address)),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
+        ];
+        variables.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+}
+
+fn bind(address: SocketAddr) -> TcpSocket {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_reuseaddr(true).expect("a socket");
+    socket.bind(address).expect("a free port");
+    socket
+}
+
+/// Takes orders until there is nobody left to give any.
+async fn obey(mut orders: UnboundedReceiver<(Mode, Sender<()>)>, address: SocketAddr, service: S3Service) {
+    let mut tasks = JoinSet::new();
+    while let Some((mode, done)) = orders.recv().await {
+        // With the task go its connections.
+        tasks.shutdown().await;
+        match mode {
+            Mode::Serving => {
+                tasks.spawn(serve(bind(address).listen(1024).expect("a listener"), service.clone()));
+            }
+            Mode::Silent => {
+                tasks.spawn(keep(bind(address).listen(1024).expect("a listener")));
+            }
+            Mode::Closed => {}
+        }
+        // Whoever gave the order may have given up on it.
+        let _ = done.send(());
+    }
+}
+
+async fn serve(listener: TcpListener, service: S3Service) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let service = service.clone();
+        connections.spawn(async move {
+            // A client may break off.
+            let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn keep(listener: TcpListener) {
+    let mut kept = Vec::new();
+    loop {
+        kept.push(listener.accept().await.expect("a connection"));
+    }
+}
