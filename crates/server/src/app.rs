@@ -63,8 +63,7 @@ impl Adapters {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database_url = config.database_url.clone();
         let database_url = database_url.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()));
-        let connections = config.database_connections;
-        let database = Database::open(&database_url, connections)
+        let database = Database::open(&database_url, &config.database)
             .await
             .context("cannot open the database (AGORA_DATABASE_URL)")?;
         let media_url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
@@ -123,10 +122,11 @@ impl Adapters {
         }
     }
 
-    fn sweep(&self) -> Sweep {
+    fn sweep(&self, interval: Duration) -> Sweep {
         let (store, references) = (Arc::clone(&self.images.1), self.database.image_references());
         let media = MediaSweep::new(store, references, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
-        Sweep { media, sessions: Arc::clone(&self.sessions), clock: Arc::clone(&self.clock) }
+        let (sessions, clock) = (Arc::clone(&self.sessions), Arc::clone(&self.clock));
+        Sweep { database: self.database.clone(), media, sessions, clock, interval }
     }
 }
 
@@ -174,7 +174,7 @@ impl App {
             request_time: REQUEST_TIME,
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
-        let sweep = adapters.sweep();
+        let sweep = adapters.sweep(config.sweep_interval);
         let Adapters { data_dir, database, .. } = adapters;
         Ok(Self { address, public_url, data_dir, has_admin, server, sweep, database })
     }
