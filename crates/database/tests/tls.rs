@@ -7,7 +7,6 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 use agora_database::{Database, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-#[allow(dead_code, reason = "the fresh databases serve the contract suite")]
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 

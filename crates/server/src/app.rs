@@ -157,8 +157,14 @@ impl App {
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {
-            accounts.create_admin(admin).await.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
-            tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
+            let made = accounts.create_admin(admin).await;
+            // Of several nodes that start at once on an empty database one makes it, and the others find it there.
+            if made.is_err() && accounts.has_admin().await? {
+                tracing::info!("another node made an administrator");
+            } else {
+                made.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
+                tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
+            }
             has_admin = true;
         }
         let secret = match &config.jwt_secret {
