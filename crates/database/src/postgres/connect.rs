@@ -93,15 +93,17 @@ impl Connector {
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
         let mut url = Url::parse(url).map_err(|_| OpenError::Url("it is no URL"))?;
+        // PostgreSQL's URLs know no plus sign that means a space, as those of forms do.
+        let query = url.query().map(|query| query.replace('+', "%2B"));
+        url.set_query(query.as_deref());
         let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
         let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
         let authorities = get("sslrootcert");
         let others = parameters.iter().filter(|(name, _)| !name.starts_with("ssl"));
         url.query_pairs_mut().clear().extend_pairs(others);
-        if url.query() == Some("") {
-            url.set_query(None);
-        }
+        let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
+        url.set_query(query.as_deref());
         let mut config = tokio_postgres::Config::from_str(url.as_str())
             .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
         let own = config.get_options().unwrap_or_default();
