@@ -79,9 +79,13 @@ impl Shared {
         match n % 8 {
             0 => drop(self.call(&[200], user, toggled, &following).await?),
             1 => {
-                let comment = self.attempt(&[201], self.api.commenting(user, &self.post, "Me too")).await?.data();
-                let deletion = format!("/api/comments/delete/{}", text(&comment["id"]));
-                self.call(&[200], user, Method::DELETE, &deletion).await?;
+                self.attempt(&[201], self.api.commenting(user, &self.post, "Me too")).await?;
+                let path = format!("/api/comments/all/{}", self.post);
+                let comments = self.call(&[200], user, Method::GET, &path).await?.data();
+                for comment in list(&comments).iter().filter(|comment| comment["author"]["id"] == user.id.as_str()) {
+                    let path = format!("/api/comments/delete/{}", text(&comment["id"]));
+                    self.call(&[200], user, Method::DELETE, &path).await?;
+                }
             }
             2 => {
                 let product = json!({ "price": n % 1000, "stock": n % 7, "images": ["https://shop.example.org/1.png"] });

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
@@ -66,7 +67,7 @@ async fn the_first_request_after_a_restart_does_not_pay_for_connections_that_bro
     let fill = || service.api.request_as(&alice, Method::GET, "/api/posts/following/all");
     for end in [Server::kill, Server::stop] {
         // As many connections as there can be.
-        futures_util::future::join_all((0..32).map(|_| async { attempt(fill()).await.unwrap().expect(200) })).await;
+        join_all((0..32).map(|_| async { attempt(fill()).await.unwrap().expect(200) })).await;
         block_in_place(|| end(&server));
         block_in_place(|| server.restart());
         attempt(fill()).await.expect("success").expect(200);

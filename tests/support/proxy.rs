@@ -1,6 +1,6 @@
 //! A network between a service and a server, to be broken at will.
 
-use std::{future::Future, net::SocketAddr};
+use std::{future::Future, net::SocketAddr, pin::pin};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -27,6 +27,8 @@ pub(crate) struct Proxy {
     network: watch::Sender<Network>,
     /// How often all connections have been cut.
     cuts: watch::Sender<usize>,
+    /// How often all connections have been lost without a word.
+    losses: watch::Sender<usize>,
     run: JoinHandle<()>,
 }
 
@@ -34,9 +36,11 @@ impl Proxy {
     pub(crate) async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (network, cuts) = (watch::Sender::new(Network::Works), watch::Sender::new(0));
-        let run = tokio::spawn(run(listener, target, network.subscribe(), cuts.subscribe()));
-        Self { address, network, cuts, run }
+        let network = watch::Sender::new(Network::Works);
+        let (cuts, losses) = (watch::Sender::new(0), watch::Sender::new(0));
+        let ends = Ends { cuts: cuts.subscribe(), losses: losses.subscribe() };
+        let run = tokio::spawn(run(listener, target, network.subscribe(), ends));
+        Self { address, network, cuts, losses, run }
     }
 
     pub(crate) fn set(&self, network: Network) {
@@ -47,6 +51,11 @@ impl Proxy {
     pub(crate) fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
+
+    /// Loses all connections that there are: they stay open and carry nothing ever again. New ones work.
+    pub(crate) fn lose(&self) {
+        self.losses.send_modify(|losses| *losses += 1);
+    }
 }
 
 impl Drop for Proxy {
@@ -55,11 +64,18 @@ impl Drop for Proxy {
     }
 }
 
+/// What ends a connection.
+#[derive(Clone)]
+struct Ends {
+    cuts: watch::Receiver<usize>,
+    losses: watch::Receiver<usize>,
+}
+
 async fn run(
     mut listener: TcpListener,
     target: SocketAddr,
     mut network: watch::Receiver<Network>,
-    cuts: watch::Receiver<usize>,
+    ends: Ends,
 ) {
     let address = listener.local_addr().unwrap();
     let mut connections = JoinSet::new();
@@ -68,7 +84,7 @@ async fn run(
         tokio::select! {
             accepted = listener.accept() => {
                 let (stream, _) = accepted.unwrap();
-                connections.spawn(unless_cut(cuts.clone(), carry(stream, target, network.clone())));
+                connections.spawn(until_it_ends(ends.clone(), carry(stream, target, network.clone())));
             }
             () = reaches(refuses, Network::Refuses) => {
                 drop(listener);
@@ -83,11 +99,14 @@ async fn reaches(mut network: watch::Receiver<Network>, wanted: Network) {
     network.wait_for(|network| *network == wanted).await.unwrap();
 }
 
-async fn unless_cut(mut cuts: watch::Receiver<usize>, carry: impl Future<Output = ()>) {
-    cuts.mark_unchanged();
+async fn until_it_ends(mut ends: Ends, carry: impl Future<Output = ()>) {
+    ends.cuts.mark_unchanged();
+    ends.losses.mark_unchanged();
+    let mut carry = pin!(carry);
     tokio::select! {
-        _ = cuts.changed() => {}
-        () = carry => {}
+        _ = ends.cuts.changed() => {}
+        _ = ends.losses.changed() => std::future::pending().await,
+        () = &mut carry => {}
     }
 }
 

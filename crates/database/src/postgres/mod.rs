@@ -112,7 +112,7 @@ impl Postgres {
     pub(crate) async fn open(url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
-        let manager = Manager { connector: connector.clone(), runtime: runtime.clone() };
+        let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout);
         let pool = Pool::builder(manager)
             .max_size(options.connections)
             .build()
@@ -249,3 +249,6 @@ fn is_deadlock(failure: &Failure) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,10 @@
 //! The pool of connections: how they are made, checked before they are used again, and taken out when their state is
 //! unknown.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use agora_domain::{Error, Result};
 use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
@@ -18,13 +21,24 @@ pub(super) type Pool = managed::Pool<Manager>;
 /// never used; this is about a server that vanished without a word.
 const UNPROVEN: Duration = Duration::from_secs(1);
 
-/// How long the answer to that may take.
+/// How long the answer to that may take at most.
 const PROOF: Duration = Duration::from_secs(2);
 
 /// Makes and checks the connections of a pool.
 pub(super) struct Manager {
-    pub(super) connector: Connector,
-    pub(super) runtime: Handle,
+    connector: Connector,
+    runtime: Handle,
+    /// How long a connection has to prove that it is still there.
+    proof: Duration,
+    /// When a connection last failed to: what was not used since is as dead most likely, and is not asked.
+    distrusted: Mutex<Option<Instant>>,
+}
+
+impl Manager {
+    /// For requests that wait so long for a connection.
+    pub(super) fn new(connector: Connector, runtime: Handle, wait: Duration) -> Self {
+        Self { connector, runtime, proof: PROOF.min(wait / 2), distrusted: Mutex::new(None) }
+    }
 }
 
 impl managed::Manager for Manager {
@@ -44,11 +58,22 @@ impl managed::Manager for Manager {
         if conn.is_broken() {
             return Err(RecycleError::message("it is broken"));
         }
-        if metrics.last_used() > UNPROVEN {
-            let answer = timeout(PROOF, conn.batch_execute("")).await;
-            answer.ok().and_then(|answer| answer.ok()).ok_or(RecycleError::message("it does not answer"))?;
+        let distrusted = || self.distrusted.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_used = metrics.recycled.unwrap_or(metrics.created);
+        if distrusted().is_some_and(|at| last_used < at) {
+            return Err(RecycleError::message("another one was lost since it was used"));
         }
-        Ok(())
+        if last_used.elapsed() <= UNPROVEN {
+            return Ok(());
+        }
+        match timeout(self.proof, conn.batch_execute("")).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(RecycleError::message("it is broken")),
+            Err(_) => {
+                *distrusted() = Some(Instant::now());
+                Err(RecycleError::message("it does not answer"))
+            }
+        }
     }
 }
 
