@@ -278,6 +278,12 @@ impl Service {
         self.process.signal(signal);
     }
 
+    /// What it has logged so far.
+    #[allow(dead_code, reason = "serves the tests of several nodes")]
+    pub(crate) fn log(&self) -> String {
+        self.process.stderr.text()
+    }
+
     pub(crate) fn finish(self) -> Finished {
         self.process.finish()
     }

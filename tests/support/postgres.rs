@@ -1,52 +1,118 @@
-//! A private PostgreSQL server for the tests of one process: started when first asked for, gone when the process ends.
+//! Private PostgreSQL servers: one for all tests of a process, started when first asked for, and others that a test owns, to stop
+//! and start as it likes. None outlives the process, however it ends.
+
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::{
     fs,
+    io::{BufRead, BufReader, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
-        OnceLock,
+        Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-/// The URL of a fresh, empty database.
-pub(crate) fn fresh_database() -> String {
+/// The server that the tests of this process share.
+pub(crate) fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    static DATABASES: AtomicUsize = AtomicUsize::new(0);
-    let server = SERVER.get_or_init(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
-    let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-    server.run(server.client("createdb").arg(&name));
-    let socket = server.directory.display().to_string().replace('/', "%2F");
-    format!("postgres://agora@{socket}/{name}")
+    SERVER.get_or_init(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()))
 }
 
-/// A private server.
+/// The name and the URL of a fresh, empty database of the shared server.
+pub(crate) fn fresh_database_by_name() -> (String, String) {
+    static DATABASES: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+    let url = shared().database(&name);
+    (name, url)
+}
+
+/// The URL of a fresh, empty database of the shared server.
+pub(crate) fn fresh_database() -> String {
+    fresh_database_by_name().1
+}
+
+/// A private server. It is gone when this is dropped.
 pub(crate) struct Server {
     programs: PathBuf,
     directory: PathBuf,
     port: u16,
+    watch: Mutex<Option<Dialog>>,
 }
 
-/// Starts the server and waits for the end of its standard input, which comes with the end of the process that holds the
-/// other side, however it ends. Then it stops the server and removes its files.
+/// Starts the server, then does as it is told on its standard input, and echoes what is done. The end of the input comes with
+/// the end of the process that holds the other side, however it ends: then the server is stopped and its files removed.
 const WATCH: &str = r#"
-    "$1/postgres" -D "$2/data" -k "$2" -c max_connections=400 -c fsync=off -p "$3" $4 >"$2/log" 2>&1 &
-    cat >/dev/null
-    kill -QUIT $!
+    programs=$1 directory=$2 port=$3 options=$4
+    start() {
+        "$programs/postgres" -D "$directory/data" -k "$directory" -c max_connections=400 -c fsync=off -p "$port" $options \
+            >>"$directory/log" 2>&1 &
+        server=$!
+    }
+    start
+    while read -r command; do
+        case $command in
+            start) start ;;
+            kill) kill -KILL "$server" $(cat "/proc/$server/task/$server/children"); wait "$server" ;;
+            stop) kill -INT "$server"; wait "$server" ;;
+        esac
+        echo "$command"
+    done 2>/dev/null
+    kill -QUIT "$server" 2>/dev/null
     wait
-    rm -rf "$2"
+    rm -rf "$directory"
 "#;
+
+/// A program that does what is written to it, and says so.
+struct Dialog {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Dialog {
+    fn new(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().expect("its output")));
+        Self { child, input, output }
+    }
+
+    fn write(&mut self, line: &str) {
+        writeln!(self.input.as_mut().expect("its input"), "{line}").expect("the program reads");
+    }
+
+    /// Reads up to this line; what came before it.
+    fn read_to(&mut self, last: &str) -> String {
+        let mut text = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("the program writes") > 0, "it ended: {text}");
+            if line.trim_end() == last {
+                return text;
+            }
+            text.push_str(&line);
+        }
+    }
+}
+
+impl Drop for Dialog {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // It ends with its input.
+        let _ = self.child.wait();
+    }
+}
 
 impl Server {
     /// Starts a server on a socket of this port's name in its directory, with further options, which may name files that
     /// `prepare` puts there.
     pub(crate) fn start(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let directory = tempfile::Builder::new().prefix("agora-postgres-").tempdir().expect("a directory").keep();
-        let server = Self { programs: programs(), directory, port };
+        let server = Self { programs: programs(), directory, port, watch: Mutex::new(None) };
         let options = prepare(&server.directory);
         let root = fs::metadata("/proc/self").expect("proc").uid() == 0;
         if root {
@@ -58,11 +124,46 @@ impl Server {
         let mut watch = as_server_user(root, Path::new("sh"));
         watch.args(["-c", WATCH, "sh"]).arg(&server.programs).arg(&server.directory);
         watch.arg(port.to_string()).arg(&options);
-        let child = watch.stdin(Stdio::piped()).spawn().expect("sh");
-        // Its standard input stays open until this process ends.
-        std::mem::forget(child);
+        *server.watch.lock().expect("nobody panicked") = Some(Dialog::new(&mut watch));
         server.await_ready();
         server
+    }
+
+    /// Makes an empty database; its URL, through the server's socket.
+    pub(crate) fn database(&self, name: &str) -> String {
+        self.run(self.client("createdb").arg(name));
+        let socket = self.directory.display().to_string().replace('/', "%2F");
+        format!("postgres://agora@{socket}:{}/{name}", self.port)
+    }
+
+    fn tell(&self, command: &str) {
+        let mut watch = self.watch.lock().expect("nobody panicked");
+        let watch = watch.as_mut().expect("it was started");
+        watch.write(command);
+        watch.read_to(command);
+    }
+
+    /// Ends all of the server's processes at once, as a crash of the machine would.
+    pub(crate) fn kill(&self) {
+        self.tell("kill");
+    }
+
+    /// Stops the server the regular way, which ends its connections.
+    pub(crate) fn stop(&self) {
+        self.tell("stop");
+    }
+
+    /// Starts the server again, with the same data at the same place, and waits until it accepts connections.
+    pub(crate) fn restart(&self) {
+        self.tell("start");
+        self.await_ready();
+    }
+
+    /// A session of its own on a database.
+    pub(crate) fn session(&self, database: &str) -> Session {
+        let mut psql = self.client("psql");
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "-d", database]).current_dir("/");
+        Session(Dialog::new(&mut psql))
     }
 
     fn await_ready(&self) {
@@ -86,6 +187,18 @@ impl Server {
     }
 }
 
+/// A session that a test holds open. It ends, and with it its transaction, when this is dropped.
+pub(crate) struct Session(Dialog);
+
+impl Session {
+    /// Runs statements to their end; what they return, a row a line.
+    pub(crate) fn run(&mut self, sql: &str) -> String {
+        self.0.write(sql);
+        self.0.write("\\echo done");
+        self.0.read_to("done")
+    }
+}
+
 /// The server refuses to run as root: there it runs as the user that its package makes.
 fn as_server_user(root: bool, program: &Path) -> Command {
     if !root {
@@ -103,6 +216,7 @@ fn programs() -> PathBuf {
     found.sort();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = found.into_iter().rev().chain(std::env::split_paths(&path));
-    let complete = |place: &PathBuf| ["postgres", "initdb", "createdb"].iter().all(|it| place.join(it).exists());
+    let complete =
+        |place: &PathBuf| ["postgres", "initdb", "createdb", "psql"].iter().all(|it| place.join(it).exists());
     places.into_iter().find(complete).expect("PostgreSQL's server is missing; install it: apt-get install postgresql")
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, process::Command};
 
-use agora_database::{Database, Rows, Table};
+use agora_database::{Database, Options, Rows, Table};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ type Line<'a> = &'a dyn Fn(usize) -> String;
 
 /// Fills a database with posts, each with two likes and a comment.
 async fn fill(url: &str, posts: usize) {
-    let database = Database::open(url, 1).await.unwrap();
+    let database = Database::open(url, &Options::default()).await.unwrap();
     let mut load = database.load().await.unwrap();
     let id = |kind: u128, n: usize| Uuid::from_u128((kind << 96) | u128::try_from(n).unwrap());
     let (user, post) = (|n: usize| id(1, n % USERS), |n: usize| id(2, n));

@@ -79,6 +79,10 @@ impl From<Failure> for Error {
                     Self::unavailable(info.message())
                 }
             }
+            // The connection was lost at a moment that leaves it in no known state.
+            Failure::Database(
+                error @ (DieselError::BrokenTransactionManager | DieselError::RollbackErrorOnCommit { .. }),
+            ) => Self::unavailable(error),
             Failure::Database(error) => Self::internal(error),
         }
     }

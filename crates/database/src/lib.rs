@@ -12,6 +12,8 @@ mod comments;
 mod error;
 mod follows;
 mod images;
+mod lock;
+mod options;
 mod postgres;
 mod posts;
 mod product_rows;
@@ -37,6 +39,8 @@ use agora_domain::{
     products::ProductRepository,
 };
 pub use error::OpenError;
+pub use lock::{Task, TaskLock};
+pub use options::Options;
 pub use transfer::{Load, Position, Rows, Snapshot, Table, schema_version};
 
 use crate::{postgres::Postgres, sqlite::Sqlite};
@@ -96,14 +100,14 @@ impl Database {
     /// Opens the database that the URL names and brings its schema up to date.
     ///
     /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a database
-    /// of a PostgreSQL server, to which up to `connections` connections are kept. Blocks while it works, so it is called on
-    /// a runtime of several threads.
+    /// of a PostgreSQL server, which the options are about. Blocks while it works, so it is called on a runtime of several
+    /// threads; that runtime then drives the connections.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
-    pub async fn open(url: &str, connections: usize) -> Result<Self, OpenError> {
+    pub async fn open(url: &str, options: &Options) -> Result<Self, OpenError> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            let postgres = Postgres::open(url, connections).await?;
+            let postgres = Postgres::open(url, options).await?;
             return Ok(Self(Backend::Postgres(Arc::new(postgres))));
         }
         let file = Self::file(url).ok_or(OpenError::Scheme)?;

@@ -2,14 +2,15 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
-use agora_database::Database;
+use agora_database::{Database, Options};
 use agora_port_contracts::Repositories;
 
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
 async fn open(url: &str) -> Repositories {
-    let database = Database::open(url, 8).await.expect("a fresh database");
+    let database =
+        Database::open(url, &Options { connections: 8, ..Options::default() }).await.expect("a fresh database");
     Repositories {
         accounts: database.accounts(),
         sessions: database.sessions(),

@@ -4,10 +4,9 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
-use agora_database::Database;
+use agora_database::{Database, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-#[allow(dead_code, reason = "the fresh databases serve the contract suite")]
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
@@ -66,7 +65,7 @@ async fn the_certificate_proves_what_the_mode_asks_for() {
     for (mode, host, authority, connects) in TABLE {
         let roots = authority.map(|name| format!("&sslrootcert={}", directory.path().join(name).display()));
         let url = format!("postgres://agora@{host}:{port}/postgres?sslmode={mode}{}", roots.unwrap_or_default());
-        let opened = Database::open(&url, 1).await;
+        let opened = Database::open(&url, &Options::default()).await;
         assert_eq!(opened.is_ok(), connects, "{mode} {host} {authority:?}: {:?}", opened.err());
     }
 }

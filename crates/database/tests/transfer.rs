@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use agora_database::{Database, Load, Rows, Snapshot, Table};
+use agora_database::{Database, Load, Options, Rows, Snapshot, Table};
 use agora_domain::Error;
 use futures_util::TryStreamExt;
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ async fn fresh(kind: Kind) -> Fresh {
         Kind::Sqlite => format!("sqlite:{}", directory.path().join("agora.db").display()),
         Kind::Postgres => tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap(),
     };
-    Fresh { database: Database::open(&url, 4).await.unwrap(), _directory: directory }
+    Fresh { database: Database::open(&url, &Options::default()).await.unwrap(), _directory: directory }
 }
 
 fn id(n: usize) -> Uuid {

@@ -117,10 +117,11 @@ impl Adapters {
         }
     }
 
-    fn sweep(&self) -> Sweep {
+    fn sweep(&self, interval: Duration) -> Sweep {
         let (store, references) = (Arc::clone(&self.images.1), self.database.image_references());
         let media = MediaSweep::new(store, references, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
-        Sweep { media, sessions: Arc::clone(&self.sessions), clock: Arc::clone(&self.clock) }
+        let (sessions, clock) = (Arc::clone(&self.sessions), Arc::clone(&self.clock));
+        Sweep { database: self.database.clone(), media, sessions, clock, interval }
     }
 }
 
@@ -151,8 +152,14 @@ impl App {
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {
-            accounts.create_admin(admin).await.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
-            tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
+            let made = accounts.create_admin(admin).await;
+            // Of several nodes that start at once on an empty database one makes it, and the others find it there.
+            if made.is_err() && accounts.has_admin().await? {
+                tracing::info!("another node made an administrator");
+            } else {
+                made.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
+                tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
+            }
             has_admin = true;
         }
         let secret = match &config.jwt_secret {
@@ -168,7 +175,7 @@ impl App {
             request_time: REQUEST_TIME,
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
-        let sweep = adapters.sweep();
+        let sweep = adapters.sweep(config.sweep_interval);
         let Adapters { data_dir, database, .. } = adapters;
         Ok(Self { address, public_url, data_dir, has_admin, server, sweep, database })
     }
@@ -200,7 +207,7 @@ pub(crate) fn database_url(config: &Config, data_dir: &Path) -> String {
 
 /// Opens the database of a URL.
 pub(crate) async fn connect(config: &Config, url: &str) -> Result<Database> {
-    Ok(Database::open(url, config.database_connections).await?)
+    Ok(Database::open(url, &config.database).await?)
 }
 
 /// Opens the database that the configuration names.

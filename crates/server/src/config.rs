@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
+use agora_database::Options;
 use agora_domain::accounts::Registration;
 use anyhow::{Context, Result, bail, ensure};
 use url::Url;
@@ -38,9 +39,9 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// `AGORA_DATABASE_URL`: the database; without it, `agora.db` in the data directory.
     pub database_url: Option<String>,
-    /// `AGORA_DATABASE_CONNECTIONS`: how many connections to a PostgreSQL server are kept at most; three for each core by
-    /// default, four at least.
-    pub database_connections: usize,
+    /// `AGORA_DATABASE_CONNECTIONS`, `AGORA_DATABASE_CONNECT_TIMEOUT`, `AGORA_DATABASE_STATEMENT_TIMEOUT` and
+    /// `AGORA_DATABASE_WAIT_TIMEOUT`: how a PostgreSQL server is used.
+    pub database: Options,
     /// `AGORA_MEDIA_URL`: where images are kept; without it, `media` in the data directory.
     pub media_url: Option<String>,
     /// `AGORA_MEDIA_PUBLIC_URL`: where clients reach what is at `AGORA_MEDIA_URL`, without a slash at the end; without
@@ -62,6 +63,8 @@ pub struct Config {
     pub max_image_pixels: u32,
     /// `AGORA_WORKERS`: how many threads serve requests; as many as there are cores by default.
     pub workers: usize,
+    /// `AGORA_SWEEP_INTERVAL`: the time between two sweeps.
+    pub sweep_interval: Duration,
     /// `AGORA_ADMIN_USERNAME`, `AGORA_ADMIN_EMAIL`, `AGORA_ADMIN_PASSWORD`: the administrator to make at start when
     /// there is none.
     pub admin: Option<Registration>,
@@ -71,11 +74,18 @@ impl Config {
     /// The fewest bytes of a signing secret: what HS256 puts in.
     pub const MIN_SECRET_BYTES: usize = 32;
 
-    const NAMES: [&str; 16] = [
+    /// The most that the waits for a connection and for a statement may take together: the database's own 503 comes before the
+    /// end of the time that a request has.
+    const MAX_DATABASE_TIME: Duration = Duration::from_secs(28);
+
+    const NAMES: [&str; 20] = [
         "AGORA_LISTEN",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
         "AGORA_DATABASE_CONNECTIONS",
+        "AGORA_DATABASE_CONNECT_TIMEOUT",
+        "AGORA_DATABASE_STATEMENT_TIMEOUT",
+        "AGORA_DATABASE_WAIT_TIMEOUT",
         "AGORA_MEDIA_URL",
         "AGORA_MEDIA_PUBLIC_URL",
         "AGORA_PUBLIC_URL",
@@ -85,6 +95,7 @@ impl Config {
         "AGORA_MAX_IMAGE_BYTES",
         "AGORA_MAX_IMAGE_PIXELS",
         "AGORA_WORKERS",
+        "AGORA_SWEEP_INTERVAL",
         "AGORA_ADMIN_USERNAME",
         "AGORA_ADMIN_EMAIL",
         "AGORA_ADMIN_PASSWORD",
@@ -104,19 +115,17 @@ impl Config {
             listen: get("AGORA_LISTEN").unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
             data_dir: get("AGORA_DATA_DIR").map_or_else(|| PathBuf::from("./data"), PathBuf::from),
             database_url: get("AGORA_DATABASE_URL"),
-            database_connections: number(&get, "AGORA_DATABASE_CONNECTIONS", 1, 1000, (3 * cores).clamp(4, 1000))?,
+            database: database(&get)?,
             media_url: get("AGORA_MEDIA_URL"),
             media_public_url: public_url(&get, "AGORA_MEDIA_PUBLIC_URL")?,
             public_url: public_url(&get, "AGORA_PUBLIC_URL")?,
             jwt_secret: get("AGORA_JWT_SECRET").map(signing_secret).transpose()?,
-            token_lifetime: match get("AGORA_TOKEN_LIFETIME") {
-                Some(text) => duration(&text).context("AGORA_TOKEN_LIFETIME")?,
-                None => Duration::from_secs(60 * 60),
-            },
+            token_lifetime: time(&get, "AGORA_TOKEN_LIFETIME", Duration::from_secs(60 * 60))?,
             bcrypt_cost: number(&get, "AGORA_BCRYPT_COST", 4, 20, 12)?,
             max_image_bytes: number(&get, "AGORA_MAX_IMAGE_BYTES", 1, 1 << 30, 5 * 1024 * 1024)?,
             max_image_pixels: number(&get, "AGORA_MAX_IMAGE_PIXELS", 1, 1_000_000_000, 40_000_000)?,
             workers: number(&get, "AGORA_WORKERS", 1, 1024, cores.clamp(1, 1024))?,
+            sweep_interval: time(&get, "AGORA_SWEEP_INTERVAL", Duration::from_secs(60 * 60))?,
             admin: admin(&get)?,
         })
     }
@@ -143,6 +152,27 @@ fn signing_secret(text: String) -> Result<Secret> {
     let fewest = Config::MIN_SECRET_BYTES;
     ensure!(text.len() >= fewest, "AGORA_JWT_SECRET must be at least {fewest} bytes, as from `openssl rand -hex 32`");
     Ok(Secret(text))
+}
+
+fn database(get: &impl Fn(&str) -> Option<String>) -> Result<Options> {
+    let default = Options::default();
+    let options = Options {
+        connections: number(get, "AGORA_DATABASE_CONNECTIONS", 1, 1000, default.connections)?,
+        connect_timeout: time(get, "AGORA_DATABASE_CONNECT_TIMEOUT", default.connect_timeout)?,
+        statement_timeout: time(get, "AGORA_DATABASE_STATEMENT_TIMEOUT", default.statement_timeout)?,
+        wait_timeout: time(get, "AGORA_DATABASE_WAIT_TIMEOUT", default.wait_timeout)?,
+    };
+    let (most, seconds) = (Config::MAX_DATABASE_TIME, Config::MAX_DATABASE_TIME.as_secs());
+    ensure!(options.connect_timeout <= most, "AGORA_DATABASE_CONNECT_TIMEOUT must be at most {seconds}s");
+    ensure!(
+        options.wait_timeout + options.statement_timeout <= most,
+        "AGORA_DATABASE_WAIT_TIMEOUT and AGORA_DATABASE_STATEMENT_TIMEOUT must be at most {seconds}s together"
+    );
+    Ok(options)
+}
+
+fn time(get: &impl Fn(&str) -> Option<String>, name: &'static str, default: Duration) -> Result<Duration> {
+    get(name).map_or(Ok(default), |text| duration(&text).context(name))
 }
 
 /// A number of seconds, or of another unit when followed by s, m, h or d.
@@ -212,6 +242,7 @@ mod tests {
         assert_eq!(config.data_dir, PathBuf::from("./data"));
         assert_eq!((config.bcrypt_cost, config.max_image_bytes), (12, 5 * 1024 * 1024));
         assert_eq!(config.token_lifetime, Duration::from_secs(3600));
+        assert_eq!((config.database, config.sweep_interval), (Options::default(), Duration::from_secs(3600)));
         assert!(config.public_url.is_none() && config.jwt_secret.is_none() && config.admin.is_none());
     }
 
@@ -229,6 +260,12 @@ mod tests {
             ("AGORA_TOKEN_LIFETIME", "-5"),
             ("AGORA_TOKEN_LIFETIME", "31d"),
             ("AGORA_TOKEN_LIFETIME", "99999999999999999999d"),
+            ("AGORA_DATABASE_CONNECTIONS", "0"),
+            ("AGORA_DATABASE_CONNECT_TIMEOUT", "29s"),
+            ("AGORA_DATABASE_STATEMENT_TIMEOUT", "0"),
+            ("AGORA_DATABASE_STATEMENT_TIMEOUT", "24s"),
+            ("AGORA_DATABASE_WAIT_TIMEOUT", "9s"),
+            ("AGORA_SWEEP_INTERVAL", "never"),
             ("AGORA_BCRYPT_COST", "3"),
             ("AGORA_BCRYPT_COST", "21"),
             ("AGORA_BCRYPT_COST", "twelve"),

@@ -3,6 +3,7 @@
 use std::{fs::File, io, str::FromStr, sync::Arc, time::Duration};
 
 use diesel::{ConnectionError, ConnectionResult};
+use diesel_async::SimpleAsyncConnection;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{
@@ -17,15 +18,36 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
 use super::Conn;
-use crate::error::OpenError;
+use crate::{Options, error::OpenError};
 
-/// How long a connection may take to be made.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// When either side notices that the other vanished: after this silence it asks so often, at this interval.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 3;
 
-/// What the server is told about every connection: a statement ends within 20 s, well before the request that waits for it
-/// is given up, and a transaction that a lost client left open ends soon after.
-const SETTINGS: &str =
-    "-c statement_timeout=20s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s -c timezone=UTC";
+/// How long what was sent may go unacknowledged until the other side counts as gone.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
+
+/// Makes the server look every second whether the client of a running statement is still there, and end what nobody waits
+/// for. Servers before version 14 do not have the setting; some systems cannot do it.
+const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval', '1000', false) \
+    WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
+
+/// What the server is told about every connection: how long a statement may take and wait for a lock, and that what a lost
+/// client left open ends soon after.
+fn settings(options: &Options) -> String {
+    let settings = [
+        ("timezone", "UTC".to_owned()),
+        ("statement_timeout", options.statement_timeout.as_millis().to_string()),
+        ("lock_timeout", options.lock_timeout().as_millis().to_string()),
+        ("idle_in_transaction_session_timeout", "30s".to_owned()),
+        ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().to_string()),
+        ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().to_string()),
+        ("tcp_keepalives_count", KEEPALIVE_PROBES.to_string()),
+        ("tcp_user_timeout", UNACKNOWLEDGED.as_millis().to_string()),
+    ];
+    settings.map(|(name, value)| format!("-c {name}={value}")).join(" ")
+}
 
 /// What the certificate of the server must prove, as libpq's `sslmode` has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,39 +84,64 @@ impl FromStr for Tls {
 pub(crate) struct Connector {
     config: tokio_postgres::Config,
     tls: Option<MakeRustlsConnect>,
+    /// How long a connection may take to be made.
+    timeout: Duration,
 }
 
 impl Connector {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
-    pub(crate) fn new(url: &str) -> Result<Self, OpenError> {
+    pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
         let mut url = Url::parse(url).map_err(|_| OpenError::Url("it is no URL"))?;
+        // PostgreSQL's URLs know no plus sign that means a space, as those of forms do.
+        let query = url.query().map(|query| query.replace('+', "%2B"));
+        url.set_query(query.as_deref());
         let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
         let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
         let authorities = get("sslrootcert");
         let others = parameters.iter().filter(|(name, _)| !name.starts_with("ssl"));
         url.query_pairs_mut().clear().extend_pairs(others);
-        if url.query() == Some("") {
-            url.set_query(None);
-        }
+        let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
+        url.set_query(query.as_deref());
         let mut config = tokio_postgres::Config::from_str(url.as_str())
             .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
-        let options = config.get_options().map_or_else(|| SETTINGS.to_owned(), |own| format!("{SETTINGS} {own}"));
-        config.options(options).application_name("agora").ssl_mode(match tls {
+        let own = config.get_options().unwrap_or_default();
+        let options = format!("{} {own}", settings(limits));
+        config.options(options.trim_end()).application_name("agora").ssl_mode(match tls {
             Tls::Disable => SslMode::Disable,
             Tls::Prefer => SslMode::Prefer,
             Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
         });
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
+        if !parameters.iter().any(|(name, _)| name.starts_with("keepalives")) {
+            config.keepalives_idle(KEEPALIVE_IDLE);
+            config.keepalives_interval(KEEPALIVE_INTERVAL);
+            config.keepalives_retries(KEEPALIVE_PROBES);
         }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNACKNOWLEDGED);
+        }
+        let timeout = config.get_connect_timeout().copied().unwrap_or(limits.connect_timeout);
+        config.connect_timeout(timeout);
         let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities)).transpose()?;
-        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new) })
+        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout })
     }
 
-    /// Makes a connection.
+    /// Makes a connection, which is driven by the runtime that this is called on.
     pub(crate) async fn connect(&self) -> ConnectionResult<Conn> {
+        // The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
+        let make = async {
+            let mut conn = self.open().await?;
+            if let Err(error) = conn.batch_execute(CHECK_CLIENT).await {
+                tracing::debug!(%error, "the server does not look after lost clients");
+            }
+            Ok(conn)
+        };
+        let made = tokio::time::timeout(self.timeout, make).await;
+        made.unwrap_or_else(|_| Err(ConnectionError::BadConnection("the server takes too long".to_owned())))
+    }
+
+    async fn open(&self) -> ConnectionResult<Conn> {
         let failed = |error: tokio_postgres::Error| ConnectionError::BadConnection(in_words(&error));
         match &self.tls {
             None => {

@@ -7,30 +7,31 @@ use std::time::Duration;
 
 use agora_domain::{Error, Result};
 use diesel::{
-    OptionalExtension, QueryDsl, SelectableHelper,
+    ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, QueryableByName, SelectableHelper,
     result::{DatabaseErrorKind, Error as DieselError},
+    sql_types::{BigInt, Bool},
 };
 pub(crate) use diesel_async::RunQueryDsl;
-use diesel_async::{
-    AsyncConnection, AsyncMigrationHarness, SimpleAsyncConnection,
-    pooled_connection::{
-        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
-        deadpool::{Object, Pool},
-    },
-};
+use diesel_async::{AsyncConnection, AsyncMigrationHarness, SimpleAsyncConnection, TransactionManager};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::future::BoxFuture;
+use tokio::{runtime::Handle, time::timeout};
 
-use self::connect::Connector;
 pub(crate) use self::session::Session;
+use self::{
+    connect::Connector,
+    pool::{Lease, Manager, Pool},
+};
 use crate::{
+    Options, Task,
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
-    schema::{posts, products, users},
+    schema::{comments, posts, products, users},
     sql_types::DbId,
 };
 
 mod connect;
+mod pool;
 mod session;
 
 #[path = "../queries/mod.rs"]
@@ -44,18 +45,21 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 /// The key of the advisory lock under which one node at a time applies migrations.
 const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
-/// How long a request waits for a free connection, and how long one may take to be made.
-const WAIT: Duration = Duration::from_secs(5);
+/// How much longer than a single statement all work of one step may take: the server's own word on a statement that takes too
+/// long comes first, unless nothing comes from the server at all.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
 const ATTEMPTS: u32 = 5;
 
-// What others may change at the same time is locked before it is decided upon.
+// What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to it:
+// accounts with ADMIN, then any account, then its sessions; a post, then its likes and comments; a product, then its parts.
+// What deletes a row cascades in this order too, so no two can wait for each other.
 
 /// The accounts with ADMIN, locked against changes by others; in one order, so that two changes cannot wait for each
 /// other.
 pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
-    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_update();
+    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
     admins.load::<DbId>(conn).await?;
     Ok(())
 }
@@ -72,75 +76,102 @@ pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostR
     Ok(row.get_result(conn).await.optional()?)
 }
 
+/// The post's counters, locked against changes by others.
+pub(crate) async fn lock_counters(conn: &mut Conn, post: DbId) -> Outcome<()> {
+    posts::table.find(post).select(posts::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
+/// The counters of the post that the comment belongs to, locked against changes by others.
+pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<()> {
+    let post = comments::table.find(comment).select(comments::post_id);
+    let row = posts::table.filter(posts::id.eq_any(post)).select(posts::id).for_no_key_update();
+    row.get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
 /// The product, locked against changes by others.
 pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
     products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
 }
 
-/// A pool of connections to a PostgreSQL database.
+/// A PostgreSQL database.
 pub(crate) struct Postgres {
     connector: Connector,
-    pool: Pool<Conn>,
+    pool: Pool,
+    /// Where connections are driven and work is done: the runtime that the database was opened on, which outlives every
+    /// request and every thread that serves them.
+    runtime: Handle,
+    /// How long a request waits for a connection.
+    wait: Duration,
+    /// How long work on a connection may take.
+    limit: Duration,
 }
 
 impl Postgres {
     /// Connects and brings the schema up to date. Several nodes may do so at once.
-    pub(crate) async fn open(url: &str, connections: usize) -> std::result::Result<Self, OpenError> {
-        let connector = Connector::new(url)?;
-        let mut config = ManagerConfig::default();
-        let setup = connector.clone();
-        config.custom_setup = Box::new(move |_| {
-            let connector = setup.clone();
-            Box::pin(async move { connector.connect().await })
-        });
-        // A connection that broke is noticed by its first query: no need to ask before each.
-        config.recycling_method = RecyclingMethod::Fast;
-        let manager = AsyncDieselConnectionManager::new_with_config(url, config);
+    pub(crate) async fn open(url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
+        let connector = Connector::new(url, options)?;
+        let runtime = Handle::current();
+        let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout);
         let pool = Pool::builder(manager)
-            .max_size(connections)
-            .wait_timeout(Some(WAIT))
-            .create_timeout(Some(WAIT))
-            .runtime(deadpool::Runtime::Tokio1)
+            .max_size(options.connections)
             .build()
             .map_err(|error| OpenError::Connect(error.into()))?;
-        let mut connection = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
-        let lock = format!("SELECT pg_advisory_lock({MIGRATION_LOCK})");
-        connection.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
-        // The lock goes with the connection.
-        let mut harness = AsyncMigrationHarness::new(connection);
-        harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
-        Ok(Self { connector, pool })
+        migrate(&connector).await?;
+        let limit = options.statement_timeout + GRACE;
+        Ok(Self { connector, pool, runtime, wait: options.wait_timeout, limit })
     }
 
-    async fn connection(&self) -> Result<Object<Conn>> {
-        self.pool.get().await.map_err(Error::unavailable)
+    /// A connection from the pool, or a new one.
+    async fn lease(&self) -> Result<Lease> {
+        let got = timeout(self.wait, self.pool.get()).await;
+        let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
+        Ok(Lease::new(got.map_err(Error::unavailable)?))
+    }
+
+    /// Does work on a connection from the pool. Once begun it is done to its end, also when the request that waits for it
+    /// goes away, since a connection could not be used again after half a statement or half a transaction.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + 'static,
+    ) -> Result<T> {
+        let mut lease = self.lease().await?;
+        let limit = self.limit;
+        let work = self.runtime.spawn(async move {
+            let outcome = timeout(limit, work(lease.connection()?)).await;
+            let outcome = outcome.map_err(|_| Error::unavailable("the database did not answer in time"))?;
+            lease.give_back();
+            outcome
+        });
+        let outcome = work.await.map_err(|_| Error::internal("work on the database panicked"))?;
+        Ok(outcome?)
     }
 
     /// Runs work that reads.
-    pub(crate) async fn read<T>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + 'static,
     ) -> Result<T> {
-        let mut connection = self.connection().await?;
-        Ok(work(&mut connection).await?)
+        self.run(work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
-    pub(crate) async fn write<T: Send>(
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync,
+        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
     ) -> Result<T> {
-        let mut connection = self.connection().await?;
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let work = &work;
-            match connection.transaction(async move |conn| work(conn).await).await {
-                Err(failure) if attempts < ATTEMPTS && is_deadlock(&failure) => {}
-                outcome => return Ok(outcome?),
-            }
-        }
+        self.run(move |conn| Box::pin(transact_again(conn, work))).await
+    }
+
+    /// Takes the lock of a task if no node has it, on a connection of its own outside the pool, which keeps it.
+    pub(crate) async fn try_lock(&self, task: Task) -> Result<Option<Conn>> {
+        let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
+        let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS granted").bind::<BigInt, _>(key(task));
+        let answer: QueryResult<Lock> = lock.get_result(&mut conn).await;
+        let granted = answer.map_err(|error| Error::from(Failure::from(error)))?.granted;
+        Ok(granted.then_some(conn))
     }
 
     /// Begins to read everything, as it is now.
@@ -159,10 +190,74 @@ impl Postgres {
     }
 }
 
+/// The key of a task's advisory lock.
+fn key(task: Task) -> i64 {
+    match task {
+        Task::Sweep => MIGRATION_LOCK + 1,
+    }
+}
+
+#[derive(QueryableByName)]
+struct Lock {
+    #[diesel(sql_type = Bool)]
+    granted: bool,
+}
+
+/// Brings the schema up to date, when no other node does.
+async fn migrate(connector: &Connector) -> std::result::Result<(), OpenError> {
+    let mut conn = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
+    // Changing a schema, and waiting for another node that does, may take longer than any request.
+    let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
+    conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
+    // The lock goes with the connection.
+    let mut harness = AsyncMigrationHarness::new(conn);
+    harness.run_pending_migrations(MIGRATIONS).map(drop).map_err(OpenError::Migration)
+}
+
+async fn transact_again<T>(
+    conn: &mut Conn,
+    work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>,
+) -> Outcome<T> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match transact(conn, &work).await {
+            Err(failure) if attempts < ATTEMPTS && is_deadlock(&failure) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn transact<T>(conn: &mut Conn, work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>) -> Outcome<T> {
+    type Transactions = <Conn as AsyncConnection>::TransactionManager;
+    Transactions::begin_transaction(conn).await?;
+    match work(conn).await {
+        Ok(value) => {
+            Transactions::commit_transaction(conn).await?;
+            Ok(value)
+        }
+        Err(failure) => {
+            // When this fails too, the connection is broken and leaves the pool; the cause is the first failure.
+            let _ = Transactions::rollback_transaction(conn).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
+///
+/// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of a
+/// deadlock from all other errors without a kind of their own that these queries can meet is that it has both a detail (who
+/// waits for whom) and a hint. To take another error for one does no harm: the transaction is undone and may be run again.
 fn is_deadlock(failure: &Failure) -> bool {
     match failure {
         Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,
-        Failure::Database(DieselError::DatabaseError(_, info)) => info.message().starts_with("deadlock detected"),
+        Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
+            info.details().is_some() && info.hint().is_some()
+        }
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

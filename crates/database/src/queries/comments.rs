@@ -12,6 +12,7 @@ use crate::{
 
 pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
     let post = row.post_id;
+    super::lock_counters(conn, post).await?;
     diesel::insert_into(comments::table).values(row).execute(conn).await.map_err(Failure::missing(Resource::Post))?;
     diesel::update(posts::table.find(post))
         .set(posts::comment_count.eq(posts::comment_count + 1))
@@ -54,6 +55,7 @@ pub(crate) async fn update(conn: &mut Conn, id: DbId, content: String, at: DbIns
 
 /// Whether there was such a comment.
 pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
+    super::lock_counters_of(conn, id).await?;
     let post: Option<DbId> =
         diesel::delete(comments::table.find(id)).returning(comments::post_id).get_result(conn).await.optional()?;
     let Some(post) = post else { return Ok(false) };

@@ -187,24 +187,23 @@ pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>
     Ok(diesel::delete(posts::table.find(id)).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
-/// Turns the like on if it is off, off if it is on. A concurrent toggle of the same like may come between the two
-/// attempts; then it starts again.
+/// Turns the like on if it is off, off if it is on.
 pub(crate) async fn toggle_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
-    loop {
-        if insert_like(conn, like).await? {
-            return Ok(true);
-        }
-        if delete_like(conn, like.post, like.user).await? {
-            return Ok(false);
-        }
+    super::lock_counters(conn, like.post).await?;
+    if insert_like(conn, like).await? {
+        return Ok(true);
     }
+    delete_like(conn, like.post, like.user).await?;
+    Ok(false)
 }
 
 pub(crate) async fn set_like(conn: &mut Conn, like: LikeRow) -> Outcome<()> {
+    super::lock_counters(conn, like.post).await?;
     insert_like(conn, like).await.map(|_| ())
 }
 
 pub(crate) async fn unset_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
+    super::lock_counters(conn, post).await?;
     let known: bool = diesel::select(exists(posts::table.find(post))).get_result(conn).await?;
     delete_like(conn, post, user).await?;
     Ok(known)

@@ -97,6 +97,16 @@ pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostR
     Ok(RunQueryDsl::get_result(posts::table.find(id).select(PostRow::as_select()), conn).await.optional()?)
 }
 
+/// The post's counters, locked against changes by others.
+pub(crate) async fn lock_counters(_: &mut Conn, _: DbId) -> Outcome<()> {
+    Ok(())
+}
+
+/// The counters of the post that the comment belongs to, locked against changes by others.
+pub(crate) async fn lock_counters_of(_: &mut Conn, _: DbId) -> Outcome<()> {
+    Ok(())
+}
+
 /// The product, locked against changes by others.
 pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
     Ok(())

@@ -1,0 +1,104 @@
+//! The pool of connections: how they are made, checked before they are used again, and taken out when their state is
+//! unknown.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use agora_domain::{Error, Result};
+use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
+use diesel::{ConnectionError, ConnectionResult};
+use diesel_async::{SimpleAsyncConnection, pooled_connection::PoolableConnection};
+use tokio::{runtime::Handle, task::JoinSet, time::timeout};
+
+use super::{Conn, connect::Connector};
+
+/// A pool of connections.
+pub(super) type Pool = managed::Pool<Manager>;
+
+/// After how long a connection is asked, before it is used again, whether it is still there. One whose end was announced is
+/// never used; this is about a server that vanished without a word.
+const UNPROVEN: Duration = Duration::from_secs(1);
+
+/// How long the answer to that may take at most.
+const PROOF: Duration = Duration::from_secs(2);
+
+/// Makes and checks the connections of a pool.
+pub(super) struct Manager {
+    connector: Connector,
+    runtime: Handle,
+    /// How long a connection has to prove that it is still there.
+    proof: Duration,
+    /// When a connection last failed to: what was not used since is as dead most likely, and is not asked.
+    distrusted: Mutex<Option<Instant>>,
+}
+
+impl Manager {
+    /// For requests that wait so long for a connection.
+    pub(super) fn new(connector: Connector, runtime: Handle, wait: Duration) -> Self {
+        Self { connector, runtime, proof: PROOF.min(wait / 2), distrusted: Mutex::new(None) }
+    }
+}
+
+impl managed::Manager for Manager {
+    type Type = Conn;
+    type Error = ConnectionError;
+
+    async fn create(&self) -> ConnectionResult<Conn> {
+        let connector = self.connector.clone();
+        let mut making = JoinSet::new();
+        making.spawn_on(async move { connector.connect().await }, &self.runtime);
+        let made = making.join_next().await;
+        let interrupted = || Err(ConnectionError::BadConnection("the service stops".to_owned()));
+        made.and_then(|made| made.ok()).unwrap_or_else(interrupted)
+    }
+
+    async fn recycle(&self, conn: &mut Conn, metrics: &Metrics) -> RecycleResult<ConnectionError> {
+        if conn.is_broken() {
+            return Err(RecycleError::message("it is broken"));
+        }
+        let distrusted = || self.distrusted.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_used = metrics.recycled.unwrap_or(metrics.created);
+        if distrusted().is_some_and(|at| last_used < at) {
+            return Err(RecycleError::message("another one was lost since it was used"));
+        }
+        if last_used.elapsed() <= UNPROVEN {
+            return Ok(());
+        }
+        match timeout(self.proof, conn.batch_execute("")).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(RecycleError::message("it is broken")),
+            Err(_) => {
+                *distrusted() = Some(Instant::now());
+                Err(RecycleError::message("it does not answer"))
+            }
+        }
+    }
+}
+
+/// A connection lent by the pool. It goes back when that is said; otherwise, as when the work on it was cut short or panicked,
+/// its state is unknown and it is closed.
+pub(super) struct Lease(Option<managed::Object<Manager>>);
+
+impl Lease {
+    pub(super) fn new(connection: managed::Object<Manager>) -> Self {
+        Self(Some(connection))
+    }
+
+    pub(super) fn connection(&mut self) -> Result<&mut Conn> {
+        self.0.as_deref_mut().ok_or_else(|| Error::internal("the connection was given back"))
+    }
+
+    pub(super) fn give_back(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(managed::Object::take(connection));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Many writers who want to change the same things, for a while.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::task::{JoinSet, block_in_place};
+
+use crate::{
+    api::{Answer, Api, PASSWORD, User, list, text},
+    honest::attempt,
+    private_postgres,
+    process::Home,
+};
+
+const WRITERS: usize = 64;
+const TIME: Duration = Duration::from_secs(60);
+
+/// What everybody works on.
+struct Shared {
+    api: Api,
+    root: User,
+    star: User,
+    post: String,
+    product: String,
+    /// A post that is commented on and liked until it is deleted and another one takes its place.
+    passing: Mutex<String>,
+    succeeded: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Shared {
+    /// The answer, which has one of these statuses; nothing when the service is overloaded.
+    async fn attempt(&self, statuses: &[u16], request: RequestBuilder) -> Option<Answer> {
+        let answer = attempt(request).await;
+        match &answer {
+            Some(answer) => {
+                assert!(statuses.contains(&answer.status), "{statuses:?}: {answer:?} {}", answer.text());
+                self.succeeded.fetch_add(1, Ordering::Relaxed);
+            }
+            None => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                // As a client that was asked to come back later.
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        }
+        answer
+    }
+
+    async fn call(&self, statuses: &[u16], user: &User, method: Method, path: &str) -> Option<Answer> {
+        self.attempt(statuses, self.api.request_as(user, method, path)).await
+    }
+
+    async fn send(&self, statuses: &[u16], user: &User, method: Method, path: &str, body: Value) -> Option<Answer> {
+        self.attempt(statuses, self.api.request_as(user, method, path).json(&body)).await
+    }
+
+    async fn write(self: Arc<Self>, user: User, offset: usize) {
+        let begun = Instant::now();
+        for n in offset.. {
+            if begun.elapsed() > TIME {
+                return;
+            }
+            // What is refused ends the round.
+            let _ = self.round(&user, n).await;
+        }
+    }
+
+    async fn round(&self, user: &User, n: usize) -> Option<()> {
+        let (liking, following) =
+            (format!("/api/posts/like/{}", self.post), format!("/api/follow/follow/{}", self.star.id));
+        let toggled = [Method::POST, Method::PUT, Method::DELETE, Method::POST][n % 4].clone();
+        match n % 8 {
+            0 => drop(self.call(&[200], user, toggled, &following).await?),
+            1 => {
+                self.attempt(&[201], self.api.commenting(user, &self.post, "Me too")).await?;
+                let path = format!("/api/comments/all/{}", self.post);
+                let comments = self.call(&[200], user, Method::GET, &path).await?.data();
+                for comment in list(&comments).iter().filter(|comment| comment["author"]["id"] == user.id.as_str()) {
+                    let path = format!("/api/comments/delete/{}", text(&comment["id"]));
+                    self.call(&[200], user, Method::DELETE, &path).await?;
+                }
+            }
+            2 => {
+                let product =
+                    json!({ "price": n % 1000, "stock": n % 7, "images": ["https://shop.example.org/1.png"] });
+                let path = format!("/api/products/{}", self.product);
+                self.send(&[200], &self.root, Method::PUT, &path, product).await?;
+            }
+            3 => {
+                let profile = json!({ "biography": format!("Round {n}") });
+                self.send(&[200], &self.star, Method::PUT, "/api/users/me", profile.clone()).await?;
+                self.send(&[200], user, Method::PUT, "/api/users/me", profile).await?;
+            }
+            4 => {
+                let passing = self.passing.lock().unwrap().clone();
+                self.call(&[200, 404], user, Method::POST, &format!("/api/posts/like/{passing}")).await?;
+                self.attempt(&[201, 404], self.api.commenting(user, &passing, "So long")).await?;
+            }
+            5 if n.is_multiple_of(3) => {
+                let next = self.attempt(&[201], self.api.posting(&self.star, "Passing", None)).await?.data();
+                let last = std::mem::replace(&mut *self.passing.lock().unwrap(), text(&next["id"]));
+                self.call(&[200], &self.star, Method::DELETE, &format!("/api/posts/delete/{last}")).await?;
+            }
+            6 => {
+                let role = json!({ "roleId": "ADMIN", "action": if n.is_multiple_of(2) { "ADD" } else { "REMOVE" } });
+                let path = format!("/api/users/update/{}", user.id);
+                self.send(&[200, 400], &self.root, Method::PUT, &path, role).await?;
+            }
+            _ => drop(self.call(&[200], user, Method::GET, "/api/posts/following/all").await?),
+        }
+        self.call(&[200], user, toggled_like(n), &liking).await.map(drop)
+    }
+}
+
+fn toggled_like(n: usize) -> Method {
+    [Method::POST, Method::PUT, Method::POST, Method::DELETE, Method::POST][n % 5].clone()
+}
+
+async fn contend(database_url: Option<&str>) {
+    let home = Home::new();
+    let mut variables = vec![
+        ("AGORA_ADMIN_USERNAME", "root"),
+        ("AGORA_ADMIN_EMAIL", "root@example.org"),
+        ("AGORA_ADMIN_PASSWORD", PASSWORD),
+    ];
+    variables.extend(database_url.map(|url| ("AGORA_DATABASE_URL", url)));
+    let service = block_in_place(|| home.start_with(&variables));
+    let api = service.api.clone();
+    let (root, star) = (api.log_in("root").await, api.user("star").await);
+    let post = text(&api.post(&star, "Like me", None).await["id"]);
+    let passing = text(&api.post(&star, "Passing", None).await["id"]);
+    let product = json!({ "sku": "T-1", "name": "T-shirt", "price": 19.99, "category": "Clothes", "stock": 7 });
+    let product = api.request_as(&root, Method::POST, "/api/products").json(&product);
+    let product = text(&api.send(product).await.expect(201).json()["product"]["id"]);
+    let mut users = Vec::new();
+    for n in 0..WRITERS {
+        users.push(api.user(&format!("writer-{n}")).await);
+    }
+    let shared = Arc::new(Shared {
+        api: api.clone(),
+        root: root.clone(),
+        star: star.clone(),
+        post: post.clone(),
+        product,
+        passing: Mutex::new(passing),
+        succeeded: AtomicUsize::new(0),
+        refused: AtomicUsize::new(0),
+    });
+    let mut writers = JoinSet::new();
+    for (n, user) in users.into_iter().enumerate() {
+        writers.spawn(Arc::clone(&shared).write(user, n));
+    }
+    writers.join_all().await;
+
+    let passing = shared.passing.lock().unwrap().clone();
+    for post in [&post, &passing] {
+        let view = api.view(&root, post).await;
+        let likes = api.get(&root, &format!("/api/posts/{post}/likes")).await.expect(200).data();
+        let comments = api.get(&root, &format!("/api/comments/all/{post}")).await.expect(200).data();
+        assert_eq!(view["likeCount"], list(&likes).len());
+        assert_eq!(view["commentCount"], list(&comments).len());
+    }
+    assert_eq!(list(&api.get(&star, &format!("/api/posts/{}/all", star.id)).await.expect(200).data()).len(), 2);
+    let log = service.stop().stderr;
+    let (succeeded, refused) = (shared.succeeded.load(Ordering::Relaxed), shared.refused.load(Ordering::Relaxed));
+    println!("{succeeded} requests succeeded, {refused} were refused");
+    for word in ["deadlock", "locked", "panicked", "unforeseen"] {
+        assert!(!log.contains(word), "{log}");
+    }
+    assert_eq!(log.matches("ERROR").count(), refused, "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_contend_on_sqlite() {
+    contend(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_contend_on_postgres() {
+    let url = block_in_place(private_postgres::fresh_database);
+    contend(Some(&url)).await;
+}

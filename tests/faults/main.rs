@@ -1,0 +1,28 @@
+//! What goes wrong around the service: its database goes away, hangs or is overrun, and other nodes work beside it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/api.rs"]
+mod api;
+mod contention;
+mod honest;
+mod load;
+mod network;
+mod nodes;
+mod overload;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/process.rs"]
+mod process;
+#[path = "../support/proxy.rs"]
+mod proxy;
+mod restart;
+
+/// Each test says which database it is about.
+mod backend {
+    pub(crate) fn database_url() -> Option<String> {
+        None
+    }
+}

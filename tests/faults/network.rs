@@ -1,0 +1,155 @@
+//! The network between the service and PostgreSQL breaks.
+
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use tokio::task::block_in_place;
+
+use crate::{
+    api::{Api, User, eventually, list, text},
+    honest::{attempt, expect_no_leak, expect_refused},
+    load::Load,
+    private_postgres::Server,
+    process::{HANG, Home, Service},
+    proxy::{Network, Proxy},
+};
+
+const CONNECTIONS: usize = 4;
+
+/// A service that reaches its PostgreSQL server through a network that can be broken. It waits little.
+struct Distant {
+    server: Server,
+    proxy: Proxy,
+    service: Service,
+    _home: Home,
+}
+
+impl Distant {
+    async fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = block_in_place(|| Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned()));
+        block_in_place(|| server.database("agora"));
+        let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await;
+        let home = Home::new();
+        let service = block_in_place(|| {
+            home.start_with(&[
+                ("AGORA_DATABASE_URL", &format!("postgres://agora@{}/agora?sslmode=disable", proxy.address)),
+                ("AGORA_DATABASE_CONNECTIONS", &CONNECTIONS.to_string()),
+                ("AGORA_DATABASE_CONNECT_TIMEOUT", "2s"),
+                ("AGORA_DATABASE_STATEMENT_TIMEOUT", "4s"),
+                ("AGORA_DATABASE_WAIT_TIMEOUT", "3s"),
+            ])
+        });
+        Self { server, proxy, service, _home: home }
+    }
+
+    async fn end(self) {
+        expect_no_leak(&self.server, "agora", CONNECTIONS).await;
+        self.service.stop();
+    }
+}
+
+/// A request that needs the database.
+fn asks(api: &Api, user: &User) -> reqwest::RequestBuilder {
+    api.request_as(user, Method::GET, "/api/posts/following/all")
+}
+
+/// Waits until requests succeed again.
+async fn recovers(api: &Api, user: &User) {
+    eventually("it recovers", async || attempt(asks(api, user)).await.map(|answer| answer.expect(200))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cut_connections_cost_nothing_acknowledged() {
+    let distant = Distant::start().await;
+    let load = Load::start(&distant.service.api).await;
+    for _ in 0..5 {
+        load.successes(50).await;
+        distant.proxy.cut();
+    }
+    load.successes(100).await;
+    load.finish().await;
+    distant.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_connection_is_cut_leaves_nothing_half_written() {
+    let distant = Distant::start().await;
+    let api = distant.service.api.clone();
+    let (alice, bob) = (api.user("alice").await, api.user("bob").await);
+    let post = text(&api.post(&alice, "Hello", None).await["id"]);
+    let mut blocker = block_in_place(|| distant.server.session("agora"));
+    // Whoever comments has locked the post by the time the author's account is asked for.
+    let lock = "BEGIN; SELECT id FROM users FOR UPDATE;";
+    block_in_place(|| blocker.run(lock));
+    let commented = tokio::spawn(attempt(api.commenting(&bob, &post, "Welcome")));
+    eventually("the comment waits in the database", async || {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock';";
+        let waits = block_in_place(|| distant.server.session("agora").run(waiting));
+        (waits.trim() == "1").then_some(())
+    })
+    .await;
+    distant.proxy.cut();
+    expect_refused(commented.await.unwrap());
+    block_in_place(|| blocker.run("COMMIT;"));
+    recovers(&api, &bob).await;
+    let view = api.view(&bob, &post).await;
+    assert_eq!(view["commentCount"], 0);
+    assert!(list(&api.get(&bob, &format!("/api/comments/all/{post}")).await.expect(200).data()).is_empty());
+    distant.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_that_swallows_everything_is_given_up_and_found_again() {
+    let distant = Distant::start().await;
+    let api = distant.service.api.clone();
+    let alice = api.user("alice").await;
+    distant.proxy.set(Network::Swallows);
+    // Connections that there are, then ones that must be made; and more requests than connections.
+    for requests in [1, 3 * CONNECTIONS, 1] {
+        let attempts = (0..requests).map(|_| attempt(asks(&api, &alice)));
+        join_all(attempts).await.into_iter().for_each(expect_refused);
+    }
+    distant.proxy.set(Network::Works);
+    recovers(&api, &alice).await;
+    api.post(&alice, "Back again", None).await;
+    distant.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
+    let distant = Distant::start().await;
+    let api = distant.service.api.clone();
+    let alice = api.user("alice").await;
+    // As many connections as there can be.
+    join_all((0..32).map(|_| async { attempt(asks(&api, &alice)).await.unwrap().expect(200) })).await;
+    distant.proxy.lose();
+    // One that was just used is not asked whether it is still there.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    for _ in 0..CONNECTIONS {
+        attempt(asks(&api, &alice)).await.expect("success").expect(200);
+    }
+    distant.service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_connections_is_reported_at_once() {
+    let distant = Distant::start().await;
+    let api = distant.service.api.clone();
+    let alice = api.user("alice").await;
+    distant.proxy.set(Network::Refuses);
+    distant.proxy.cut();
+    let begun = Instant::now();
+    for _ in 0..50 {
+        expect_refused(attempt(asks(&api, &alice)).await);
+    }
+    // If each had waited for a connection, that would be two and a half minutes.
+    assert!(begun.elapsed() < HANG, "{:?}", begun.elapsed());
+    distant.proxy.set(Network::Works);
+    recovers(&api, &alice).await;
+    distant.end().await;
+}

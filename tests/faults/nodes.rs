@@ -1,0 +1,280 @@
+//! Two nodes on one database and one image store.
+
+use std::{
+    fs::{self, File, FileTimes},
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+use tokio::task::{JoinSet, block_in_place};
+
+use crate::{
+    api::{Api, PASSWORD, User, eventually, expect_picture, key, list, picture, text},
+    private_postgres,
+    process::{Home, Service},
+};
+
+/// How soon what ends a right on one node counts on the others.
+const ELSEWHERE: Duration = Duration::from_secs(5);
+
+/// A home for the nodes of one test: each has a data directory of its own in a home of its own; database, images and
+/// secret are everybody's.
+struct Cluster {
+    database: String,
+    url: String,
+    homes: [Home; 2],
+    media: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let (database, url) = block_in_place(private_postgres::fresh_database_by_name);
+        Self { database, url, homes: [Home::new(), Home::new()], media: tempfile::tempdir().unwrap() }
+    }
+
+    /// Starts both nodes at the same instant.
+    fn start(&self, further: &[(&str, &str)]) -> [Service; 2] {
+        let media = format!("file://{}", self.media.path().display());
+        let mut variables = vec![
+            ("AGORA_DATABASE_URL", self.url.as_str()),
+            ("AGORA_MEDIA_URL", media.as_str()),
+            ("AGORA_JWT_SECRET", "a secret that all nodes have in common"),
+            ("AGORA_ADMIN_USERNAME", "root"),
+            ("AGORA_ADMIN_EMAIL", "root@example.org"),
+            ("AGORA_ADMIN_PASSWORD", PASSWORD),
+        ];
+        variables.extend(further);
+        let start = |home: &Home| home.start_with(&variables);
+        block_in_place(|| {
+            thread::scope(|scope| {
+                let started = self.homes.each_ref().map(|home| scope.spawn(|| start(home)));
+                started.map(|started| started.join().unwrap())
+            })
+        })
+    }
+}
+
+fn stop(nodes: [Service; 2]) {
+    for node in nodes {
+        node.stop();
+    }
+}
+
+fn setting(api: &Api, user: &User, method: Method, path: &str, body: serde_json::Value) -> RequestBuilder {
+    api.request_as(user, method, path).json(&body)
+}
+
+/// Checks that a request is answered with this status at once on the node where the change was made, and soon on the other,
+/// which knew otherwise.
+async fn counts_everywhere(
+    [here, there]: [&Api; 2],
+    change: RequestBuilder,
+    request: impl Fn(&Api) -> RequestBuilder,
+    status: u16,
+) {
+    there.send(request(there)).await.expect(200);
+    here.send(change).await.expect(200);
+    let changed = Instant::now();
+    here.send(request(here)).await.expect(status);
+    loop {
+        let asked = changed.elapsed();
+        let answer = there.send(request(there)).await;
+        if answer.status != 200 {
+            answer.expect(status);
+            return;
+        }
+        assert!(asked < ELSEWHERE, "still allowed after {asked:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_done_on_one_node_is_seen_on_the_other() {
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let [a, b] = nodes.each_ref().map(|node| &node.api);
+    // A token of either is good on the other.
+    let (alice, bob) = (a.user("alice").await, b.user("bob").await);
+    let post = a.post(&alice, "From one node", Some(&picture())).await;
+    let id = text(&post["id"]);
+    let seen = b.view(&alice, &id).await;
+    assert_eq!((key(&seen["image"]), &seen["content"]), (key(&post["image"]), &post["content"]));
+    expect_picture(&b.image(&seen["image"]).await);
+    b.call(&bob, Method::PUT, &format!("/api/posts/like/{id}")).await.expect(200);
+    b.send(b.commenting(&bob, &id, "From another")).await.expect(201);
+    let seen = a.view(&alice, &id).await;
+    assert_eq!((&seen["likeCount"], &seen["commentCount"]), (&json!(1), &json!(1)));
+    // An image deleted on one node is gone on the other.
+    b.call(&alice, Method::DELETE, &format!("/api/posts/delete/{id}")).await.expect(200);
+    a.send(a.request(Method::GET, &format!("/media/{}", key(&post["image"])))).await.expect(404);
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let apis = nodes.each_ref().map(|node| &node.api);
+    let [a, _] = apis;
+    let root = a.log_in("root").await;
+    let user = async |name: &str| a.user(name).await;
+    let me = |user: &User| {
+        let user = user.clone();
+        move |api: &Api| api.request_as(&user, Method::GET, "/api/users/me")
+    };
+    let log_out = async {
+        let alice = user("alice").await;
+        let change = a.request_as(&alice, Method::POST, "/api/auth/logout");
+        counts_everywhere(apis, change, me(&alice), 401).await;
+    };
+    let disable = async {
+        let bob = user("bob").await;
+        let path = format!("/api/users/{}/enabled", bob.id);
+        let change = setting(a, &root, Method::PUT, &path, json!({ "enabled": false }));
+        counts_everywhere(apis, change, me(&bob), 401).await;
+    };
+    let change_password = async {
+        let carol = user("carol").await;
+        let other = a.log_in("carol").await;
+        let passwords = json!({ "currentPassword": PASSWORD, "newPassword": "another password" });
+        let change = setting(a, &other, Method::PUT, "/api/users/me/password", passwords);
+        counts_everywhere(apis, change, me(&carol), 401).await;
+    };
+    let demote = async {
+        let dave = user("dave").await;
+        let path = format!("/api/users/update/{}", dave.id);
+        let role = |action: &str| json!({ "roleId": "ADMIN", "action": action });
+        a.send(setting(a, &root, Method::PUT, &path, role("ADD"))).await.expect(200);
+        eventually("the role counts everywhere", async || {
+            (apis[1].get(&dave, "/api/users/all").await.status == 200).then_some(())
+        })
+        .await;
+        let change = setting(a, &root, Method::PUT, &path, role("REMOVE"));
+        let request = |api: &Api| api.request_as(&dave, Method::GET, "/api/users/all");
+        counts_everywhere(apis, change, request, 403).await;
+    };
+    tokio::join!(log_out, disable, change_password, demote);
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn toggles_over_both_nodes_end_as_their_number_says() {
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let apis = nodes.each_ref().map(|node| node.api.clone());
+    let alice = apis[0].user("alice").await;
+    for (toggles, liked) in [(100, false), (101, true)] {
+        let post = text(&apis[0].post(&alice, "Like me", None).await["id"]);
+        let mut answers = JoinSet::new();
+        for n in 0..toggles {
+            let (api, alice, path) = (apis[n % 2].clone(), alice.clone(), format!("/api/posts/like/{post}"));
+            answers.spawn(async move { api.call(&alice, Method::POST, &path).await });
+        }
+        for answer in answers.join_all().await {
+            answer.expect(200);
+        }
+        for api in &apis {
+            let view = api.view(&alice, &post).await;
+            assert_eq!((view["likedByMe"].as_bool(), view["likeCount"].as_u64()), (Some(liked), Some(liked.into())));
+        }
+    }
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_registrations_of_one_name_over_both_nodes_one_succeeds() {
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let mut answers = JoinSet::new();
+    for n in 0..40 {
+        let api = nodes[n % 2].api.clone();
+        answers.spawn(async move { api.register("alice").await.status });
+    }
+    let mut statuses = answers.join_all().await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [[201].as_slice(), &[409; 39]].concat());
+    nodes[0].api.log_in("alice").await;
+    nodes[1].api.log_in("alice").await;
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_begun_on_one_node_is_continued_on_the_other() {
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let [a, b] = nodes.each_ref().map(|node| &node.api);
+    let alice = a.user("alice").await;
+    let mut written = Vec::new();
+    for n in 0..7 {
+        written.push(text(&[a, b][n % 2].post(&alice, &format!("Post {n}"), None).await["id"]));
+    }
+    written.reverse();
+    let mut seen = Vec::new();
+    let mut next = Some(format!("/api/posts/{}/all?size=2", alice.id));
+    let mut turns = [a, b].into_iter().cycle();
+    while let Some(path) = next.take() {
+        let api = turns.next().unwrap();
+        let response = api.request_as(&alice, Method::GET, &path).send().await.unwrap();
+        // The link is to the node that answered; its path and query are good on any.
+        next = response.headers().get("link").map(|link| {
+            let link = link.to_str().unwrap();
+            let target = &link[link.find('<').unwrap() + 1..link.find('>').unwrap()];
+            target.strip_prefix(api.url()).unwrap().to_owned()
+        });
+        let page: serde_json::Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        seen.extend(list(&page["data"]).iter().map(|post| text(&post["id"])));
+    }
+    drop(turns);
+    // Two nodes' clocks and identifiers decide the order within a millisecond; none is left out or comes twice.
+    let sorted = |ids: &[String]| {
+        let mut ids = ids.to_vec();
+        ids.sort();
+        ids
+    };
+    assert_eq!(sorted(&seen), sorted(&written));
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_node_at_a_time_sweeps() {
+    let cluster = Cluster::new();
+    let orphan = cluster.media.path().join("ff").join("ffffffffffffffffffffffffffffffff.png");
+    fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+    fs::write(&orphan, picture()).unwrap();
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    File::options().write(true).open(&orphan).unwrap().set_times(FileTimes::new().set_modified(long_ago)).unwrap();
+    // As a node that sweeps.
+    let mut sweeper = block_in_place(|| private_postgres::shared().session(&cluster.database));
+    block_in_place(|| sweeper.run("SELECT pg_advisory_lock(418347184738);"));
+    let nodes = cluster.start(&[("AGORA_SWEEP_INTERVAL", "1s")]);
+    for node in &nodes {
+        eventually("it tried more than once", async || {
+            (node.log().matches("another node sweeps").count() > 1).then_some(())
+        })
+        .await;
+    }
+    assert!(orphan.exists());
+    // The lock goes with the node that has it.
+    drop(sweeper);
+    eventually("the orphan is collected", async || (!orphan.exists()).then_some(())).await;
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_one_node_does_not_touch_the_other() {
+    let cluster = Cluster::new();
+    let [one, other] = cluster.start(&[]);
+    let alice = one.api.user("alice").await;
+    let post = text(&one.api.post(&alice, "Hello", Some(&picture())).await["id"]);
+    one.kill();
+    let view = other.api.view(&alice, &post).await;
+    expect_picture(&other.api.image(&view["image"]).await);
+    other.api.post(&alice, "Still here", None).await;
+    // And it may come back.
+    let [one, another] = cluster.start(&[]);
+    assert_eq!(list(&one.api.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data()).len(), 2);
+    stop([other, one]);
+    another.stop();
+}

@@ -1,0 +1,139 @@
+//! PostgreSQL is there, but what is asked of it takes too long.
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use tokio::task::block_in_place;
+
+use crate::{
+    api::{Api, User, eventually, text},
+    honest::{attempt, expect_no_leak, expect_refused},
+    private_postgres::{self, Session},
+    process::{Home, Service},
+};
+
+const CONNECTIONS: usize = 2;
+
+/// A service of few connections and little patience, on a database of its own, and another session there.
+struct Small {
+    database: String,
+    other: Session,
+    service: Service,
+    alice: User,
+    post: String,
+    _home: Home,
+}
+
+impl Small {
+    async fn start(parameters: &str, variables: &[(&str, &str)]) -> Self {
+        let (database, url) = block_in_place(private_postgres::fresh_database_by_name);
+        let home = Home::new();
+        let (url, connections) = (format!("{url}{parameters}"), CONNECTIONS.to_string());
+        let own = [("AGORA_DATABASE_URL", url.as_str()), ("AGORA_DATABASE_CONNECTIONS", connections.as_str())];
+        let service = block_in_place(|| home.start_with(&[&own, variables].concat()));
+        let alice = service.api.user("alice").await;
+        let post = text(&service.api.post(&alice, "Hello", None).await["id"]);
+        let other = block_in_place(|| private_postgres::shared().session(&database));
+        Self { database, other, service, alice, post, _home: home }
+    }
+
+    fn api(&self) -> &Api {
+        &self.service.api
+    }
+
+    /// A request that waits while the posts are locked.
+    fn asks(&self) -> reqwest::RequestBuilder {
+        self.api().request_as(&self.alice, Method::GET, &format!("/api/posts/by-id/{}", self.post))
+    }
+
+    fn lock_posts(&mut self) {
+        block_in_place(|| self.other.run("BEGIN; LOCK TABLE posts;"));
+    }
+
+    fn release(&mut self) {
+        block_in_place(|| self.other.run("ROLLBACK;"));
+    }
+
+    /// Waits until every connection waits for the lock.
+    async fn all_wait(&self) {
+        let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
+        let sql = format!("SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {here};");
+        eventually("the connections are taken", async || {
+            let mut session = block_in_place(|| private_postgres::shared().session(&self.database));
+            (block_in_place(|| session.run(&sql)).trim() == CONNECTIONS.to_string()).then_some(())
+        })
+        .await;
+    }
+
+    async fn recovers(&self) {
+        eventually("it recovers", async || attempt(self.asks()).await.map(|answer| answer.expect(200))).await;
+    }
+
+    async fn end(self) {
+        self.service.api.post(&self.alice, "Done", None).await;
+        expect_no_leak(private_postgres::shared(), &self.database, CONNECTIONS).await;
+        self.service.stop();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
+    let mut small = Small::start("", &[("AGORA_DATABASE_WAIT_TIMEOUT", "1s")]).await;
+    small.lock_posts();
+    // Those that have a connection wait for the lock, the others for a connection.
+    let mut waiting = Vec::new();
+    for _ in 0..CONNECTIONS {
+        waiting.push(tokio::spawn(attempt(small.asks())));
+    }
+    small.all_wait().await;
+    join_all((0..20).map(|_| attempt(small.asks()))).await.into_iter().for_each(expect_refused);
+    small.release();
+    for waited in waiting {
+        waited.await.unwrap().expect("it had a connection").expect(200);
+    }
+    small.recovers().await;
+    small.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_held_too_long_is_a_503() {
+    let mut small = Small::start("", &[("AGORA_DATABASE_STATEMENT_TIMEOUT", "2s")]).await;
+    small.lock_posts();
+    let like = small.api().request_as(&small.alice, Method::PUT, &format!("/api/posts/like/{}", small.post));
+    let ((), ()) = tokio::join!(async { expect_refused(attempt(small.asks()).await) }, async {
+        expect_refused(attempt(like).await)
+    });
+    small.release();
+    small.recovers().await;
+    assert_eq!(small.api().view(&small.alice, &small.post).await["likeCount"], 0);
+    small.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_takes_too_long_is_a_503() {
+    // The statement's own time is over first, since waiting for the lock is not bounded.
+    let parameters = "?options=-c%20lock_timeout%3D0";
+    let mut small = Small::start(parameters, &[("AGORA_DATABASE_STATEMENT_TIMEOUT", "2s")]).await;
+    small.lock_posts();
+    expect_refused(attempt(small.asks()).await);
+    small.release();
+    small.recovers().await;
+    small.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_go_away_in_the_middle_leave_no_connection_in_the_middle() {
+    let mut small = Small::start("", &[]).await;
+    small.lock_posts();
+    let content = (0..CONNECTIONS).map(|n| format!("Gone {n}"));
+    let gone: Vec<_> =
+        content.map(|text| tokio::spawn(small.api().posting(&small.alice, &text, None).send())).collect();
+    small.all_wait().await;
+    gone.iter().for_each(tokio::task::JoinHandle::abort);
+    small.release();
+    small.recovers().await;
+    for n in 0..10 {
+        let post = text(&small.api().post(&small.alice, &format!("Still here {n}"), None).await["id"]);
+        assert_eq!(small.api().view(&small.alice, &post).await["likeCount"], 0);
+    }
+    small.end().await;
+}

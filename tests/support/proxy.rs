@@ -1,0 +1,132 @@
+//! A network between a service and a server, to be broken at will.
+
+use std::{future::Future, net::SocketAddr, pin::pin};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream, tcp},
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+/// What the network does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// It carries everything.
+    Works,
+    /// It carries nothing and says nothing: what is sent is held until it works again.
+    Swallows,
+    /// It refuses new connections.
+    Refuses,
+}
+
+/// A TCP port that leads to another one.
+pub(crate) struct Proxy {
+    /// Where to connect to.
+    pub(crate) address: SocketAddr,
+    network: watch::Sender<Network>,
+    /// How often all connections have been cut.
+    cuts: watch::Sender<usize>,
+    /// How often all connections have been lost without a word.
+    losses: watch::Sender<usize>,
+    run: JoinHandle<()>,
+}
+
+impl Proxy {
+    pub(crate) async fn start(target: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let network = watch::Sender::new(Network::Works);
+        let (cuts, losses) = (watch::Sender::new(0), watch::Sender::new(0));
+        let ends = Ends { cuts: cuts.subscribe(), losses: losses.subscribe() };
+        let run = tokio::spawn(run(listener, target, network.subscribe(), ends));
+        Self { address, network, cuts, losses, run }
+    }
+
+    pub(crate) fn set(&self, network: Network) {
+        self.network.send_replace(network);
+    }
+
+    /// Cuts all connections that there are.
+    pub(crate) fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Loses all connections that there are: they stay open and carry nothing ever again. New ones work.
+    pub(crate) fn lose(&self) {
+        self.losses.send_modify(|losses| *losses += 1);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.run.abort();
+    }
+}
+
+/// What ends a connection.
+#[derive(Clone)]
+struct Ends {
+    cuts: watch::Receiver<usize>,
+    losses: watch::Receiver<usize>,
+}
+
+async fn run(mut listener: TcpListener, target: SocketAddr, mut network: watch::Receiver<Network>, ends: Ends) {
+    let address = listener.local_addr().unwrap();
+    let mut connections = JoinSet::new();
+    loop {
+        let refuses = network.clone();
+        tokio::select! {
+            accepted = listener.accept() => {
+                let (stream, _) = accepted.unwrap();
+                connections.spawn(until_it_ends(ends.clone(), carry(stream, target, network.clone())));
+            }
+            () = reaches(refuses, Network::Refuses) => {
+                drop(listener);
+                network.wait_for(|network| *network != Network::Refuses).await.unwrap();
+                listener = TcpListener::bind(address).await.unwrap();
+            }
+        }
+    }
+}
+
+async fn reaches(mut network: watch::Receiver<Network>, wanted: Network) {
+    network.wait_for(|network| *network == wanted).await.unwrap();
+}
+
+async fn until_it_ends(mut ends: Ends, carry: impl Future<Output = ()>) {
+    ends.cuts.mark_unchanged();
+    ends.losses.mark_unchanged();
+    let mut carry = pin!(carry);
+    tokio::select! {
+        _ = ends.cuts.changed() => {}
+        _ = ends.losses.changed() => std::future::pending().await,
+        () = &mut carry => {}
+    }
+}
+
+async fn carry(near: TcpStream, target: SocketAddr, network: watch::Receiver<Network>) {
+    // A service that connects while nothing is carried waits.
+    let far = async {
+        let mut works = network.clone();
+        works.wait_for(|network| *network != Network::Swallows).await.ok()?;
+        TcpStream::connect(target).await.ok()
+    };
+    let Some(far) = far.await else { return };
+    let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
+    // The end of either direction is the end of both.
+    tokio::select! {
+        () = copy(near_in, far_out, network.clone()) => {}
+        () = copy(far_in, near_out, network.clone()) => {}
+    }
+}
+
+async fn copy(mut from: tcp::OwnedReadHalf, mut to: tcp::OwnedWriteHalf, mut network: watch::Receiver<Network>) {
+    let mut bytes = vec![0; 16 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        let works = network.wait_for(|network| *network != Network::Swallows).await.is_ok();
+        if !works || to.write_all(&bytes[..count]).await.is_err() {
+            return;
+        }
+    }
+}
