@@ -25,6 +25,10 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
         ("AGORA_MEDIA_URL", "media"),
         ("AGORA_MEDIA_URL", "ftp://localhost/media"),
         ("AGORA_MEDIA_URL", "file:///dev/null/media"),
+        ("AGORA_MEDIA_URL", "s3://"),
+        ("AGORA_MEDIA_URL", "s3://agora?region=eu-central-1"),
+        ("AGORA_MEDIA_PUBLIC_URL", "cdn.example.org"),
+        ("AGORA_MEDIA_PUBLIC_URL", "s3://agora/images"),
         ("AGORA_PUBLIC_URL", "agora.example.org"),
         ("AGORA_PUBLIC_URL", "ftp://agora.example.org"),
         ("AGORA_JWT_SECRET", "much-too-short"),
@@ -70,22 +74,6 @@ fn a_file_in_the_place_of_the_data_directory_is_named() {
 }
 
 #[test]
-fn what_is_no_database_is_named_and_left_alone() {
-    let home = Home::new();
-    let file = home.path("letter.txt");
-    let letter = "Dear Sir or Madam, ".repeat(500);
-    fs::write(&file, &letter).unwrap();
-    let url = format!("sqlite://{}", file.display());
-    start_with(&home, "AGORA_DATABASE_URL", &url).expect_refusal(&[file.to_str().unwrap(), "not a database"]);
-    assert_eq!(fs::read_to_string(&file).unwrap(), letter);
-
-    let directory = home.path("directory");
-    fs::create_dir(&directory).unwrap();
-    let url = format!("sqlite:{}", directory.display());
-    start_with(&home, "AGORA_DATABASE_URL", &url).expect_refusal(&[directory.to_str().unwrap(), "directory"]);
-}
-
-#[test]
 fn a_damaged_secret_is_named() {
     let home = Home::new();
     home.start().stop();
@@ -94,19 +82,18 @@ fn a_damaged_secret_is_named() {
     run(home.agora(&[]), "").expect_refusal(&[file.file_name().unwrap().to_str().unwrap(), "damaged"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn database_and_images_may_be_elsewhere() {
+#[test]
+fn a_bucket_without_credentials_is_refused_with_the_variables_to_set() {
     let home = Home::new();
-    let (database, media) = (home.path("kept/agora.db"), home.path("pictures"));
-    fs::create_dir(database.parent().unwrap()).unwrap();
-    let service = home.start_with(&[
-        ("AGORA_DATABASE_URL", &format!("sqlite:{}", database.display())),
-        ("AGORA_MEDIA_URL", &format!("file://{}", media.display())),
-    ]);
-    let alice = service.api.user("alice").await;
-    let post = service.api.post(&alice, "", Some(&crate::api::picture())).await;
-    crate::api::expect_picture(&service.api.image(&post["image"]).await);
-    service.stop();
-    assert!(database.exists() && !home.data_dir().join("agora.db").exists());
-    assert_eq!(fs::read_dir(&media).unwrap().count(), 1);
+    let mut command = home.agora(&[]);
+    command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+    // Where the machine would be asked for its role, nobody listens.
+    command.env("AGORA_MEDIA_URL", "s3://agora").env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1");
+    run(command, "").expect_refusal(&["AGORA_MEDIA_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
+
+    let mut command = home.agora(&[]);
+    command.env_remove("AWS_ACCESS_KEY_ID").env("AWS_SECRET_ACCESS_KEY", "much too open");
+    command.env("AGORA_MEDIA_URL", "s3://agora");
+    let refused = run(command, "").expect_refusal(&["AGORA_MEDIA_URL", "AWS_ACCESS_KEY_ID", "together"]);
+    assert!(!refused.stderr.contains("much too open"), "{refused:?}");
 }

@@ -1,33 +1,13 @@
-//! The first start on an empty directory.
+//! The first start.
 
 use std::fs;
 
 use crate::{
     api::{PASSWORD, list},
-    process::{AGORA, Home, mode, run},
+    process::{AGORA, Home, run},
 };
 
 const OFFER: &str = "No account has ADMIN yet. To make one: ";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_needed_is_made_for_the_owner_alone() {
-    let home = Home::new();
-    let mut service = home.start();
-    let shown = service.line("Data directory: ");
-    assert_eq!(shown, home.data_dir().canonicalize().unwrap().display().to_string());
-    let data_dir = home.data_dir();
-    assert_eq!(mode(&data_dir), 0o700);
-    assert_eq!(mode(&data_dir.join("media")), 0o700);
-    for file in ["agora.db", "agora.db-wal", "agora.db-shm", "jwt-secret"] {
-        assert_eq!(mode(&data_dir.join(file)), 0o600, "{file}");
-    }
-    let secret = home.secret();
-    assert!(secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()), "{} bytes", secret.len());
-    service.stop();
-    let names = fs::read_dir(&data_dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let others: Vec<_> = names.filter(|name| !name.starts_with("agora.db")).collect();
-    assert!(others.len() == 2 && others.iter().all(|name| name == "jwt-secret" || name == "media"), "{others:?}");
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_it_prints_makes_the_first_administrator() {
@@ -36,7 +16,7 @@ async fn the_command_it_prints_makes_the_first_administrator() {
     let command = service.line(OFFER).replace("NAME", "root").replace("ADDRESS", "root@example.org");
 
     let mut shell = home.program("sh");
-    shell.args(["-c", &command]).env("AGORA_BCRYPT_COST", "4");
+    shell.args(["-c", &command]).envs(home.backend.variables()).env("AGORA_BCRYPT_COST", "4");
     let made = run(shell, &format!("{PASSWORD}\n")).expect_success();
     assert!(made.stdout.contains("root") && !made.stdout.contains(PASSWORD), "{made:?}");
 
@@ -57,7 +37,7 @@ async fn flags_win_over_variables() {
     command.env("AGORA_LISTEN", "none").env("AGORA_PUBLIC_URL", "https://agora.example.org/");
     let mut service = crate::process::Service::start(command);
     assert_eq!(service.line("Public address: "), "https://agora.example.org");
-    assert!(elsewhere.join("agora.db").exists() && !home.data_dir().exists());
+    assert!(elsewhere.join("jwt-secret").exists() && !home.data_dir().exists());
     service.stop();
 }
 

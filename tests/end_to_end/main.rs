@@ -4,22 +4,17 @@
 
 mod administrators;
 mod api;
+mod backend;
 mod configuration;
 mod connection;
 mod crash;
+mod embedded;
 mod first_start;
 mod life;
 mod parallel;
-#[allow(dead_code, reason = "other tests use the rest")]
+#[allow(dead_code, reason = "some of it serves other tests alone")]
 mod process;
 mod secrecy;
 mod shutdown;
 mod tour;
 mod world;
-
-/// On the embedded default.
-mod backend {
-    pub(crate) fn database_url() -> Option<String> {
-        None
-    }
-}

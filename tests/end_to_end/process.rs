@@ -12,7 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::api::Api;
+use crate::{api::Api, backend::Backend};
 
 /// Nothing here takes that long: what does, hangs.
 pub(crate) const HANG: Duration = Duration::from_secs(90);
@@ -23,13 +23,13 @@ pub(crate) const AGORA: &str = env!("CARGO_BIN_EXE_agora");
 /// Where services of one test live, one after the other.
 pub(crate) struct Home {
     directory: TempDir,
-    /// The database, where it is not in the data directory.
-    database_url: Option<String>,
+    /// What keeps their data.
+    pub(crate) backend: Backend,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), database_url: crate::backend::database_url() }
+        Self { directory: tempfile::tempdir().unwrap(), backend: Backend::new() }
     }
 
     /// A path below the home.
@@ -46,7 +46,7 @@ impl Home {
     pub(crate) fn agora(&self, arguments: &[&str]) -> Command {
         let mut command = self.program(AGORA);
         command.args(arguments);
-        command.envs(self.database_url.as_ref().map(|url| ("AGORA_DATABASE_URL", url)));
+        command.envs(self.backend.variables());
         command.env("AGORA_DATA_DIR", self.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0").env("AGORA_BCRYPT_COST", "4");
         command
     }
@@ -54,8 +54,10 @@ impl Home {
     /// A program run in this home, without any setting of ours.
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AGORA_")) {
-            command.env_remove(name);
+        for (name, _) in env::vars_os() {
+            if ["AGORA_", "AWS_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+                command.env_remove(name);
+            }
         }
         command.current_dir(self.directory.path());
         command
@@ -63,7 +65,7 @@ impl Home {
 
     /// The file of a stored image, by its key.
     pub(crate) fn image_file(&self, key: &str) -> PathBuf {
-        self.data_dir().join("media").join(&key[..2]).join(key)
+        self.backend.images(&self.data_dir()).join(&key[..2]).join(key)
     }
 
     /// The signing secret drawn at the first start.
@@ -273,15 +275,14 @@ impl Service {
         self.process.line(beginning)
     }
 
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.process.stderr.text()
+    }
+
     /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.
     pub(crate) fn tell(&self, signal: &str) {
         self.process.signal(signal);
-    }
-
-    /// What it has logged so far.
-    #[allow(dead_code, reason = "serves the tests of several nodes")]
-    pub(crate) fn log(&self) -> String {
-        self.process.stderr.text()
     }
 
     pub(crate) fn finish(self) -> Finished {

@@ -73,17 +73,6 @@ async fn an_idle_service_ends_at_once_and_twice_told_alike() {
     assert!(finished.stderr.contains("stopped"), "{finished:?}");
 }
 
-#[test]
-fn a_stopped_service_leaves_its_database_in_one_file() {
-    let home = Home::new();
-    for _ in 0..20 {
-        home.start().stop();
-        for companion in ["agora.db-wal", "agora.db-shm"] {
-            assert!(!home.data_dir().join(companion).exists(), "{companion} is left");
-        }
-    }
-}
-
 const BOUNDARY: &str = "----------------agora";
 
 /// A form with a picture.

@@ -5,6 +5,9 @@
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/api.rs"]
 mod api;
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/backend.rs"]
+mod backend;
 mod contention;
 mod honest;
 mod load;
@@ -19,10 +22,3 @@ mod process;
 #[path = "../support/proxy.rs"]
 mod proxy;
 mod restart;
-
-/// Each test says which database it is about.
-mod backend {
-    pub(crate) fn database_url() -> Option<String> {
-        None
-    }
-}

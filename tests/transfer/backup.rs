@@ -20,7 +20,7 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn each_database_is_restored_in_each_with_its_secret() {
     let home = Home::new();
-    for (n, from) in [Place::embedded(&home, "a"), Place::postgres(&home, "b")].into_iter().enumerate() {
+    for (n, from) in [Place::embedded(&home, "a"), Place::scaled(&home, "b")].into_iter().enumerate() {
         let (world, seen) = from.settle(&home).await;
         let file = home.path(&format!("{n}.tar"));
         let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
@@ -31,7 +31,7 @@ async fn each_database_is_restored_in_each_with_its_secret() {
         // Elsewhere: another data directory, so the secret must come along.
         for to in [Home::new(), Home::new()].into_iter().enumerate().map(|(m, elsewhere)| {
             let name = format!("target-{m}");
-            let place = if m == 0 { Place::embedded(&elsewhere, &name) } else { Place::postgres(&elsewhere, &name) };
+            let place = if m == 0 { Place::embedded(&elsewhere, &name) } else { Place::scaled(&elsewhere, &name) };
             (elsewhere, place)
         }) {
             let (elsewhere, place) = to;
@@ -65,7 +65,7 @@ async fn write(api: Api, user: User, stop: Arc<AtomicBool>, rounds: Arc<AtomicUs
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_under_load_is_of_one_moment() {
     let home = Home::new();
-    for from in [Place::embedded(&home, "a"), Place::postgres(&home, "b")] {
+    for from in [Place::embedded(&home, "a"), Place::scaled(&home, "b")] {
         let service = from.start(&home);
         let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let mut writers = Vec::new();
@@ -80,7 +80,7 @@ async fn a_backup_under_load_is_of_one_moment() {
             let file = elsewhere.path("backup.tar");
             let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
             assert!(!saved.stdout.contains("Warning"), "{saved:?}");
-            let to = if n == 1 { Place::postgres(&elsewhere, "to") } else { Place::embedded(&elsewhere, "to") };
+            let to = if n == 1 { Place::scaled(&elsewhere, "to") } else { Place::embedded(&elsewhere, "to") };
             to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
             expect_consistent(&to, &elsewhere).await;
         }
@@ -117,7 +117,7 @@ async fn an_image_that_the_store_has_lost_does_not_keep_the_rest() {
     let home = Home::new();
     let from = Place::embedded(&home, "from");
     from.settle(&home).await;
-    let lost = files(&from.directory()).pop_first().unwrap();
+    let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
     let file = home.path("backup.tar");
     let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
@@ -139,7 +139,7 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     assert_eq!(fs::read(home.path("taken.tar")).unwrap(), b"mine");
     backup("no/such/directory/backup.tar").expect_refusal(&["no/such/directory"]);
     // An image that cannot be read is a failure, unlike one that is not there.
-    let image = files(&place.directory()).pop_first().unwrap();
+    let image = files(&place.directory).pop_first().unwrap();
     fs::remove_file(&image).unwrap();
     std::os::unix::fs::symlink(&image, &image).unwrap();
     let failed = backup("half.tar");

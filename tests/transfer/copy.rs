@@ -6,13 +6,13 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_moves_to_postgresql_and_back_and_its_users_notice_nothing() {
+async fn a_service_moves_to_postgresql_and_s3_and_back_and_its_users_notice_nothing() {
     let home = Home::new();
-    let sqlite = Place::embedded(&home, "first");
-    let postgres = Place::postgres(&home, "second");
+    let embedded = Place::embedded(&home, "first");
+    let scaled = Place::scaled(&home, "second");
     let again = Place::embedded(&home, "third");
-    let (world, seen) = sqlite.settle(&home).await;
-    for (from, to) in [(&sqlite, &postgres), (&postgres, &again)] {
+    let (world, seen) = embedded.settle(&home).await;
+    for (from, to) in [(&embedded, &scaled), (&scaled, &again)] {
         let copied = run(home.agora(&copying(from, to)), "").expect_success();
         for words in ["rows; counts and checksums agree", "users", "Copied 1 images", "0 of which were there already"] {
             assert!(copied.stdout.contains(words), "{words:?} is missing: {copied:?}");
@@ -21,13 +21,13 @@ async fn a_service_moves_to_postgresql_and_back_and_its_users_notice_nothing() {
         to.expect(&home, &world, &seen).await;
     }
     // What was copied from is as it was.
-    sqlite.expect(&home, &world, &seen).await;
+    embedded.expect(&home, &world, &seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::postgres(&home, "to"));
+    let (from, to) = (Place::embedded(&home, "from"), Place::scaled(&home, "to"));
     let (world, seen) = from.settle(&home).await;
     let other = to.start(&home);
     let carol = other.api.user("carol").await;
@@ -53,7 +53,7 @@ async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_databases_may_be_named_where_others_do_not_see_them() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::postgres(&home, "to"));
+    let (from, to) = (Place::embedded(&home, "from"), Place::scaled(&home, "to"));
     from.settle(&home).await;
     let mut command = home.agora(&["copy"]);
     command.env("AGORA_COPY_FROM", &from.database).env("AGORA_COPY_TO", &to.database);

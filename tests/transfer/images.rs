@@ -11,7 +11,7 @@ use crate::{
 /// Puts files named like images into a place's store; where they are.
 fn store(place: &Place, names: impl IntoIterator<Item = String>, content: &[u8]) -> Vec<PathBuf> {
     let put = |name: String| {
-        let file = place.directory().join(&name[..2]).join(&name);
+        let file = place.directory.join(&name[..2]).join(&name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, content).unwrap();
         file
@@ -30,18 +30,24 @@ fn media<'a>(from: &'a Place, to: &'a Place) -> [&'a str; 5] {
 #[test]
 fn an_interrupted_copy_is_run_again_and_what_is_damaged_is_mended() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
-    let sources = store(&from, names(300), &picture());
-    // A third has arrived, one of it not whole.
-    let arrived = store(&to, names(100), &picture());
-    fs::write(&arrived[7], &picture()[..20]).unwrap();
-    let copied = run(home.agora(&media(&from, &to)), "").expect_success();
-    assert!(copied.stdout.contains("Copied 300 images") && copied.stdout.contains("99 of which were"), "{copied:?}");
-    for source in &sources {
-        let target = to.directory().join(source.strip_prefix(from.directory()).unwrap());
-        assert!(fs::read(&target).unwrap() == picture(), "{}", target.display());
+    let (first, bucket) = (Place::embedded(&home, "first"), Place::scaled(&home, "bucket"));
+    let last = Place::embedded(&home, "last");
+    let sources = store(&first, names(300), &picture());
+    for (from, to) in [(&first, &bucket), (&bucket, &last)] {
+        // A third has arrived, one of it not whole.
+        let arrived = store(to, names(100), &picture());
+        fs::write(&arrived[7], &picture()[..20]).unwrap();
+        let copied = run(home.agora(&media(from, to)), "").expect_success();
+        assert!(
+            copied.stdout.contains("Copied 300 images") && copied.stdout.contains("99 of which were"),
+            "{copied:?}"
+        );
+        for source in &sources {
+            let target = to.directory.join(source.strip_prefix(&first.directory).unwrap());
+            assert!(fs::read(&target).unwrap() == picture(), "{}", target.display());
+        }
     }
-    assert_eq!(files(&to.directory()).len(), 300);
+    assert_eq!(files(&last.directory).len(), 300);
 }
 
 #[test]
@@ -51,9 +57,9 @@ fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
     store(&from, names(3), &picture());
     let other = store(&to, ["ffffffffffffffffffffffffffffffff.png".to_owned()], b"other");
     run(home.agora(&media(&from, &to)), "").expect_refusal(&["images that the source has not", "--replace"]);
-    assert_eq!(files(&to.directory()).len(), 1);
+    assert_eq!(files(&to.directory).len(), 1);
     run(home.agora(&[&media(&from, &to)[..], &["--replace"]].concat()), "").expect_success();
-    assert_eq!(files(&to.directory()).len(), 4);
+    assert_eq!(files(&to.directory).len(), 4);
     assert_eq!(fs::read(&other[0]).unwrap(), b"other");
 }
 
@@ -62,7 +68,7 @@ async fn an_image_that_the_source_has_lost_is_named() {
     let home = Home::new();
     let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
     from.settle(&home).await;
-    let lost = files(&from.directory()).pop_first().unwrap();
+    let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
     let copied = run(home.agora(&copying(&from, &to)), "").expect_success();
     let key = lost.rsplit('/').next().unwrap();

@@ -88,9 +88,9 @@ async fn a_hundred_thousand_posts_go_to_postgresql_and_back_in_steady_memory() {
     let copy = |from: &str, to: &str| home.agora(&["copy", "--from", from, "--to", to]);
     let few = Place::embedded(&home, "few").database;
     fill(&few, 5_000).await;
-    let (_, memory_for_few) = measured(copy(&few, &Place::postgres(&home, "few").database));
+    let (_, memory_for_few) = measured(copy(&few, &Place::scaled(&home, "few").database));
 
-    let (first, second) = (Place::embedded(&home, "first"), Place::postgres(&home, "second"));
+    let (first, second) = (Place::embedded(&home, "first"), Place::scaled(&home, "second"));
     let third = Place::embedded(&home, "third");
     fill(&first.database, 100_000).await;
     let (there, memory_there) = measured(copy(&first.database, &second.database));
@@ -134,7 +134,7 @@ async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
     let home = Home::new();
     let (from, sqlite) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
     fill(&from.database, 20_000).await;
-    for to in [sqlite, Place::postgres(&home, "to")] {
+    for to in [sqlite, Place::scaled(&home, "to")] {
         let copy = || home.agora(&["copy", "--from", &from.database, "--to", &to.database]);
         for signal in ["KILL", "TERM"] {
             let mut command = copy();

@@ -13,15 +13,38 @@ mod place;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../support/s3.rs"]
+mod private_s3;
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../end_to_end/process.rs"]
 mod process;
 mod restore;
 #[path = "../end_to_end/world.rs"]
 mod world;
 
-/// Homes have the embedded default; the tests name other databases themselves.
+/// An S3 server beside the embedded default; the tests name databases and stores themselves.
 mod backend {
-    pub(crate) fn database_url() -> Option<String> {
-        None
+    use std::path::{Path, PathBuf};
+
+    use crate::private_s3::S3Server;
+
+    pub(crate) struct Backend {
+        pub(crate) s3: S3Server,
+    }
+
+    impl Backend {
+        pub(crate) fn new() -> Self {
+            Self { s3: S3Server::start() }
+        }
+
+        /// The variables that lead the binary to it.
+        pub(crate) fn variables(&self) -> Vec<(String, String)> {
+            self.s3.variables()
+        }
+
+        /// Where stored images are files.
+        pub(crate) fn images(&self, data_dir: &Path) -> PathBuf {
+            data_dir.join("media")
+        }
     }
 }

@@ -1,6 +1,11 @@
 //! Where a service keeps what it has.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use url::Url;
 
@@ -14,6 +19,8 @@ use crate::{
 pub(crate) struct Place {
     pub(crate) database: String,
     pub(crate) media: String,
+    /// Where its images are files.
+    pub(crate) directory: PathBuf,
 }
 
 impl Place {
@@ -21,12 +28,21 @@ impl Place {
     pub(crate) fn embedded(home: &Home, name: &str) -> Self {
         let directory = home.path(name);
         fs::create_dir_all(&directory).unwrap();
-        Self { database: format!("sqlite:{}", directory.join("agora.db").display()), media: media(home, name) }
+        Self::at(format!("sqlite:{}", directory.join("agora.db").display()), directory.join("media"))
     }
 
-    /// A fresh PostgreSQL database and a fresh directory of images.
-    pub(crate) fn postgres(home: &Home, name: &str) -> Self {
-        Self { database: crate::private_postgres::fresh_database(), media: media(home, name) }
+    /// A database, and a directory of images.
+    pub(crate) fn at(database: String, directory: PathBuf) -> Self {
+        let media = Url::from_directory_path(&directory).unwrap().into();
+        Self { database, media, directory }
+    }
+
+    /// A fresh PostgreSQL database and a fresh bucket of images.
+    pub(crate) fn scaled(home: &Home, name: &str) -> Self {
+        home.backend.s3.make_bucket(name);
+        let directory = home.backend.s3.bucket(name).join("images");
+        let database = crate::private_postgres::fresh_database();
+        Self { database, media: format!("s3://{name}/images"), directory }
     }
 
     /// As the variables of a service.
@@ -80,15 +96,6 @@ impl Place {
     pub(crate) fn run(&self, home: &Home, arguments: &[&str]) -> Finished {
         run(self.command(home, arguments), "")
     }
-
-    /// The directory of its images.
-    pub(crate) fn directory(&self) -> std::path::PathBuf {
-        Url::parse(&self.media).unwrap().to_file_path().unwrap()
-    }
-}
-
-fn media(home: &Home, name: &str) -> String {
-    Url::from_directory_path(home.path(name).join("media")).unwrap().into()
 }
 
 /// The arguments that copy everything from one place to the other.

@@ -20,10 +20,7 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
     let whole = fs::read(&file).unwrap();
     let home = Home::new();
     let data_dir = home.data_dir();
-    let place = Place {
-        database: format!("sqlite:{}", data_dir.join("agora.db").display()),
-        media: format!("file://{}", home.path("media").display()),
-    };
+    let place = Place::at(format!("sqlite:{}", data_dir.join("agora.db").display()), home.path("media"));
     let refuse = |bytes: &[u8], what: &str| {
         let damaged = home.path("damaged.tar");
         fs::write(&damaged, bytes).unwrap();
@@ -56,7 +53,7 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
 async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     let (_origin, file) = saved().await;
     let file = file.to_str().unwrap();
-    for kind in [Place::embedded, Place::postgres] {
+    for kind in [Place::embedded, Place::scaled] {
         let home = Home::new();
         let place = kind(&home, "place");
         let (world, seen) = place.settle(&home).await;
@@ -65,7 +62,7 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     }
     let home = Home::new();
     let place = Place::embedded(&home, "place");
-    let image = place.directory().join("ff/ffffffffffffffffffffffffffffffff.png");
+    let image = place.directory.join("ff/ffffffffffffffffffffffffffffffff.png");
     fs::create_dir_all(image.parent().unwrap()).unwrap();
     fs::write(&image, "other").unwrap();
     place.run(&home, &["restore", file]).expect_refusal(&["the image store is not empty"]);

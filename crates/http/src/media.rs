@@ -26,11 +26,15 @@ pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequ
     }
     let tag = format!("\"{}\"", key.as_str());
     let range = requested_range(&request, &tag);
-    let image = state.services.media.open(&key, range).await?;
-    if matches_tag(&request, &tag) {
+    let (known, head) = (matches_tag(&request, &tag), request.method() == Method::HEAD);
+    // Where no bytes are sent, none are fetched.
+    let fetched = if known || head { Some(ByteRange::Last(0)) } else { range };
+    let image = state.services.media.open(&key, fetched).await?;
+    if known {
         return Ok(caching(HttpResponse::build(StatusCode::NOT_MODIFIED), &tag).finish());
     }
-    let served = image.range.ok_or(ApiError::RangeNotSatisfiable(image.size))?;
+    let served = if head { Some(0..image.size) } else { image.range };
+    let served = served.ok_or(ApiError::RangeNotSatisfiable(image.size))?;
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = caching(HttpResponse::build(status), &tag);
     response

@@ -41,3 +41,38 @@ pub(crate) fn each_within<T: Send + 'static>(
 fn too_late(limit: Duration) -> Error {
     Error::Generic { store: "image", source: format!("no answer within {} s", limit.as_secs()).into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt;
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_reader_may_take_as_long_as_it_likes() {
+        let mut items = each_within(ANSWER, stream::iter([1, 2, 3].map(Ok)).boxed());
+        let mut read = Vec::new();
+        while let Some(item) = items.try_next().await.unwrap() {
+            read.push(item);
+            sleep(10 * ANSWER).await;
+        }
+        assert_eq!(read, [1, 2, 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_writer_is_given_up_on() {
+        let begun = Instant::now();
+        let never = stream::iter([Ok(1)]).chain(stream::pending());
+        let items: Vec<_> = each_within(ANSWER, never.boxed()).collect().await;
+        assert!(matches!(items.as_slice(), [Ok(1), Err(Error::Generic { .. })]), "{items:?}");
+        within(ANSWER, std::future::pending::<Result<()>>()).await.unwrap_err();
+        assert_eq!(begun.elapsed(), 2 * ANSWER);
+    }
+
+    #[test]
+    fn a_large_upload_gets_more_time() {
+        assert_eq!(for_upload(1000), ANSWER);
+        assert_eq!(for_upload(5 << 20), ANSWER + Duration::from_secs(5));
+    }
+}

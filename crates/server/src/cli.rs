@@ -98,7 +98,8 @@ pub fn run() -> ExitCode {
 
 /// Logs to the standard error what `AGORA_LOG` asks for.
 fn start_log() -> Result<()> {
-    let wanted = setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn,actix_http=off".to_owned());
+    let wanted =
+        setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn,actix_http=off,object_store=warn".to_owned());
     let filter = EnvFilter::builder().parse(wanted).context("AGORA_LOG must be such as warn or agora_http=debug")?;
     let colors = io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();

@@ -43,7 +43,7 @@ pub enum OpenError {
     )]
     NoCredentials(#[source] Failure),
     /// The storage cannot be used as it is set up.
-    #[error("cannot open the image store")]
+    #[error("the storage cannot be used as it is set up")]
     Store(#[from] object_store::Error),
 }
 

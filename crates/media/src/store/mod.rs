@@ -34,7 +34,7 @@ use crate::{
 ///
 /// To keep the images under a prefix, pass an [`object_store::prefix::PrefixStore`].
 ///
-/// Nothing waits long for storage that is away: [`crate::limit`].
+/// Nothing waits long for storage that is away: what it does not answer in time fails as unavailable.
 pub struct ObjectImageStore {
     objects: Arc<dyn ObjectStore>,
     describes: bool,

@@ -1,0 +1,79 @@
+//! The files of the embedded default, which other databases and image stores do not have.
+
+use std::fs;
+
+use crate::{
+    api::{expect_picture, picture},
+    process::{Finished, Home, mode, run},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_is_needed_is_made_for_the_owner_alone() {
+    let home = Home::new();
+    let mut service = home.start();
+    let shown = service.line("Data directory: ");
+    assert_eq!(shown, home.data_dir().canonicalize().unwrap().display().to_string());
+    let data_dir = home.data_dir();
+    assert_eq!(mode(&data_dir), 0o700);
+    assert_eq!(mode(&data_dir.join("media")), 0o700);
+    for file in ["agora.db", "agora.db-wal", "agora.db-shm", "jwt-secret"] {
+        assert_eq!(mode(&data_dir.join(file)), 0o600, "{file}");
+    }
+    let secret = home.secret();
+    assert!(secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit()), "{} bytes", secret.len());
+    service.stop();
+    let names = fs::read_dir(&data_dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let others: Vec<_> = names.filter(|name| !name.starts_with("agora.db")).collect();
+    assert!(others.len() == 2 && others.iter().all(|name| name == "jwt-secret" || name == "media"), "{others:?}");
+}
+
+#[test]
+fn a_stopped_service_leaves_its_database_in_one_file() {
+    let home = Home::new();
+    for _ in 0..20 {
+        home.start().stop();
+        for companion in ["agora.db-wal", "agora.db-shm"] {
+            assert!(!home.data_dir().join(companion).exists(), "{companion} is left");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_database_is_named_and_left_alone() {
+    let home = Home::new();
+    let file = home.path("letter.txt");
+    let letter = "Dear Sir or Madam, ".repeat(500);
+    fs::write(&file, &letter).unwrap();
+    let url = format!("sqlite://{}", file.display());
+    refusal(&home, &url).expect_refusal(&[file.to_str().unwrap(), "not a database"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), letter);
+
+    let directory = home.path("directory");
+    fs::create_dir(&directory).unwrap();
+    let url = format!("sqlite:{}", directory.display());
+    refusal(&home, &url).expect_refusal(&[directory.to_str().unwrap(), "directory"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn database_and_images_may_be_elsewhere() {
+    let home = Home::new();
+    let (database, media) = (home.path("kept/agora.db"), home.path("pictures"));
+    fs::create_dir(database.parent().unwrap()).unwrap();
+    let service = home.start_with(&[
+        ("AGORA_DATABASE_URL", &format!("sqlite:{}", database.display())),
+        ("AGORA_MEDIA_URL", &format!("file://{}", media.display())),
+    ]);
+    let alice = service.api.user("alice").await;
+    let post = service.api.post(&alice, "", Some(&picture())).await;
+    expect_picture(&service.api.image(&post["image"]).await);
+    service.stop();
+    assert!(database.exists() && !home.data_dir().join("agora.db").exists());
+    assert_eq!(fs::read_dir(&media).unwrap().count(), 1);
+}
+
+/// How a start with this database ends.
+fn refusal(home: &Home, database_url: &str) -> Finished {
+    let mut command = home.agora(&[]);
+    command.env("AGORA_DATABASE_URL", database_url);
+    run(command, "")
+}

@@ -1,0 +1,106 @@
+//! The bucket is away: images cannot be had, everything else can, and all is well once it is back.
+
+use std::{fs, path::Path};
+
+use reqwest::{Method, RequestBuilder, header::RETRY_AFTER};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Api, User, eventually, expect_picture, list, picture, text},
+    private_s3::S3Server,
+    process::Home,
+};
+
+/// Checks that a request is answered by the error envelope of a service that is unavailable for now, not because the
+/// request's own time ran out.
+async fn expect_unavailable(request: RequestBuilder) {
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 503);
+    assert!(response.headers().contains_key(RETRY_AFTER));
+    let envelope = json!({ "success": false, "status": 503, "message": "The service is temporarily unavailable" });
+    assert_eq!(response.json::<Value>().await.unwrap(), envelope);
+}
+
+/// The files below a directory, those of writes that were not finished included.
+fn files(directory: &Path) -> usize {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+}
+
+fn image_of(api: &Api, post: &Value) -> RequestBuilder {
+    api.request(Method::GET, text(&post["image"]).strip_prefix(api.url()).unwrap())
+}
+
+fn update(api: &Api, author: &User, post: &Value) -> RequestBuilder {
+    let image = reqwest::multipart::Part::bytes(picture()).file_name("another.png");
+    let path = format!("/api/posts/update/{}", text(&post["id"]));
+    api.request_as(author, Method::PUT, &path).multipart(reqwest::multipart::Form::new().part("image", image))
+}
+
+async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
+    let home = Home::new();
+    let images = || files(&home.backend.images(&home.data_dir()));
+    let service = home.start();
+    let api = &service.api;
+    let (alice, bob) = (api.user("alice").await, api.user("bob").await);
+    let (kept, dropped) =
+        (api.post(&alice, "Kept", Some(&picture())).await, api.post(&alice, "Dropped", Some(&picture())).await);
+    api.call(&bob, Method::PUT, &format!("/api/follow/follow/{}", alice.id)).await.expect(200);
+    let id = text(&kept["id"]);
+
+    go_away(&home.backend.s3);
+    let dropping = format!("/api/posts/delete/{}", text(&dropped["id"]));
+    // At once, since each may have to wait for the bucket for a while.
+    let (.., deleted) = tokio::join!(
+        expect_unavailable(api.posting(&alice, "Lost", Some(&picture()))),
+        expect_unavailable(update(api, &alice, &kept)),
+        expect_unavailable(image_of(api, &kept)),
+        api.call(&alice, Method::DELETE, &dropping),
+    );
+    deleted.expect(200);
+    assert_eq!(images(), 2, "nothing is added, and what could not be deleted is left to the sweep");
+
+    assert_eq!(api.view(&bob, &id).await["image"], kept["image"]);
+    api.call(&bob, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
+    api.send(api.commenting(&bob, &id, "Pity")).await.expect(201);
+    api.post(&alice, "Without a picture", None).await;
+    let feed = api.get(&bob, "/api/posts/following/all").await.expect(200).data();
+    let contents: Vec<_> = list(&feed).iter().map(|post| text(&post["content"])).collect();
+    assert_eq!(contents, ["Without a picture", "Kept"]);
+
+    home.backend.s3.come_back();
+    expect_picture(&api.image(&kept["image"]).await);
+    let post = api.post(&alice, "Found", Some(&picture())).await;
+    expect_picture(&api.image(&post["image"]).await);
+    assert_eq!(images(), 3);
+    let stopped = service.stop();
+    assert!(stopped.stderr.contains("request_id"), "the log names the causes: {}", stopped.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_images_are_missing_while_the_bucket_refuses_connections() {
+    only_images_are_missing_while(S3Server::close).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_images_are_missing_while_the_bucket_never_answers() {
+    only_images_are_missing_while(S3Server::fall_silent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_starts_while_the_bucket_is_away() {
+    let home = Home::new();
+    home.backend.s3.close();
+    let service = home.start();
+    let api = &service.api;
+    eventually("the operator is warned", async || service.log().contains("sweep of images failed").then_some(())).await;
+    let alice = api.user("alice").await;
+    expect_unavailable(api.posting(&alice, "Lost", Some(&picture()))).await;
+    api.post(&alice, "Without a picture", None).await;
+    home.backend.s3.come_back();
+    let post = api.post(&alice, "Found", Some(&picture())).await;
+    expect_picture(&api.image(&post["image"]).await);
+    let posts = api.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data();
+    assert_eq!(list(&posts).len(), 2);
+    service.stop();
+}

@@ -1,0 +1,77 @@
+//! The end-to-end tests unchanged on PostgreSQL and S3, and what happens when S3 is away.
+//!
+//! `../end_to_end/embedded.rs` alone is left out: it is about the files of the embedded default.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../end_to_end/administrators.rs"]
+mod administrators;
+#[path = "../end_to_end/api.rs"]
+mod api;
+mod bucket_away;
+#[path = "../end_to_end/configuration.rs"]
+mod configuration;
+#[path = "../end_to_end/connection.rs"]
+mod connection;
+#[path = "../end_to_end/crash.rs"]
+mod crash;
+#[path = "../end_to_end/first_start.rs"]
+mod first_start;
+#[path = "../end_to_end/life.rs"]
+mod life;
+#[path = "../end_to_end/parallel.rs"]
+mod parallel;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
+#[path = "../support/s3.rs"]
+mod private_s3;
+#[allow(dead_code, reason = "some of it serves the tests of the embedded default alone")]
+#[path = "../end_to_end/process.rs"]
+mod process;
+#[path = "../end_to_end/secrecy.rs"]
+mod secrecy;
+#[path = "../end_to_end/shutdown.rs"]
+mod shutdown;
+#[path = "../end_to_end/tour.rs"]
+mod tour;
+#[path = "../end_to_end/world.rs"]
+mod world;
+
+/// A fresh database of a private PostgreSQL server, and a bucket of an S3 server of its own.
+mod backend {
+    use std::path::{Path, PathBuf};
+
+    use crate::private_s3::{S3Server, SECRET_KEY};
+
+    const BUCKET: &str = "agora";
+
+    pub(crate) struct Backend {
+        database_url: String,
+        pub(crate) s3: S3Server,
+    }
+
+    impl Backend {
+        pub(crate) fn new() -> Self {
+            let s3 = S3Server::start();
+            s3.make_bucket(BUCKET);
+            Self { database_url: crate::private_postgres::fresh_database(), s3 }
+        }
+
+        /// The variables that lead the binary to it.
+        pub(crate) fn variables(&self) -> Vec<(String, String)> {
+            let urls = [("AGORA_DATABASE_URL", &*self.database_url), ("AGORA_MEDIA_URL", "s3://agora/images")];
+            let urls = urls.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            urls.into_iter().chain(self.s3.variables()).collect()
+        }
+
+        /// Where stored images are files, whatever the data directory.
+        pub(crate) fn images(&self, _: &Path) -> PathBuf {
+            self.s3.bucket(BUCKET).join("images")
+        }
+
+        /// What no log may show.
+        pub(crate) fn secrets(&self) -> Vec<&'static str> {
+            vec![SECRET_KEY]
+        }
+    }
+}
