@@ -99,10 +99,9 @@ async fn a_lock_held_too_long_is_a_503() {
     let mut small = Small::start("", &[("AGORA_DATABASE_STATEMENT_TIMEOUT", "2s")]).await;
     small.lock_posts();
     let like = small.api().request_as(&small.alice, Method::PUT, &format!("/api/posts/like/{}", small.post));
-    let ((), ()) = tokio::join!(
-        async { expect_refused(attempt(small.asks()).await) },
-        async { expect_refused(attempt(like).await) }
-    );
+    let ((), ()) = tokio::join!(async { expect_refused(attempt(small.asks()).await) }, async {
+        expect_refused(attempt(like).await)
+    });
     small.release();
     small.recovers().await;
     assert_eq!(small.api().view(&small.alice, &small.post).await["likeCount"], 0);
@@ -126,7 +125,8 @@ async fn clients_that_go_away_in_the_middle_leave_no_connection_in_the_middle() 
     let mut small = Small::start("", &[]).await;
     small.lock_posts();
     let content = (0..CONNECTIONS).map(|n| format!("Gone {n}"));
-    let gone: Vec<_> = content.map(|text| tokio::spawn(small.api().posting(&small.alice, &text, None).send())).collect();
+    let gone: Vec<_> =
+        content.map(|text| tokio::spawn(small.api().posting(&small.alice, &text, None).send())).collect();
     small.all_wait().await;
     gone.iter().for_each(tokio::task::JoinHandle::abort);
     small.release();

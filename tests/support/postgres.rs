@@ -216,6 +216,7 @@ fn programs() -> PathBuf {
     found.sort();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = found.into_iter().rev().chain(std::env::split_paths(&path));
-    let complete = |place: &PathBuf| ["postgres", "initdb", "createdb", "psql"].iter().all(|it| place.join(it).exists());
+    let complete =
+        |place: &PathBuf| ["postgres", "initdb", "createdb", "psql"].iter().all(|it| place.join(it).exists());
     places.into_iter().find(complete).expect("PostgreSQL's server is missing; install it: apt-get install postgresql")
 }

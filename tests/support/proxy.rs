@@ -71,12 +71,7 @@ struct Ends {
     losses: watch::Receiver<usize>,
 }
 
-async fn run(
-    mut listener: TcpListener,
-    target: SocketAddr,
-    mut network: watch::Receiver<Network>,
-    ends: Ends,
-) {
+async fn run(mut listener: TcpListener, target: SocketAddr, mut network: watch::Receiver<Network>, ends: Ends) {
     let address = listener.local_addr().unwrap();
     let mut connections = JoinSet::new();
     loop {

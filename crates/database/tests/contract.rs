@@ -9,7 +9,8 @@ use agora_port_contracts::Repositories;
 mod private_postgres;
 
 async fn open(url: &str) -> Repositories {
-    let database = Database::open(url, &Options { connections: 8, ..Options::default() }).await.expect("a fresh database");
+    let database =
+        Database::open(url, &Options { connections: 8, ..Options::default() }).await.expect("a fresh database");
     Repositories {
         accounts: database.accounts(),
         sessions: database.sessions(),

@@ -143,8 +143,14 @@ impl Postgres {
             lease.give_back();
             outcome
         });
-        let outcome = work.await.map_err(|_| Error::internal("work on the database panicked"))?;
-        Ok(outcome?)
+        let outcome = work.await.map_err(|error| {
+            if error.is_panic() {
+                Error::internal("work on the database panicked")
+            } else {
+                Error::unavailable("the service stops")
+            }
+        });
+        Ok(outcome??)
     }
 
     /// Runs work that reads.
@@ -216,10 +222,7 @@ async fn transact_again<T>(
     }
 }
 
-async fn transact<T>(
-    conn: &mut Conn,
-    work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>,
-) -> Outcome<T> {
+async fn transact<T>(conn: &mut Conn, work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>) -> Outcome<T> {
     type Transactions = <Conn as AsyncConnection>::TransactionManager;
     Transactions::begin_transaction(conn).await?;
     match work(conn).await {
