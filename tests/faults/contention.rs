@@ -184,7 +184,7 @@ async fn contend(database: Option<(&str, &str)>) {
     }
     let log = service.stop().stderr;
     let (succeeded, refused) = (shared.succeeded.load(Ordering::Relaxed), shared.refused.load(Ordering::Relaxed));
-    println!("{succeeded} requests succeeded, {refused} were refused");
+    assert!(succeeded > refused, "{succeeded} requests succeeded, {refused} were refused");
     for word in ["deadlock", "locked", "panicked", "unforeseen"] {
         assert!(!log.contains(word), "{log}");
     }
