@@ -52,6 +52,23 @@ async fn write(database: &Postgres, sql: impl Into<String>) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrides_it() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { statement_timeout: Duration::from_secs(8), ..Options::default() };
+    let told = |settings: [(&str, &str); 3]| {
+        let holds = settings.map(|(name, value)| format!("ASSERT current_setting('{name}') = '{value}', '{name}';"));
+        format!("DO $$ BEGIN {} END $$", holds.concat())
+    };
+    let database = Postgres::open(&url, &options).await.unwrap();
+    let settings = [("statement_timeout", "8s"), ("lock_timeout", "4s"), ("client_connection_check_interval", "1s")];
+    write(&database, told(settings)).await.unwrap();
+    let url = format!("{url}?options=-c%20lock_timeout%3D7s%20-c%20agora.test%3Da%2Bb");
+    let database = Postgres::open(&url, &options).await.unwrap();
+    let settings = [("statement_timeout", "8s"), ("lock_timeout", "7s"), ("agora.test", "a+b")];
+    write(&database, told(settings)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_language_it_is_reported() {
     let database = fresh(Duration::from_secs(20)).await;
     // What a sequence has given out is not taken back.
