@@ -39,10 +39,11 @@ impl Place {
 
     /// A fresh PostgreSQL database and a fresh bucket of images.
     pub(crate) fn scaled(home: &Home, name: &str) -> Self {
-        home.backend.s3.make_bucket(name);
-        let directory = home.backend.s3.bucket(name).join("images");
+        let bucket = format!("bucket-{name}");
+        home.backend.s3.make_bucket(&bucket);
+        let directory = home.backend.s3.bucket(&bucket).join("images");
         let database = crate::private_postgres::fresh_database();
-        Self { database, media: format!("s3://{name}/images"), directory }
+        Self { database, media: format!("s3://{bucket}/images"), directory }
     }
 
     /// As the variables of a service.

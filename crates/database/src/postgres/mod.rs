@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use agora_domain::{Error, Result};
+use deadpool::managed::PoolError;
 use diesel::{
     ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, QueryableByName, SelectableHelper,
     result::{DatabaseErrorKind, Error as DieselError},
@@ -128,7 +129,12 @@ impl Postgres {
     async fn lease(&self) -> Result<Lease> {
         let got = timeout(self.wait, self.pool.get()).await;
         let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
-        Ok(Lease::new(got.map_err(Error::unavailable)?))
+        let got = got.map_err(|error| match error {
+            // Whose own text the pool's would repeat.
+            PoolError::Backend(error) => Error::unavailable(error),
+            error => Error::unavailable(error),
+        });
+        Ok(Lease::new(got?))
     }
 
     /// Does work on a connection from the pool. Once begun it is done to its end, also when the request that waits for it
@@ -145,8 +151,14 @@ impl Postgres {
             lease.give_back();
             outcome
         });
-        let outcome = work.await.map_err(|_| Error::internal("work on the database panicked"))?;
-        Ok(outcome?)
+        let outcome = work.await.map_err(|error| {
+            if error.is_panic() {
+                Error::internal("work on the database panicked")
+            } else {
+                Error::unavailable("the service stops")
+            }
+        });
+        Ok(outcome??)
     }
 
     /// Runs work that reads.

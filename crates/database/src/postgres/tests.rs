@@ -8,10 +8,13 @@ use std::{
     },
 };
 
+use agora_domain::clock::Timestamp;
 use diesel::sql_types::Integer;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinSet};
+use uuid::Uuid;
 
 use super::*;
+use crate::{rows::CommentRow, sql_types::DbInstant, values::LikeRow};
 
 #[path = "../../../../tests/support/postgres.rs"]
 mod private_postgres;
@@ -39,8 +42,30 @@ async fn pid(database: &Postgres) -> i32 {
 }
 
 /// Runs statements as one write.
-async fn write(database: &Postgres, sql: &'static str) -> Result<()> {
-    database.write(move |conn| Box::pin(async move { Ok(conn.batch_execute(sql).await?) })).await
+async fn write(database: &Postgres, sql: impl Into<String>) -> Result<()> {
+    let sql: Arc<str> = sql.into().into();
+    let write = database.write(move |conn| {
+        let sql = Arc::clone(&sql);
+        Box::pin(async move { Ok(conn.batch_execute(&sql).await?) })
+    });
+    write.await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrides_it() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { statement_timeout: Duration::from_secs(8), ..Options::default() };
+    let told = |settings: [(&str, &str); 3]| {
+        let holds = settings.map(|(name, value)| format!("ASSERT current_setting('{name}') = '{value}', '{name}';"));
+        format!("DO $$ BEGIN {} END $$", holds.concat())
+    };
+    let database = Postgres::open(&url, &options).await.unwrap();
+    let settings = [("statement_timeout", "8s"), ("lock_timeout", "4s"), ("client_connection_check_interval", "1s")];
+    write(&database, told(settings)).await.unwrap();
+    let url = format!("{url}?options=-c%20lock_timeout%3D7s%20-c%20agora.test%3Da%2Bb");
+    let database = Postgres::open(&url, &options).await.unwrap();
+    let settings = [("statement_timeout", "8s"), ("lock_timeout", "7s"), ("agora.test", "a+b")];
+    write(&database, told(settings)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,4 +198,84 @@ async fn one_at_a_time_has_the_lock_of_a_task() {
     assert!(database.try_lock(Task::Sweep).await.unwrap().is_none());
     drop(lock);
     while database.try_lock(Task::Sweep).await.unwrap().is_none() {}
+}
+
+/// What the users of the next test do to a post at the same time.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Like,
+    Comment,
+    DeleteComment,
+    DeletePost,
+}
+
+const AT: DbInstant = DbInstant(Timestamp::from_unix_millis(1));
+
+fn id(kind: u64, n: u64) -> DbId {
+    DbId(Uuid::from_u64_pair(kind, n))
+}
+
+fn comment(post: DbId, author: DbId, id: DbId) -> CommentRow {
+    let (post_id, author_id, content) = (post, author, "text".to_owned());
+    CommentRow { id, post_id, author_id, content, created_at: AT, updated_at: AT }
+}
+
+async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
+    let (author, number) = (id(1, user), post.0.as_u64_pair().1 * 1000 + user);
+    let outcome = match step {
+        Step::Like => {
+            let like = LikeRow { post, user: author, id: id(4, number), at: AT };
+            database.write(move |conn| Box::pin(queries::posts::toggle_like(conn, like))).await.map(drop)
+        }
+        Step::Comment => {
+            let row = comment(post, author, id(5, number));
+            database.write(move |conn| Box::pin(queries::comments::insert(conn, row.clone()))).await
+        }
+        Step::DeleteComment => {
+            let old = id(3, number);
+            database.write(move |conn| Box::pin(queries::comments::delete(conn, old))).await.map(drop)
+        }
+        Step::DeletePost => database.write(move |conn| Box::pin(queries::posts::delete(conn, post))).await.map(drop),
+    };
+    // Whoever comes after the end of the post is told.
+    assert!(matches!(outcome, Ok(()) | Err(Error::NotFound(_))), "{step:?}: {outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_a_circle() {
+    const POSTS: u64 = 20;
+    const USERS: u64 = 16;
+    let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
+    let options = Options { connections: 64, ..Options::default() };
+    let database = Arc::new(Postgres::open(&url, &options).await.unwrap());
+    for n in 0..USERS {
+        let values =
+            format!("'{}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, false, true, true, now()", id(1, n).0);
+        write(&database, format!("INSERT INTO users VALUES ({values})")).await.unwrap();
+    }
+    for n in 0..POSTS {
+        let post = id(2, n);
+        let values = format!("'{}', '{}', 'text', NULL, 0, now(), now(), 0, 0", post.0, id(1, 0).0);
+        write(&database, format!("INSERT INTO posts VALUES ({values})")).await.unwrap();
+        for user in 0..USERS {
+            let row = comment(post, id(1, user), id(3, n * 1000 + user));
+            database.write(move |conn| Box::pin(queries::comments::insert(conn, row.clone()))).await.unwrap();
+        }
+        let mut work = JoinSet::new();
+        for user in 0..USERS {
+            let end = (user == USERS / 2).then_some(Step::DeletePost);
+            for step in [Step::Like, Step::Comment, Step::DeleteComment].into_iter().chain(end) {
+                work.spawn(take(Arc::clone(&database), step, post, user));
+            }
+        }
+        work.join_all().await;
+    }
+    drop(database);
+    let deadlocks = tokio::task::spawn_blocking(move || {
+        let mut session = private_postgres::shared().session("postgres");
+        // The number is complete once those who counted are gone.
+        while session.run(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}';")).trim() != "0" {}
+        session.run(&format!("SELECT deadlocks FROM pg_stat_database WHERE datname = '{name}';"))
+    });
+    assert_eq!(deadlocks.await.unwrap().trim(), "0");
 }
