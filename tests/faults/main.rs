@@ -17,6 +17,9 @@ mod overload;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../support/s3.rs"]
+mod private_s3;
+#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/process.rs"]
 mod process;
 #[path = "../support/proxy.rs"]

@@ -1,4 +1,4 @@
-//! Two nodes on one database and one image store.
+//! Two nodes on one database and one bucket.
 
 use std::{
     fs::{self, File, FileTimes},
@@ -13,6 +13,7 @@ use tokio::task::{JoinSet, block_in_place};
 use crate::{
     api::{Api, PASSWORD, User, eventually, expect_picture, key, list, picture, text},
     private_postgres,
+    private_s3::S3Server,
     process::{Home, Service},
 };
 
@@ -25,27 +26,30 @@ struct Cluster {
     database: String,
     url: String,
     homes: [Home; 2],
-    media: tempfile::TempDir,
+    s3: S3Server,
 }
 
 impl Cluster {
     fn new() -> Self {
         let (database, url) = block_in_place(private_postgres::fresh_database_by_name);
-        Self { database, url, homes: [Home::new(), Home::new()], media: tempfile::tempdir().unwrap() }
+        let s3 = S3Server::start();
+        s3.make_bucket("agora");
+        Self { database, url, homes: [Home::new(), Home::new()], s3 }
     }
 
     /// Starts both nodes at the same instant.
     fn start(&self, further: &[(&str, &str)]) -> [Service; 2] {
-        let media = format!("file://{}", self.media.path().display());
+        let aws = self.s3.variables();
         let mut variables = vec![
             ("AGORA_DATABASE_URL", self.url.as_str()),
-            ("AGORA_MEDIA_URL", media.as_str()),
+            ("AGORA_MEDIA_URL", "s3://agora/images"),
             ("AGORA_JWT_SECRET", "a secret that all nodes have in common"),
             ("AGORA_ADMIN_USERNAME", "root"),
             ("AGORA_ADMIN_EMAIL", "root@example.org"),
             ("AGORA_ADMIN_PASSWORD", PASSWORD),
         ];
         variables.extend(further);
+        variables.extend(aws.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let start = |home: &Home| home.start_with(&variables);
         block_in_place(|| {
             thread::scope(|scope| {
@@ -240,7 +244,7 @@ async fn a_list_begun_on_one_node_is_continued_on_the_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_node_at_a_time_sweeps() {
     let cluster = Cluster::new();
-    let orphan = cluster.media.path().join("ff").join("ffffffffffffffffffffffffffffffff.png");
+    let orphan = cluster.s3.bucket("agora").join("images/ff").join("ffffffffffffffffffffffffffffffff.png");
     fs::create_dir_all(orphan.parent().unwrap()).unwrap();
     fs::write(&orphan, picture()).unwrap();
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
