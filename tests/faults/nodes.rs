@@ -70,8 +70,8 @@ fn setting(api: &Api, user: &User, method: Method, path: &str, body: serde_json:
     api.request_as(user, method, path).json(&body)
 }
 
-/// Checks that a request is answered with this status at once on the node where the change was made, and soon on the other,
-/// which knew otherwise.
+/// Checks that a request is answered with this status at once on the node where the change was made, and soon on the
+/// other, which knew otherwise.
 async fn counts_everywhere(
     [here, there]: [&Api; 2],
     change: RequestBuilder,

@@ -1,5 +1,5 @@
-//! Private PostgreSQL servers: one for all tests of a process, started when first asked for, and others that a test owns, to stop
-//! and start as it likes. None outlives the process, however it ends.
+//! Private PostgreSQL servers: one for all tests of a process, started when first asked for, and others that a test
+//! owns, to stop and start as it likes. None outlives the process, however it ends.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -44,8 +44,9 @@ pub(crate) struct Server {
     watch: Mutex<Option<Dialog>>,
 }
 
-/// Starts the server, then does as it is told on its standard input, and echoes what is done. The end of the input comes with
-/// the end of the process that holds the other side, however it ends: then the server is stopped and its files removed.
+/// Starts the server, then does as it is told on its standard input, and echoes what is done. The end of the input
+/// comes with the end of the process that holds the other side, however it ends: then the server is stopped and its
+/// files removed.
 const WATCH: &str = r#"
     programs=$1 directory=$2 port=$3 options=$4
     start() {
@@ -108,8 +109,8 @@ impl Drop for Dialog {
 }
 
 impl Server {
-    /// Starts a server on a socket of this port's name in its directory, with further options, which may name files that
-    /// `prepare` puts there.
+    /// Starts a server on a socket of this port's name in its directory, with further options, which may name files
+    /// that `prepare` puts there.
     pub(crate) fn start(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let directory = tempfile::Builder::new().prefix("agora-postgres-").tempdir().expect("a directory").keep();
         let server = Self { programs: programs(), directory, port, watch: Mutex::new(None) };

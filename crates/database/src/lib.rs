@@ -99,9 +99,9 @@ pub struct Database(Backend);
 impl Database {
     /// Opens the database that the URL names and brings its schema up to date.
     ///
-    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a database
-    /// of a PostgreSQL server, which the options are about. Blocks while it works, so it is called on a runtime of several
-    /// threads; that runtime then drives the connections.
+    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a
+    /// database of a PostgreSQL server, which the options are about. Blocks while it works, so it is called on a
+    /// runtime of several threads; that runtime then drives the connections.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.

@@ -130,7 +130,8 @@ fn execute(arguments: Arguments) -> Result<()> {
     let mut config = Config::from_variables(|name| setting(name).filter(|_| !(administers && of_admin(name))))?;
     config.listen = arguments.listen.unwrap_or(config.listen);
     config.data_dir = arguments.data_dir.unwrap_or(config.data_dir);
-    // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for signals.
+    // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for
+    // signals.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match arguments.command {
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),

@@ -74,8 +74,8 @@ impl Config {
     /// The fewest bytes of a signing secret: what HS256 puts in.
     pub const MIN_SECRET_BYTES: usize = 32;
 
-    /// The most that the waits for a connection and for a statement may take together: the database's own 503 comes before the
-    /// end of the time that a request has.
+    /// The most that the waits for a connection and for a statement may take together: the database's own 503 comes
+    /// before the end of the time that a request has.
     const MAX_DATABASE_TIME: Duration = Duration::from_secs(28);
 
     const NAMES: [&str; 20] = [

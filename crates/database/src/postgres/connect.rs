@@ -28,13 +28,13 @@ const KEEPALIVE_PROBES: u32 = 3;
 /// How long what was sent may go unacknowledged until the other side counts as gone.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
-/// Makes the server look every second whether the client of a running statement is still there, and end what nobody waits
-/// for. Servers before version 14 do not have the setting; some systems cannot do it.
+/// Makes the server look every second whether the client of a running statement is still there, and end what nobody
+/// waits for. Servers before version 14 do not have the setting; some systems cannot do it.
 const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval', '1000', false) \
     WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
 
-/// What the server is told about every connection: how long a statement may take and wait for a lock, and that what a lost
-/// client left open ends soon after.
+/// What the server is told about every connection: how long a statement may take and wait for a lock, and that what a
+/// lost client left open ends soon after.
 fn settings(options: &Options) -> String {
     let settings = [
         ("timezone", "UTC".to_owned()),
@@ -203,8 +203,8 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, OpenError> {
     Ok(roots)
 }
 
-/// What `require` and `verify-ca` ask of a certificate: nothing, or that a known authority signed it, for whatever host.
-/// That the server has the certificate's key is checked in any case.
+/// What `require` and `verify-ca` ask of a certificate: nothing, or that a known authority signed it, for whatever
+/// host. That the server has the certificate's key is checked in any case.
 #[derive(Debug)]
 struct Lenient {
     verifier: Option<Arc<WebPkiServerVerifier>>,

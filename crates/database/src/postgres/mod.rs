@@ -1,7 +1,7 @@
 //! PostgreSQL: a pool of connections.
 //!
-//! A write is one transaction at READ COMMITTED; what it decides on it locks first. A transaction that PostgreSQL ends to
-//! resolve a deadlock is run again.
+//! A write is one transaction at READ COMMITTED; what it decides on it locks first. A transaction that PostgreSQL ends
+//! to resolve a deadlock is run again.
 
 use std::time::Duration;
 
@@ -46,16 +46,16 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 /// The key of the advisory lock under which one node at a time applies migrations.
 const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
-/// How much longer than a single statement all work of one step may take: the server's own word on a statement that takes too
-/// long comes first, unless nothing comes from the server at all.
+/// How much longer than a single statement all work of one step may take: the server's own word on a statement that
+/// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
 const ATTEMPTS: u32 = 5;
 
-// What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to it:
-// accounts with ADMIN, then any account, then its sessions; a post, then its likes and comments; a product, then its parts.
-// What deletes a row cascades in this order too, so no two can wait for each other.
+// What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
+// it: accounts with ADMIN, then any account, then its sessions; a post, then its likes and comments; a product, then
+// its parts. What deletes a row cascades in this order too, so that two hardly ever wait for each other.
 
 /// The accounts with ADMIN, locked against changes by others; in one order, so that two changes cannot wait for each
 /// other.
@@ -137,8 +137,8 @@ impl Postgres {
         Ok(Lease::new(got?))
     }
 
-    /// Does work on a connection from the pool. Once begun it is done to its end, also when the request that waits for it
-    /// goes away, since a connection could not be used again after half a statement or half a transaction.
+    /// Does work on a connection from the pool. Once begun it is done to its end, also when the request that waits for
+    /// it goes away, since a connection could not be used again after half a statement or half a transaction.
     async fn run<T: Send + 'static>(
         &self,
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + 'static,
@@ -258,9 +258,10 @@ async fn transact<T>(conn: &mut Conn, work: impl for<'c> Fn(&'c mut Conn) -> Box
 
 /// Whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
 ///
-/// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of a
-/// deadlock from all other errors without a kind of their own that these queries can meet is that it has both a detail (who
-/// waits for whom) and a hint. To take another error for one does no harm: the transaction is undone and may be run again.
+/// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of
+/// a deadlock from all other errors without a kind of their own that these queries can meet is that it has both a
+/// detail (who waits for whom) and a hint. To take another error for one does no harm: the transaction is undone and
+/// may be run again.
 fn is_deadlock(failure: &Failure) -> bool {
     match failure {
         Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,

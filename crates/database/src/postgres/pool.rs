@@ -17,8 +17,8 @@ use super::{Conn, connect::Connector};
 /// A pool of connections.
 pub(super) type Pool = managed::Pool<Manager>;
 
-/// After how long a connection is asked, before it is used again, whether it is still there. One whose end was announced is
-/// never used; this is about a server that vanished without a word.
+/// After how long a connection is asked, before it is used again, whether it is still there. One whose end was
+/// announced is never used; this is about a server that vanished without a word.
 const UNPROVEN: Duration = Duration::from_secs(1);
 
 /// How long the answer to that may take at most.
@@ -77,8 +77,8 @@ impl managed::Manager for Manager {
     }
 }
 
-/// A connection lent by the pool. It goes back when that is said; otherwise, as when the work on it was cut short or panicked,
-/// its state is unknown and it is closed.
+/// A connection lent by the pool. It goes back when that is said; otherwise, as when the work on it was cut short or
+/// panicked, its state is unknown and it is closed.
 pub(super) struct Lease(Option<managed::Object<Manager>>);
 
 impl Lease {

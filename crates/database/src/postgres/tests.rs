@@ -75,7 +75,8 @@ async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_langu
     let setup = "CREATE SEQUENCE attempts; CREATE TABLE written (n bigint);
         CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF nextval('attempts') < 3 THEN
-                RAISE EXCEPTION 'Verklemmung entdeckt' USING ERRCODE = '40P01', DETAIL = 'Wer auf wen wartet.', HINT = 'Siehe Log.';
+                RAISE EXCEPTION 'Verklemmung entdeckt'
+                    USING ERRCODE = '40P01', DETAIL = 'Wer auf wen wartet.', HINT = 'Einzelheiten im Log.';
             END IF;
             RETURN new;
         END $$;
