@@ -267,6 +267,20 @@ async fn one_node_at_a_time_sweeps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_not_given_the_secret_says_so() {
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let alice = nodes[0].api.user("alice").await;
+    let home = Home::new();
+    let forgetful = home.start_with(&[("AGORA_DATABASE_URL", &cluster.url), ("AGORA_MEDIA_URL", "memory:")]);
+    forgetful.api.get(&alice, "/api/users/me").await.expect(401);
+    assert!(forgetful.log().contains("set AGORA_JWT_SECRET, the same on every node"), "{}", forgetful.log());
+    assert!(nodes.iter().all(|node| !node.log().contains("AGORA_JWT_SECRET")));
+    forgetful.stop();
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_one_node_does_not_touch_the_other() {
     let cluster = Cluster::new();
     let [one, other] = cluster.start(&[]);

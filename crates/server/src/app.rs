@@ -151,6 +151,7 @@ impl App {
         let adapters = Adapters::open(config).await?;
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
+        let was_served_before = config.database_url.is_some() && has_admin;
         if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {
             let made = accounts.create_admin(admin).await;
             // Of several nodes that start at once on an empty database one makes it, and the others find it there.
@@ -164,7 +165,16 @@ impl App {
         }
         let secret = match &config.jwt_secret {
             Some(secret) => secret.clone(),
-            None => data_dir::signing_secret(&adapters.data_dir)?,
+            None => {
+                let (secret, is_new) = data_dir::signing_secret(&adapters.data_dir)?;
+                if is_new && was_served_before {
+                    tracing::warn!(
+                        "drew a new signing secret for a database that has accounts already: tokens of other nodes, and \
+                         from before, are refused; set AGORA_JWT_SECRET, the same on every node"
+                    );
+                }
+                secret
+            }
         };
         let tokens = JwtIssuer::new(secret.expose().as_bytes(), config.token_lifetime);
         let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(address)));

@@ -20,16 +20,21 @@ pub(crate) fn prepare(path: &Path) -> Result<PathBuf> {
     path.canonicalize().with_context(|| format!("cannot read the data directory {} (AGORA_DATA_DIR)", path.display()))
 }
 
-/// The secret kept in the directory; the first time, one is drawn.
-pub(crate) fn signing_secret(data_dir: &Path) -> Result<Secret> {
-    let file = data_dir.join(SECRET_FILE);
-    if !file.exists() {
-        generate(data_dir, &file).with_context(|| format!("cannot make {}", file.display()))?;
+/// The secret kept in the directory, and whether it was drawn just now: the first time, one is.
+pub(crate) fn signing_secret(data_dir: &Path) -> Result<(Secret, bool)> {
+    if let Some(secret) = existing_secret(data_dir)? {
+        return Ok((secret, false));
     }
-    let secret = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let file = data_dir.join(SECRET_FILE);
+    generate(data_dir, &file).with_context(|| format!("cannot make {}", file.display()))?;
+    Ok((read(&file)?, true))
+}
+
+fn read(file: &Path) -> Result<Secret> {
+    let secret = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let secret = secret.trim().to_owned();
     ensure!(secret.len() >= Config::MIN_SECRET_BYTES, "{} is damaged: delete it to log everybody out", file.display());
-    let mode = fs::metadata(&file)?.permissions().mode();
+    let mode = fs::metadata(file)?.permissions().mode();
     if mode & 0o077 != 0 {
         tracing::warn!(file = %file.display(), "others can read the signing secret: chmod 600 it");
     }
@@ -38,7 +43,8 @@ pub(crate) fn signing_secret(data_dir: &Path) -> Result<Secret> {
 
 /// The secret kept in the directory, if there is one.
 pub(crate) fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
-    data_dir.join(SECRET_FILE).exists().then(|| signing_secret(data_dir)).transpose()
+    let file = data_dir.join(SECRET_FILE);
+    file.exists().then(|| read(&file)).transpose()
 }
 
 /// Keeps this secret in the directory, in place of the one that is there.
@@ -80,9 +86,9 @@ mod tests {
     fn the_secret_is_drawn_once_and_for_the_owner_alone() {
         let parent = tempfile::tempdir().unwrap();
         let data_dir = prepare(&parent.path().join("a/b")).unwrap();
-        let first = signing_secret(&data_dir).unwrap();
-        assert_eq!(first.expose().len(), 64);
-        assert_eq!(signing_secret(&data_dir).unwrap(), first);
+        let (first, is_new) = signing_secret(&data_dir).unwrap();
+        assert_eq!((first.expose().len(), is_new), (64, true));
+        assert_eq!(signing_secret(&data_dir).unwrap(), (first, false));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&data_dir), mode(&data_dir.join(SECRET_FILE))), (0o700, 0o600));
         assert_eq!(fs::read_dir(&data_dir).unwrap().count(), 1, "no draft is left");
