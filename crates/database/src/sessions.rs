@@ -14,6 +14,9 @@ use crate::{
     write,
 };
 
+/// How many sessions are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
+const BATCH: i64 = 1_000;
+
 #[async_trait]
 impl SessionRepository for Database {
     async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>> {
@@ -37,6 +40,13 @@ impl SessionRepository for Database {
     }
 
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
-        write!(self, sessions::delete_opened_before(DbInstant(at)))
+        let mut deleted = 0;
+        loop {
+            let batch = write!(self, sessions::delete_opened_before(DbInstant(at), BATCH))?;
+            deleted += batch;
+            if batch == 0 {
+                return Ok(deleted);
+            }
+        }
     }
 }

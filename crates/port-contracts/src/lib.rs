@@ -130,6 +130,7 @@ contract! { $
         revoking_an_unknown_session_is_no_error,
         a_session_shows_the_present_roles_and_state_once_told_of_a_change,
         sessions_opened_before_an_instant_are_deleted_and_counted,
+        a_backlog_of_old_sessions_is_deleted_whole,
         of_sessions_opened_beside_a_password_change_no_older_one_survives,
         a_login_in_flight_leaves_no_session_once_password_or_standing_changed,
     }

@@ -54,6 +54,9 @@ pub(crate) async fn revoke(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<
     Ok(())
 }
 
-pub(crate) async fn delete_opened_before(conn: &mut Conn, at: DbInstant) -> Outcome<usize> {
-    Ok(diesel::delete(sessions::table.filter(sessions::opened_at.lt(at))).execute(conn).await?)
+/// Deletes some of the sessions opened before an instant; how many.
+pub(crate) async fn delete_opened_before(conn: &mut Conn, at: DbInstant, limit: i64) -> Outcome<usize> {
+    let old = sessions::table.filter(sessions::opened_at.lt(at)).order(sessions::opened_at).limit(limit);
+    let ids: Vec<DbId> = old.select(sessions::id).load(conn).await?;
+    Ok(diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(conn).await?)
 }

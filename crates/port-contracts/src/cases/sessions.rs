@@ -108,6 +108,19 @@ pub async fn sessions_opened_before_an_instant_are_deleted_and_counted(db: Repos
     }
 }
 
+pub async fn a_backlog_of_old_sessions_is_deleted_whole(db: Repositories) {
+    let w = World::new(&db);
+    let user = w.account("Ada").await.id;
+    let sessions: Vec<_> = (0_i64..2_001).map(|n| Session { id: w.id(), user, opened_at: at(n / 100) }).collect();
+    for session in &sessions {
+        w.open(session).await.unwrap();
+    }
+    let kept = Session { id: w.id(), user, opened_at: at(30) };
+    w.open(&kept).await.unwrap();
+    assert_eq!(db.sessions.delete_opened_before(at(30)).await.unwrap(), 2_001);
+    assert!(db.sessions.find(kept.id).await.unwrap().is_some());
+}
+
 pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
