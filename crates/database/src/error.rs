@@ -105,6 +105,30 @@ pub enum OpenError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// There is no such file.
+    #[error("there is no database {}", .0.display())]
+    Missing(PathBuf),
+    /// The database has another content.
+    #[error("it is no database of Agora")]
+    Foreign,
+    /// The database is of a newer version of this program.
+    #[error("its schema {found} is newer than this program, which has {ours}: use the newer version of Agora")]
+    Newer {
+        /// The version of its schema.
+        found: String,
+        /// [`crate::schema_version`].
+        ours: String,
+    },
+    /// The database is of an older version of this program, and is not to be changed.
+    #[error(
+        "its schema {found} is older than this program, which has {ours}: use that version, or start this one on it"
+    )]
+    Older {
+        /// The version of its schema.
+        found: String,
+        /// [`crate::schema_version`].
+        ours: String,
+    },
     /// The file cannot be opened.
     #[error("cannot open the database file {}", file.display())]
     Open {

@@ -27,6 +27,7 @@ mod sql_types;
 mod sqlite;
 mod transfer;
 mod values;
+mod version;
 
 use std::{path::PathBuf, sync::Arc, thread};
 
@@ -41,9 +42,10 @@ use agora_domain::{
 pub use error::OpenError;
 pub use lock::{Task, TaskLock};
 pub use options::Options;
-pub use transfer::{Load, Position, Rows, Snapshot, Table, schema_version};
+pub use transfer::{Load, Position, Rows, Snapshot, Table};
+pub use version::schema_version;
 
-use crate::{postgres::Postgres, sqlite::Sqlite};
+use crate::{postgres::Postgres, sqlite::Sqlite, version::Opening};
 
 /// Runs a query function as one read: `read!(self, posts::find(id, viewer))`.
 macro_rules! read {
@@ -106,17 +108,30 @@ impl Database {
     /// # Errors
     /// [`OpenError`], in words for an operator.
     pub async fn open(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Serve, url, options).await
+    }
+
+    /// Opens the database that the URL names, as [`Self::open`] does, when it is there and has the schema of this program.
+    /// Nothing about it is changed.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn open_existing(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Inspect, url, options).await
+    }
+
+    async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            let postgres = Postgres::open(url, options).await?;
+            let postgres = Postgres::open(opening, url, options).await?;
             return Ok(Self(Backend::Postgres(Arc::new(postgres))));
         }
         let file = Self::file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        Sqlite::open(&file, readers).map(|sqlite| Self(Backend::Sqlite(Arc::new(sqlite))))
+        Sqlite::open(opening, &file, readers).map(|sqlite| Self(Backend::Sqlite(Arc::new(sqlite))))
     }
 
     /// The file of the SQLite database that the URL names; nothing when it names none.
-    pub fn file(url: &str) -> Option<PathBuf> {
+    fn file(url: &str) -> Option<PathBuf> {
         let path = url.strip_prefix("sqlite:")?;
         let path = path.strip_prefix("//").unwrap_or(path);
         // What SQLite takes for something else than a file's path: each connection would see another database.

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
-use agora_database::{Database, Load, Options, Rows, Snapshot, Table};
-use agora_domain::Error;
+use agora_database::{Database, Load, OpenError, Options, Rows, Snapshot, Table};
+use agora_domain::{Error, clock::Timestamp, id::SessionId};
+use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
 use futures_util::TryStreamExt;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -15,8 +16,9 @@ mod private_postgres;
 
 /// A fresh database, and what goes with it.
 struct Fresh {
+    url: String,
     database: Database,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -27,13 +29,19 @@ enum Kind {
 
 const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 
+async fn open(url: &str) -> Database {
+    // Nobody is waited for longer than that.
+    let options = Options { statement_timeout: Duration::from_secs(2), ..Options::default() };
+    Database::open(url, &options).await.unwrap()
+}
+
 async fn fresh(kind: Kind) -> Fresh {
     let directory = tempfile::tempdir().unwrap();
     let url = match kind {
         Kind::Sqlite => format!("sqlite:{}", directory.path().join("agora.db").display()),
         Kind::Postgres => tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap(),
     };
-    Fresh { database: Database::open(&url, &Options::default()).await.unwrap(), _directory: directory }
+    Fresh { database: open(&url).await, url, directory }
 }
 
 fn id(n: usize) -> Uuid {
@@ -208,6 +216,82 @@ async fn rows_that_are_there_already_are_a_conflict() {
         let refused = load.insert(Rows::from_lines(*table, lines).unwrap()).await;
         assert!(matches!(refused, Err(Error::Conflict(_))), "{kind:?}: {refused:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_writes_while_a_database_is_filled_and_everybody_reads() {
+    for kind in KINDS {
+        let target = filled(kind).await;
+        let mut load = target.database.load().await.unwrap();
+        let other = open(&target.url).await;
+        let refused = other.load().await;
+        assert!(matches!(refused, Err(Error::Unavailable(_))), "{kind:?}");
+        let session = SessionId::from(id(9));
+        let written = other.sessions().revoke(session, Timestamp::from_unix_millis(0)).await;
+        assert!(matches!(written, Err(Error::Unavailable(_))), "{kind:?}: {written:?}");
+        assert!(other.sessions().find(session).await.unwrap().is_none());
+        load.clear().await.unwrap();
+        load.commit().await.unwrap();
+        other.load().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_contradict_each_other_are_refused_with_the_cause() {
+    for kind in KINDS {
+        let target = fresh(kind).await;
+        let mut load = target.database.load().await.unwrap();
+        let (table, lines) = &sample()[3];
+        let Err(Error::Internal(cause)) = load.insert(Rows::from_lines(*table, lines).unwrap()).await else {
+            panic!("there are no such posts: {kind:?}")
+        };
+        assert!(cause.to_string().to_lowercase().contains("foreign key"), "{cause}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_only_looked_at_stays_as_it_is() {
+    let options = Options::default();
+    for kind in KINDS {
+        let known = filled(kind).await;
+        known.database.close();
+        let again = Database::open_existing(&known.url, &options).await.unwrap();
+        assert!(!again.snapshot().await.unwrap().is_empty().await.unwrap(), "{kind:?}");
+    }
+
+    // A database of somebody else.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("other.db");
+    SqliteConnection::establish(file.to_str().unwrap()).unwrap().batch_execute("CREATE TABLE notes (text)").unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let opened = Database::open_existing(&format!("sqlite:{}", file.display()), &options).await;
+    assert!(matches!(opened, Err(OpenError::Foreign)));
+    assert!(std::fs::read(&file).unwrap() == before);
+    let missing = directory.path().join("missing.db");
+    let opened = Database::open_existing(&format!("sqlite:{}", missing.display()), &options).await;
+    assert!(matches!(opened, Err(OpenError::Missing(_))));
+    assert!(!missing.exists());
+    let empty = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    for _ in 0..2 {
+        assert!(matches!(Database::open_existing(&empty, &options).await, Err(OpenError::Foreign)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_a_newer_version_is_refused_and_an_older_one_only_served() {
+    let options = Options::default();
+    let target = fresh(Kind::Sqlite).await;
+    target.database.close();
+    let file = target.directory.path().join("agora.db");
+    let mut raw = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut say = |statement: &str| raw.batch_execute(statement).unwrap();
+    say("INSERT INTO __diesel_schema_migrations (version) VALUES ('29991231000000')");
+    for opened in [Database::open(&target.url, &options).await, Database::open_existing(&target.url, &options).await] {
+        assert!(matches!(opened, Err(OpenError::Newer { .. })));
+    }
+    say("DELETE FROM __diesel_schema_migrations");
+    say("INSERT INTO __diesel_schema_migrations (version) VALUES ('20000101000000')");
+    assert!(matches!(Database::open_existing(&target.url, &options).await, Err(OpenError::Older { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

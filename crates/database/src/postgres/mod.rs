@@ -29,6 +29,7 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::{comments, posts, products, users},
     sql_types::DbId,
+    version::{self, Opening},
 };
 
 mod connect;
@@ -111,8 +112,8 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Connects and brings the schema up to date. Several nodes may do so at once.
-    pub(crate) async fn open(url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
+    /// Connects; to serve the database, brings its schema up to date. Several nodes may do so at once.
+    pub(crate) async fn open(opening: Opening, url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
         let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout);
@@ -120,7 +121,7 @@ impl Postgres {
             .max_size(options.connections)
             .build()
             .map_err(|error| OpenError::Connect(error.into()))?;
-        migrate(&connector).await?;
+        prepare(opening, &connector).await?;
         let limit = options.statement_timeout + GRACE;
         Ok(Self { connector, pool, runtime, wait: options.wait_timeout, limit })
     }
@@ -215,15 +216,22 @@ struct Lock {
     granted: bool,
 }
 
-/// Brings the schema up to date, when no other node does.
-async fn migrate(connector: &Connector) -> std::result::Result<(), OpenError> {
+/// Checks the schema; to serve the database, brings it up to date, when no other node does.
+async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result<(), OpenError> {
     let mut conn = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
-    conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
-    // The lock goes with the connection.
-    let mut harness = AsyncMigrationHarness::new(conn);
-    harness.run_pending_migrations(MIGRATIONS).map(drop).map_err(OpenError::Migration)
+    if opening == Opening::Serve {
+        conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
+    }
+    let found = queries::transfer::schema(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))?;
+    version::check(found, opening)?;
+    if opening == Opening::Serve {
+        // The lock goes with the connection.
+        let mut harness = AsyncMigrationHarness::new(conn);
+        harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+    }
+    Ok(())
 }
 
 async fn transact_again<T>(

@@ -5,7 +5,10 @@ use diesel_async::SimpleAsyncConnection;
 use futures_util::future::BoxFuture;
 
 use super::{Conn, connect::Connector};
-use crate::error::{Failure, Outcome};
+use crate::{
+    Table,
+    error::{Failure, Outcome},
+};
 
 /// A transaction. Dropping it undoes what is not committed, with the connection.
 pub(crate) struct Session {
@@ -25,9 +28,10 @@ impl Session {
         Self::begin(connector, &format!("{begin}; {}; {first}", Self::UNLIMITED)).await
     }
 
-    /// Begins to write.
+    /// Begins to write, with everybody else kept from it. They may read.
     pub(crate) async fn load(connector: &Connector) -> Result<Self> {
-        Self::begin(connector, &format!("BEGIN; {}", Self::UNLIMITED)).await
+        let tables = Table::ALL.map(Table::name).join(", ");
+        Self::begin(connector, &format!("BEGIN; {}; LOCK TABLE {tables} IN EXCLUSIVE MODE", Self::UNLIMITED)).await
     }
 
     async fn begin(connector: &Connector, statements: &str) -> Result<Self> {

@@ -23,7 +23,7 @@ mod private_postgres;
 async fn fresh(statement_timeout: Duration) -> Arc<Postgres> {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 1, statement_timeout, ..Options::default() };
-    Arc::new(Postgres::open(&url, &options).await.unwrap())
+    Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap())
 }
 
 #[derive(QueryableByName)]
@@ -59,11 +59,11 @@ async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrid
         let holds = settings.map(|(name, value)| format!("ASSERT current_setting('{name}') = '{value}', '{name}';"));
         format!("DO $$ BEGIN {} END $$", holds.concat())
     };
-    let database = Postgres::open(&url, &options).await.unwrap();
+    let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
     let settings = [("statement_timeout", "8s"), ("lock_timeout", "4s"), ("client_connection_check_interval", "1s")];
     write(&database, told(settings)).await.unwrap();
     let url = format!("{url}?options=-c%20lock_timeout%3D7s%20-c%20agora.test%3Da%2Bb");
-    let database = Postgres::open(&url, &options).await.unwrap();
+    let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
     let settings = [("statement_timeout", "8s"), ("lock_timeout", "7s"), ("agora.test", "a+b")];
     write(&database, told(settings)).await.unwrap();
 }
@@ -90,7 +90,7 @@ async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_langu
 #[tokio::test(flavor = "multi_thread")]
 async fn two_transactions_that_wait_for_each_other_both_succeed() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
-    let database = Arc::new(Postgres::open(&url, &Options::default()).await.unwrap());
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
     write(&database, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)").await.unwrap();
     let attempts = Arc::new(AtomicU32::new(0));
     let both = Arc::new(tokio::sync::Barrier::new(2));
@@ -248,7 +248,7 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
     const USERS: u64 = 16;
     let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let options = Options { connections: 64, ..Options::default() };
-    let database = Arc::new(Postgres::open(&url, &options).await.unwrap());
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap());
     for n in 0..USERS {
         let values =
             format!("'{}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, false, true, true, now()", id(1, n).0);

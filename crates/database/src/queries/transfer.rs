@@ -1,7 +1,11 @@
 //! Whole tables, in the order of their primary keys.
 
 use agora_domain::Error;
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName,
+    result::{DatabaseErrorKind, Error as DieselError},
+    sql_types::{Nullable, Text},
+};
 
 use super::{Conn, RunQueryDsl};
 use crate::{
@@ -26,6 +30,24 @@ macro_rules! for_table {
             Table::ProductImages => $run!(ProductImages, product_images, product_id, position),
         }
     };
+}
+
+#[derive(QueryableByName)]
+struct Schema {
+    #[diesel(sql_type = Nullable<Text>)]
+    version: Option<String>,
+}
+
+/// The version of the schema; nothing when there is none of ours.
+pub(crate) async fn schema(conn: &mut Conn) -> Outcome<Option<String>> {
+    // What the library for migrations keeps. It has no function that looks without making its table.
+    let last = diesel::sql_query("SELECT max(version) AS version FROM __diesel_schema_migrations");
+    match last.get_result::<Schema>(conn).await {
+        Ok(schema) => Ok(schema.version),
+        // There is no such table.
+        Err(DieselError::DatabaseError(DatabaseErrorKind::Unknown, _)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// How many rows the table has.
@@ -70,12 +92,27 @@ fn other_table() -> Failure {
     Failure::Rule(Error::internal("the key is of another table"))
 }
 
+/// A row that contradicts others of the same source is a defect of that source, unlike one that is there already.
+fn refused(error: DieselError) -> Failure {
+    match error {
+        DieselError::DatabaseError(
+            DatabaseErrorKind::ForeignKeyViolation
+            | DatabaseErrorKind::CheckViolation
+            | DatabaseErrorKind::NotNullViolation,
+            info,
+        ) => Failure::Rule(Error::internal(info.message())),
+        error => Failure::Database(error),
+    }
+}
+
 /// Adds the rows.
 pub(crate) async fn insert(conn: &mut Conn, rows: AnyRows) -> Outcome<usize> {
     macro_rules! insert {
         ($variant:ident, $table:ident, $($key:ident),+) => {
             match rows {
-                AnyRows::$variant(rows) => diesel::insert_into($table::table).values(&rows).execute(conn).await?,
+                AnyRows::$variant(rows) => {
+                    diesel::insert_into($table::table).values(&rows).execute(conn).await.map_err(refused)?
+                }
                 _ => 0,
             }
         };

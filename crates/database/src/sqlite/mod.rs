@@ -23,6 +23,7 @@ use diesel::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
+use url::Url;
 
 pub(crate) use self::session::Session;
 use crate::{
@@ -30,6 +31,7 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::posts,
     sql_types::DbId,
+    version::{self, Opening},
 };
 
 #[path = "../queries/mod.rs"]
@@ -185,13 +187,19 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, makes it when missing, and brings its schema up to date.
-    pub(crate) fn open(file: &Path, readers: usize) -> Result<Self, OpenError> {
+    /// Opens the file; to serve it, makes it when missing and brings its schema up to date.
+    pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Create { file: file.to_owned(), source };
+        if opening == Opening::Inspect {
+            inspect(file)?;
+        }
         let _starting = lock_directory(file).map_err(failed)?;
         create(file).map_err(failed)?;
         let mut connection = connect(file, Access::Write)?;
-        connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+        version::check(schema_of(&mut connection, file)?, opening)?;
+        if opening == Opening::Serve {
+            connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+        }
         let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
         let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs))?;
@@ -337,6 +345,27 @@ fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
     }
 }
 
+/// Checks that the file is a database with the schema of this program. A connection that may write would make it one that
+/// keeps a write-ahead log.
+fn inspect(file: &Path) -> Result<(), OpenError> {
+    let whole = file.canonicalize().ok().filter(|path| path.is_file());
+    let mut url =
+        whole.and_then(|path| Url::from_file_path(path).ok()).ok_or_else(|| OpenError::Missing(file.into()))?;
+    url.set_query(Some("mode=ro"));
+    let conn = Conn::establish(url.as_str());
+    let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    version::check(schema_of(&mut conn, file)?, Opening::Inspect)
+}
+
+/// The version of the schema that the database has; nothing when it is not one of ours.
+fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
+    match complete(queries::transfer::schema(conn)) {
+        Ok(version) => Ok(version),
+        Err(Failure::Database(source)) => Err(OpenError::Setup { file: file.to_owned(), source }),
+        Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
+    }
+}
+
 /// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.
 fn create(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
@@ -388,7 +417,7 @@ mod tests {
 
     fn fresh() -> (TempDir, Sqlite) {
         let directory = tempfile::tempdir().unwrap();
-        let sqlite = Sqlite::open(&directory.path().join("agora.db"), 2).unwrap();
+        let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 2).unwrap();
         (directory, sqlite)
     }
 
@@ -466,7 +495,7 @@ mod tests {
             let start = || {
                 thread::spawn({
                     let file = file.clone();
-                    move || Sqlite::open(&file, 1).map(drop)
+                    move || Sqlite::open(Opening::Serve, &file, 1).map(drop)
                 })
             };
             let starts: Vec<_> = (0..4).map(|_| start()).collect();

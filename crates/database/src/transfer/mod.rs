@@ -7,7 +7,6 @@
 mod tables;
 
 use agora_domain::{Error, Result, media::ImageKey};
-use diesel::migration::{Migration, MigrationSource};
 use futures_util::stream::{self, Stream};
 
 pub use self::tables::Table;
@@ -185,12 +184,6 @@ impl Load {
             Session::Postgres(mut session) => session.commit().await,
         }
     }
-}
-
-/// The version of the schema that this program works on: the name of its last migration.
-pub fn schema_version() -> String {
-    let migrations = MigrationSource::<diesel::sqlite::Sqlite>::migrations(&sqlite::MIGRATIONS).unwrap_or_default();
-    migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
 }
 
 impl Database {

@@ -1,0 +1,34 @@
+//! Which schema a database has, and which this program works on.
+
+use diesel::{
+    migration::{Migration, MigrationSource},
+    sqlite::Sqlite,
+};
+
+use crate::{error::OpenError, sqlite::MIGRATIONS};
+
+/// The version of the schema that this program works on: that of its last migration.
+pub fn schema_version() -> String {
+    let migrations = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
+    migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
+}
+
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// To serve it: it is made when missing, and brought up to date.
+    Serve,
+    /// To read it: it must be there with the schema of this program, and nothing about it is changed.
+    Inspect,
+}
+
+/// Checks that a database with this schema, if it has any, may be opened.
+pub(crate) fn check(found: Option<String>, opening: Opening) -> Result<(), OpenError> {
+    let ours = schema_version();
+    match found {
+        Some(found) if found > ours => Err(OpenError::Newer { found, ours }),
+        Some(found) if found < ours && opening == Opening::Inspect => Err(OpenError::Older { found, ours }),
+        None if opening == Opening::Inspect => Err(OpenError::Foreign),
+        _ => Ok(()),
+    }
+}
