@@ -113,18 +113,22 @@ async fn expect_consistent(place: &Place, home: &Home) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_the_store_has_lost_does_not_keep_the_rest() {
+async fn an_image_that_the_store_has_lost_must_be_allowed_for() {
     let home = Home::new();
     let from = Place::embedded(&home, "from");
     from.settle(&home).await;
     let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
     let file = home.path("backup.tar");
-    let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
-    let key = lost.rsplit('/').next().unwrap();
-    assert!(saved.stdout.contains(&format!("Warning: 1 images that rows name are missing: {key}")), "{saved:?}");
+    let backup = ["backup", file.to_str().unwrap(), "--allow-missing-images"];
+    let missing = format!("1 images that rows name are missing: {}", lost.rsplit('/').next().unwrap());
+    from.run(&home, &backup[..2]).expect_refusal(&[&missing, "--allow-missing-images"]);
+    assert!(!file.exists());
+    let saved = from.run(&home, &backup).expect_success();
+    assert!(saved.stdout.contains(&format!("Warning: {missing}")), "{saved:?}");
     let elsewhere = Home::new();
-    Place::embedded(&elsewhere, "to").run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+    let restored = Place::embedded(&elsewhere, "to").run(&elsewhere, &["restore", file.to_str().unwrap()]);
+    assert!(restored.expect_success().stdout.contains(&format!("Warning: {missing}")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +136,13 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     let home = Home::new();
     let place = Place::embedded(&home, "place");
     let backup = |file: &str| place.run(&home, &["backup", file]);
-    backup("nothing-yet.tar").expect_refusal(&["there is no database"]);
+    backup("nothing-yet.tar").expect_refusal(&["there is no database", "AGORA_DATABASE_URL"]);
+    let empty = Place::at(crate::private_postgres::fresh_database(), home.path("media"));
+    empty.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["it is no database of Agora"]);
+    let anew = Place::embedded(&home, "anew");
+    home.start_with(&[("AGORA_DATABASE_URL", &anew.database), ("AGORA_MEDIA_URL", "memory:")]).stop();
+    anew.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["the database is empty"]);
+    assert!(!home.path("nothing-yet.tar").exists());
     place.settle(&home).await;
     fs::write(home.path("taken.tar"), "mine").unwrap();
     backup("taken.tar").expect_refusal(&["taken.tar exists already"]);

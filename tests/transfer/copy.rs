@@ -83,6 +83,8 @@ async fn what_makes_no_sense_is_refused_and_makes_nothing() {
     assert!(!home.path("typo.db").exists() && !home.path("typo").exists());
     // A database without a row is most likely not the one that was meant.
     let empty = crate::private_postgres::fresh_database();
+    refuse(&["--from", &empty, "--to", &other.database], &["--from", "it is no database of Agora"]);
+    home.start_with(&[("AGORA_DATABASE_URL", &empty), ("AGORA_MEDIA_URL", "memory:")]).stop();
     refuse(&["--from", &empty, "--to", &other.database], &["the source database is empty"]);
     let usage = run(home.agora(&["copy", "--media-from", &place.media]), "");
     assert_eq!(usage.code, Some(2), "{usage:?}");

@@ -64,14 +64,27 @@ fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_the_source_has_lost_is_named() {
+async fn an_image_that_the_source_has_lost_is_named_and_must_be_allowed_for() {
     let home = Home::new();
     let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
     from.settle(&home).await;
     let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
-    let copied = run(home.agora(&copying(&from, &to)), "").expect_success();
     let key = lost.rsplit('/').next().unwrap();
-    let warning = format!("Warning: 1 images that rows name are missing: {key}");
-    assert!(copied.stdout.contains(&warning), "{copied:?}");
+    let missing = format!("1 images that rows name are missing: {key}");
+    run(home.agora(&copying(&from, &to)), "").expect_refusal(&[&missing, "--allow-missing-images"]);
+    to.expect_empty(&home).await;
+    let to = Place::embedded(&home, "again");
+    let allowing = [copying(&from, &to), vec!["--allow-missing-images"]].concat();
+    let copied = run(home.agora(&allowing), "").expect_success();
+    assert!(copied.stdout.contains(&format!("Warning: {missing}")), "{copied:?}");
+}
+
+#[test]
+fn a_source_without_images_is_most_likely_another() {
+    let home = Home::new();
+    let (from, to) = (Place::embedded(&home, "from"), Place::scaled(&home, "to"));
+    fs::create_dir_all(&from.directory).unwrap();
+    run(home.agora(&media(&from, &to)), "").expect_refusal(&["the source of images is empty"]);
+    run(home.agora(&media(&to, &from)), "").expect_refusal(&["the source of images is empty"]);
 }

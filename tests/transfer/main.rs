@@ -7,6 +7,7 @@
 mod api;
 mod backup;
 mod copy;
+mod hostile;
 mod images;
 mod large;
 mod place;

@@ -2,7 +2,10 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::{place::Place, process::Home};
+use crate::{
+    place::{Place, files},
+    process::Home,
+};
 
 /// A backup of a small world, in a home of its own.
 async fn saved() -> (Home, PathBuf) {
@@ -51,14 +54,25 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
-    let (_origin, file) = saved().await;
+    let (origin, file) = saved().await;
     let file = file.to_str().unwrap();
+    let restore = |place: &Place, home: &Home| {
+        let mut command = place.command(home, &["restore", file]);
+        command.env("AGORA_JWT_SECRET", origin.secret());
+        crate::process::run(command, "")
+    };
     for kind in [Place::embedded, Place::scaled] {
         let home = Home::new();
         let place = kind(&home, "place");
         let (world, seen) = place.settle(&home).await;
-        place.run(&home, &["restore", file]).expect_refusal(&["the database is not empty"]);
+        restore(&place, &home).expect_refusal(&["the database is not empty"]);
         place.expect(&home, &world, &seen).await;
+        // Nor is the secret of a service replaced.
+        let secret = home.secret();
+        let other = kind(&home, "other");
+        other.run(&home, &["restore", file]).expect_refusal(&["another signing secret"]);
+        assert_eq!(home.secret(), secret);
+        other.expect_empty(&home).await;
     }
     let home = Home::new();
     let place = Place::embedded(&home, "place");
@@ -68,7 +82,24 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     place.run(&home, &["restore", file]).expect_refusal(&["the image store is not empty"]);
     fs::remove_file(&image).unwrap();
     place.run(&home, &["restore", "no-such-file.tar"]).expect_refusal(&["no-such-file.tar"]);
+    assert!(!home.data_dir().join("jwt-secret").exists(), "kept for nothing");
     place.expect_empty(&home).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_is_repeated_with_what_arrived_before() {
+    let (origin, file) = saved().await;
+    let home = Home::new();
+    let place = Place::scaled(&home, "place");
+    // As if it had been interrupted just before its end: the image is there, and so is the secret.
+    let image = files(&origin.path("origin")).into_iter().find(|file| file.ends_with(".png")).unwrap();
+    let (folder, name) = (&image[image.len() - 39..image.len() - 37], &image[image.len() - 36..]);
+    fs::create_dir_all(place.directory.join(folder)).unwrap();
+    fs::copy(&image, place.directory.join(folder).join(name)).unwrap();
+    fs::create_dir_all(home.data_dir()).unwrap();
+    fs::write(home.data_dir().join("jwt-secret"), origin.secret()).unwrap();
+    let restored = place.run(&home, &["restore", file.to_str().unwrap()]).expect_success();
+    assert!(restored.stdout.contains("1 of which were there already"), "{restored:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

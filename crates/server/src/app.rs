@@ -27,7 +27,7 @@ use anyhow::{Context, Result};
 use url::Url;
 
 use crate::{
-    config::Config,
+    config::{Config, Secret},
     data_dir,
     sweep::Sweep,
     system::{SystemClock, SystemIds},
@@ -210,19 +210,14 @@ impl App {
 }
 
 /// The URL of the database: of the one in the data directory, if no other is configured.
-pub(crate) fn database_url(config: &Config, data_dir: &Path) -> String {
+pub(crate) fn database_url(config: &Config, data_dir: &Path) -> Secret {
     let configured = config.database_url.clone();
-    configured.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()))
-}
-
-/// Opens the database of a URL.
-pub(crate) async fn connect(config: &Config, url: &str) -> Result<Database> {
-    Ok(Database::open(url, &config.database).await?)
+    configured.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()).into())
 }
 
 /// Opens the database that the configuration names.
 pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Database> {
-    let opened = connect(config, &database_url(config, data_dir)).await;
+    let opened = Database::open(database_url(config, data_dir).expose(), &config.database).await;
     opened.context("cannot open the database (AGORA_DATABASE_URL)")
 }
 

@@ -5,6 +5,7 @@ use std::{
     ffi::OsStr,
     io::{self, IsTerminal, Write},
     path::PathBuf,
+    pin::pin,
     process::ExitCode,
 };
 
@@ -17,7 +18,10 @@ use crate::{
     admin,
     app::{Adapters, App},
     config::Config,
-    transfer::command::{self, CopyArguments},
+    transfer::{
+        Interrupt,
+        command::{self, BackupArguments, CopyArguments, RestoreArguments},
+    },
 };
 
 /// The backend of a small social network with a product catalog. Without a command, it serves.
@@ -25,7 +29,7 @@ use crate::{
 #[command(name = "agora", version, after_help = AFTER_HELP)]
 struct Arguments {
     /// The address and port to listen on [AGORA_LISTEN; 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", global = true)]
     listen: Option<String>,
 
     /// Where data is kept [AGORA_DATA_DIR; ./data]
@@ -50,15 +54,9 @@ enum Command {
     /// what is written meanwhile stays behind
     Copy(CopyArguments),
     /// Save rows, images and the signing secret in one file, while the service runs
-    Backup {
-        /// The file to write; it must not exist
-        file: PathBuf,
-    },
+    Backup(BackupArguments),
     /// Fill an empty database, image store and data directory from a file of `agora backup`
-    Restore {
-        /// The file to read
-        file: PathBuf,
-    },
+    Restore(RestoreArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -137,21 +135,35 @@ fn execute(arguments: Arguments) -> Result<()> {
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),
         Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
         Some(Command::Copy(arguments)) => {
-            runtime.block_on(unless_interrupted(command::copy(&config, arguments, setting)))
+            runtime.block_on(interruptible(|interrupt| command::copy(&config, arguments, setting, interrupt)))
         }
-        Some(Command::Backup { file }) => runtime.block_on(unless_interrupted(command::backup(&config, file))),
-        Some(Command::Restore { file }) => runtime.block_on(unless_interrupted(command::restore(&config, file))),
+        Some(Command::Backup(arguments)) => {
+            runtime.block_on(interruptible(|interrupt| command::backup(&config, arguments, interrupt)))
+        }
+        Some(Command::Restore(arguments)) => {
+            runtime.block_on(interruptible(|interrupt| command::restore(&config, arguments, interrupt)))
+        }
     }
 }
 
-/// Does the work and says what it did. A signal ends it early, which undoes what is half done.
-async fn unless_interrupted(work: impl Future<Output = Result<String>>) -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        told = work => say(&told?),
-        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
-        _ = terminate.recv() => bail!("interrupted"),
+/// Does the work and says what it did. The first signal ends it after the present step, the second at once; either
+/// undoes what is half done.
+async fn interruptible<W>(work: impl FnOnce(Interrupt) -> W) -> Result<()>
+where
+    W: Future<Output = Result<String>>,
+{
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let interrupt = Interrupt::default();
+    let mut work = pin!(work(interrupt.clone()));
+    for _ in 0..2 {
+        tokio::select! {
+            told = &mut work => return say(&told?),
+            _ = interrupted.recv() => interrupt.give(),
+            _ = terminated.recv() => interrupt.give(),
+        }
     }
+    bail!("interrupted")
 }
 
 async fn serve(config: &Config) -> Result<()> {

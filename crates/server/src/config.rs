@@ -38,7 +38,7 @@ pub struct Config {
     /// `AGORA_DATA_DIR`: where the embedded database, the images and the generated secret are kept.
     pub data_dir: PathBuf,
     /// `AGORA_DATABASE_URL`: the database; without it, `agora.db` in the data directory.
-    pub database_url: Option<String>,
+    pub database_url: Option<Secret>,
     /// `AGORA_DATABASE_CONNECTIONS`, `AGORA_DATABASE_CONNECT_TIMEOUT`, `AGORA_DATABASE_STATEMENT_TIMEOUT` and
     /// `AGORA_DATABASE_WAIT_TIMEOUT`: how a PostgreSQL server is used.
     pub database: Options,
@@ -114,7 +114,7 @@ impl Config {
         Ok(Self {
             listen: get("AGORA_LISTEN").unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
             data_dir: get("AGORA_DATA_DIR").map_or_else(|| PathBuf::from("./data"), PathBuf::from),
-            database_url: get("AGORA_DATABASE_URL"),
+            database_url: get("AGORA_DATABASE_URL").map(Secret),
             database: database(&get)?,
             media_url: get("AGORA_MEDIA_URL"),
             media_public_url: public_url(&get, "AGORA_MEDIA_PUBLIC_URL")?,
@@ -149,9 +149,11 @@ fn public_url(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Optio
 }
 
 fn signing_secret(text: String) -> Result<Secret> {
+    // White space around it is no part of it: files that hold secrets often end with a line's end.
+    let text = text.trim();
     let fewest = Config::MIN_SECRET_BYTES;
     ensure!(text.len() >= fewest, "AGORA_JWT_SECRET must be at least {fewest} bytes, as from `openssl rand -hex 32`");
-    Ok(Secret(text))
+    Ok(Secret(text.to_owned()))
 }
 
 fn database(get: &impl Fn(&str) -> Option<String>) -> Result<Options> {
@@ -293,12 +295,13 @@ mod tests {
         let secret = "0123456789abcdef0123456789abcdef";
         let config = config(&[
             ("AGORA_JWT_SECRET", secret),
+            ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora"),
             ("AGORA_ADMIN_USERNAME", "root"),
             ("AGORA_ADMIN_EMAIL", "root@example.org"),
             ("AGORA_ADMIN_PASSWORD", "correct horse"),
         ]);
         let shown = format!("{:?}", config.unwrap());
-        assert!(!shown.contains(secret) && !shown.contains("correct horse"), "{shown}");
+        assert!(!shown.contains(secret) && !shown.contains("hunter2") && !shown.contains("correct horse"), "{shown}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The data directory: made at the first start, readable by the owner alone.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -47,35 +47,36 @@ pub(crate) fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
     file.exists().then(|| read(&file)).transpose()
 }
 
-/// Keeps this secret in the directory, in place of the one that is there.
+/// Keeps this secret in the directory, which has none or this one.
 pub(crate) fn keep_secret(data_dir: &Path, secret: &Secret) -> Result<()> {
     let file = data_dir.join(SECRET_FILE);
-    let kept = draft(data_dir, secret.expose()).and_then(|draft| Ok(fs::rename(draft, &file)?));
-    kept.with_context(|| format!("cannot write {}", file.display()))
+    place(data_dir, &file, secret.expose()).with_context(|| format!("cannot write {}", file.display()))?;
+    let is_kept = existing_secret(data_dir)?.as_ref() == Some(secret);
+    ensure!(is_kept, "another process has just made another {}", file.display());
+    Ok(())
 }
 
-/// Writes a secret under another name first, so that another process that starts at the same time reads a whole one.
+/// Draws a secret and keeps it in the file.
 fn generate(data_dir: &Path, file: &Path) -> Result<()> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).context("no randomness")?;
     let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let draft = draft(data_dir, &secret)?;
-    let linked = fs::hard_link(&draft, file);
-    fs::remove_file(&draft)?;
-    match linked {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.into()),
-        // Another process was first: its secret is the one.
-        _ => Ok(()),
-    }
+    place(data_dir, file, &secret)
 }
 
-/// A file of this process, for the owner alone.
-fn draft(data_dir: &Path, secret: &str) -> Result<PathBuf> {
+/// Writes a secret, for the owner alone, where there is none yet. It is written under another name first, so that another
+/// process that starts at the same time reads a whole one.
+fn place(data_dir: &Path, file: &Path, secret: &str) -> Result<()> {
     let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
     let mut writer = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    writer.write_all(secret.as_bytes())?;
-    writer.sync_all()?;
-    Ok(draft)
+    let linked = writer.write_all(secret.as_bytes()).and_then(|()| writer.sync_all());
+    let linked = linked.and_then(|()| fs::hard_link(&draft, file));
+    fs::remove_file(&draft)?;
+    match linked {
+        // Another process was first: its secret is the one.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => Ok(linked.and_then(|()| File::open(data_dir)?.sync_all())?),
+    }
 }
 
 #[cfg(test)]

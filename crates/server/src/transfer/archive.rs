@@ -3,18 +3,20 @@
 //! | entry | content |
 //! |---|---|
 //! | `agora-backup.json` | [`Header`]: what the archive is |
+//! | `jwt-secret` | what tokens are signed with |
 //! | `images/KEY` | an image |
 //! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
-//! | `jwt-secret` | what tokens are signed with |
 //! | `summary.json` | [`Summary`]: how much of everything there is |
 //! | `sha256` | the SHA-256 of every byte of the file before this entry |
 //!
 //! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
 
 use std::{
-    fs::File,
-    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Read, Write},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -24,11 +26,15 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::rows::{Sums, hex};
+use super::{
+    Progress,
+    images::MAX_BYTES,
+    rows::{Sums, hex},
+};
 
 /// The name of the first entry.
 pub(crate) const HEADER: &str = "agora-backup.json";
-/// The name of the entry with the secret.
+/// The name of the second entry, with the secret, if there is one.
 pub(crate) const SECRET: &str = "jwt-secret";
 /// The name of the last entry but the checksum.
 pub(crate) const SUMMARY: &str = "summary.json";
@@ -37,8 +43,8 @@ const CHECKSUM: &str = "sha256";
 /// The form of archive that this program writes and reads.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The longest entry that is read: the longest image that can be configured.
-const MAX_ENTRY: u64 = 1 << 30;
+/// The longest entry that is no image: far more than the longest rows that are handled at once.
+const MAX_TEXT: u64 = 64 << 20;
 
 /// The blocks of the checksum's entry and of the end of a tar archive.
 const TAIL: u64 = 512 + 512 + 1024;
@@ -63,6 +69,8 @@ pub(crate) struct Summary {
     pub(crate) rows: Sums,
     /// How many images there are.
     pub(crate) images: u64,
+    /// The names of those that rows name and the store had lost.
+    pub(crate) missing: Vec<String>,
 }
 
 /// A file in the archive.
@@ -117,7 +125,7 @@ impl Writer {
         let directory = directory(path);
         let draft = tempfile::Builder::new().prefix(".agora-backup-").tempfile_in(&directory);
         let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
-        let (entries, queue) = mpsc::channel(super::images::AT_ONCE);
+        let (entries, queue) = mpsc::channel(1);
         let path = path.to_owned();
         let writing = tokio::task::spawn_blocking(move || write(queue, draft, &path));
         Ok(Self { entries, writing })
@@ -169,60 +177,103 @@ fn write(mut queue: mpsc::Receiver<Entry>, draft: NamedTempFile, path: &Path) ->
 /// An archive that is known to be whole.
 #[derive(Debug)]
 pub(crate) struct Archive {
-    file: File,
+    file: Arc<File>,
 }
 
 impl Archive {
     /// Opens an archive and reads all of it once, to see that no byte is missing or changed.
-    pub(crate) async fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        let name = path.display().to_string();
-        let checked = tokio::task::spawn_blocking(move || check(file)).await?;
-        checked.with_context(|| format!("{name} is no backup, or is damaged"))
+    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<Self> {
+        let name = path.display();
+        let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
+        ensure!(metadata.is_file(), "{name} is no file");
+        let file = Arc::new(File::open(path).with_context(|| format!("cannot open {name}"))?);
+        // There is nothing else to do meanwhile.
+        let checked = tokio::task::block_in_place(|| check(&file, metadata.len(), progress));
+        checked.with_context(|| format!("{name} is no backup, or is damaged"))?;
+        Ok(Self { file })
     }
 
-    /// What the archive is.
-    pub(crate) async fn header(&self) -> Result<Header> {
-        let first = self.entries()?.next().await?.filter(|entry| entry.name == HEADER);
+    /// What the archive is, and the secret in it.
+    pub(crate) async fn beginning(&self) -> Result<(Header, Option<String>)> {
+        let mut entries = self.entries();
+        let first = entries.next().await?.filter(|entry| entry.name == HEADER);
         let first = first.context("the archive does not begin as a backup does")?;
         let header: Header = serde_json::from_slice(&first.bytes).context(HEADER)?;
         ensure!(header.format == FORMAT, "the archive is of format {}, and this program reads {FORMAT}", header.format);
-        Ok(header)
+        let secret = match entries.next().await? {
+            Some(entry) if entry.name == SECRET => Some(String::from_utf8(entry.bytes.into()).context(SECRET)?),
+            _ => None,
+        };
+        Ok((header, secret))
     }
 
     /// The entries, one by one, read by a thread of their own.
-    pub(crate) fn entries(&self) -> Result<Entries> {
-        let mut file = self.file.try_clone()?;
-        let (sender, entries) = mpsc::channel(super::images::AT_ONCE);
-        let reading = tokio::task::spawn_blocking(move || {
-            file.seek(SeekFrom::Start(0))?;
-            let mut archive = tar::Archive::new(BufReader::new(file));
-            for entry in archive.entries()? {
-                let mut entry = entry?;
-                ensure!(entry.size() <= MAX_ENTRY, "an entry of the archive is too long");
-                let name = String::from_utf8(entry.path_bytes().into_owned())?;
-                let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
-                entry.read_to_end(&mut bytes)?;
-                if name == CHECKSUM || sender.blocking_send(Entry { name, bytes: bytes.into() }).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        });
-        Ok(Entries { entries, reading: Some(reading) })
+    pub(crate) fn entries(&self) -> Entries {
+        let content = At { file: Arc::clone(&self.file), offset: 0 };
+        let (sender, entries) = mpsc::channel(1);
+        let reading = tokio::task::spawn_blocking(move || read(content, &sender));
+        Entries { entries, reading: Some(reading) }
     }
 }
 
-fn check(mut file: File) -> Result<Archive> {
-    let length = file.metadata()?.len().checked_sub(TAIL).context("it is too short")?;
-    let mut summed = Summed { inner: io::sink(), hasher: Sha256::new() };
-    let read = io::copy(&mut BufReader::with_capacity(1 << 20, &mut file).take(length), &mut summed)?;
-    ensure!(read == length, "it changes while it is read");
+/// A file read from a place of its own, whoever else reads it.
+struct At {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(bytes, self.offset)?;
+        self.offset += u64::try_from(count).map_err(io::Error::other)?;
+        Ok(count)
+    }
+}
+
+fn read(content: At, entries: &mpsc::Sender<Entry>) -> Result<()> {
+    // What it says of itself is shown without the characters that a terminal would obey.
+    let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
+    let mut archive = tar::Archive::new(BufReader::new(content));
+    // Plain files only: no links, no files that are mostly holes, none of the entries that are about others.
+    for entry in archive.entries().map_err(unreadable)?.raw(true) {
+        let mut entry = entry.map_err(unreadable)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let most = if name.starts_with("images/") { MAX_BYTES } else { MAX_TEXT };
+        let is_plain = entry.header().entry_type() == tar::EntryType::Regular;
+        ensure!(is_plain && entry.size() <= most, "the archive holds something that no backup does: {name:?}");
+        let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
+        entry.read_to_end(&mut bytes).map_err(unreadable)?;
+        // Nobody may want the rest.
+        if name == CHECKSUM || entries.blocking_send(Entry { name, bytes: bytes.into() }).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn check(file: &Arc<File>, length: u64, progress: &mut Progress) -> Result<()> {
+    const STEP: usize = 1 << 20;
+    let mut reader = At { file: Arc::clone(file), offset: 0 };
+    let mut buffer = vec![0; STEP];
+    let mut left = length.checked_sub(TAIL).context("it is too short")?;
+    let mut hasher = Sha256::new();
+    progress.phase("checksum (MiB)", Some(left >> 20));
+    while left > 0 {
+        let wanted = usize::try_from(left).map_or(STEP, |left| left.min(STEP));
+        let part = buffer.get_mut(..wanted).context("a buffer that is too small")?;
+        reader.read_exact(part)?;
+        if reader.offset == u64::try_from(wanted)? {
+            ensure!(!part.starts_with(&[0x1f, 0x8b]), "it is compressed: gunzip it first");
+            ensure!(!part.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "it is compressed: unzstd it first");
+        }
+        hasher.update(part);
+        left -= u64::try_from(wanted)?;
+        progress.advance(1)?;
+    }
     let mut found = Vec::new();
-    file.seek(SeekFrom::Start(length))?;
-    file.read_to_end(&mut found)?;
-    ensure!(found == tail(&hex(&summed.hasher.finalize()))?, "its checksum does not agree with its content");
-    Ok(Archive { file })
+    reader.read_to_end(&mut found)?;
+    ensure!(found == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
+    Ok(())
 }
 
 /// The entries of an archive.

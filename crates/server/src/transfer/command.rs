@@ -4,27 +4,31 @@ use std::path::PathBuf;
 
 use agora_database::Database;
 use agora_domain::clock::Clock;
-use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use url::Url;
 
 use super::{
-    backup,
-    copy::{self, Pair},
+    Interrupt, Progress, backup,
+    copy::{self, Allowed, Pair},
     restore,
 };
-use crate::{app, config::Config, data_dir, system::SystemClock};
+use crate::{
+    app,
+    config::{Config, Secret},
+    data_dir,
+    system::SystemClock,
+};
 
 /// What `agora copy` takes.
 #[derive(Debug, Args)]
 pub(crate) struct CopyArguments {
     /// The database to copy, such as sqlite:data/agora.db [AGORA_COPY_FROM, which other users of the machine cannot see]
     #[arg(long, value_name = "URL")]
-    from: Option<String>,
+    from: Option<Secret>,
     /// The database to fill, such as postgres://user:password@host/database [AGORA_COPY_TO]
     #[arg(long, value_name = "URL")]
-    to: Option<String>,
+    to: Option<Secret>,
     /// The images to copy, such as file:///srv/agora/media
     #[arg(long, value_name = "URL", requires = "media_to")]
     media_from: Option<String>,
@@ -34,6 +38,26 @@ pub(crate) struct CopyArguments {
     /// Delete the rows that the target database holds, and let the target store have other images
     #[arg(long)]
     replace: bool,
+    /// Go on when rows name images that the source has lost
+    #[arg(long)]
+    allow_missing_images: bool,
+}
+
+/// What `agora backup` takes.
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// The file to write; it must not exist
+    file: PathBuf,
+    /// Go on when rows name images that the store has lost
+    #[arg(long)]
+    allow_missing_images: bool,
+}
+
+/// What `agora restore` takes.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The file to read
+    file: PathBuf,
 }
 
 /// `agora copy`; what to tell the operator.
@@ -44,16 +68,16 @@ pub(crate) async fn copy(
     config: &Config,
     arguments: CopyArguments,
     setting: impl Fn(&str) -> Option<String>,
+    interrupt: Interrupt,
 ) -> Result<String> {
-    let from = arguments.from.or_else(|| setting("AGORA_COPY_FROM"));
-    let to = arguments.to.or_else(|| setting("AGORA_COPY_TO"));
-    let databases = match (from, to) {
+    let given = |flag: Option<Secret>, name: &str| flag.or_else(|| setting(name).map(Secret::from));
+    let databases = match (given(arguments.from, "AGORA_COPY_FROM"), given(arguments.to, "AGORA_COPY_TO")) {
         (Some(from), Some(to)) => {
             ensure!(from != to, "--from and --to are the same database");
-            let missing = Database::file(&from).filter(|file| !file.exists());
-            ensure!(missing.is_none(), "there is no database {from}");
-            let from = app::connect(config, &from).await.context("cannot open the database --from")?;
-            Some(Pair { from, to: app::connect(config, &to).await.context("cannot open the database --to")? })
+            let from = Database::open_existing(from.expose(), &config.database).await;
+            let from = from.context("cannot open the database --from")?;
+            let to = Database::open(to.expose(), &config.database).await.context("cannot open the database --to")?;
+            Some(Pair { from, to })
         }
         (None, None) => None,
         _ => bail!("--from and --to belong together"),
@@ -69,7 +93,8 @@ pub(crate) async fn copy(
         _ => None,
     };
     ensure!(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to");
-    copy::copy(databases, stores, arguments.replace).await
+    let allowed = Allowed { replace: arguments.replace, missing_images: arguments.allow_missing_images };
+    copy::copy(databases, stores, allowed, Progress::new(interrupt)).await
 }
 
 fn directory(url: &str) -> Option<PathBuf> {
@@ -80,37 +105,50 @@ fn directory(url: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// See [`backup::backup`].
-pub(crate) async fn backup(config: &Config, file: PathBuf) -> Result<String> {
+pub(crate) async fn backup(config: &Config, arguments: BackupArguments, interrupt: Interrupt) -> Result<String> {
     let url = app::database_url(config, &config.data_dir);
-    let missing = Database::file(&url).filter(|file| !file.exists());
-    ensure!(missing.is_none(), "there is no database {url} (AGORA_DATA_DIR)");
-    let (database, store, data_dir) = open(config).await?;
+    let database = Database::open_existing(url.expose(), &config.database).await;
+    let database = database.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")?;
+    let data_dir = data_dir::prepare(&config.data_dir)?;
+    let store = app::open_images(config, &data_dir).await?;
     let kept = data_dir::existing_secret(&data_dir)?;
     let secret = config.jwt_secret.as_ref().or(kept.as_ref());
-    backup::backup(&database, &store, secret, SystemClock.now(), &file).await
+    let BackupArguments { file, allow_missing_images } = arguments;
+    let (now, progress) = (SystemClock.now(), Progress::new(interrupt));
+    backup::backup((&database, &store), secret, now, &file, allow_missing_images, progress).await
 }
 
 /// `agora restore`; what to tell the operator.
 ///
 /// # Errors
-/// See [`restore::restore`]. A file that is no whole backup is refused before anything is made.
-pub(crate) async fn restore(config: &Config, file: PathBuf) -> Result<String> {
-    let archive = restore::open(&file).await?;
-    let (database, store, data_dir) = open(config).await?;
-    let restored = restore::restore(&archive, &database, &store).await?;
-    let secret = match (&restored.secret, &config.jwt_secret) {
+/// See [`restore::restore`]. A file that is no whole backup is refused before anything is made, and so is a data directory
+/// with another secret.
+pub(crate) async fn restore(config: &Config, arguments: RestoreArguments, interrupt: Interrupt) -> Result<String> {
+    let mut progress = Progress::new(interrupt);
+    let (archive, saved) = restore::open(&arguments.file, &mut progress).await?;
+    let kept = data_dir::existing_secret(&config.data_dir)?;
+    let told = match (&saved, &config.jwt_secret) {
         (None, _) => "The backup holds no signing secret: everybody logs in again.",
         (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the one of the backup: tokens stay valid.",
         (Some(_), Some(_)) => "Warning: AGORA_JWT_SECRET is not the one of the backup: everybody logs in again.",
         (Some(saved), None) => {
-            data_dir::keep_secret(&data_dir, saved)?;
+            let differs = kept.is_some_and(|kept| kept != *saved);
+            let directory = config.data_dir.display();
+            ensure!(
+                !differs,
+                "the data directory {directory} has another signing secret: restore into a new one, or delete its file \
+                 jwt-secret if nothing needs it any more"
+            );
             "Restored the signing secret: tokens stay valid."
         }
     };
-    Ok(format!("{}\n{secret}", restored.told))
-}
-
-async fn open(config: &Config) -> Result<(Database, ObjectImageStore, PathBuf)> {
     let data_dir = data_dir::prepare(&config.data_dir)?;
-    Ok((app::open_database(config, &data_dir).await?, app::open_images(config, &data_dir).await?, data_dir))
+    let database = app::open_database(config, &data_dir).await?;
+    let store = app::open_images(config, &data_dir).await?;
+    let keep = || match saved.filter(|_| config.jwt_secret.is_none()) {
+        Some(saved) => data_dir::keep_secret(&data_dir, &saved),
+        None => Ok(()),
+    };
+    let restored = restore::restore(&archive, (&database, &store), keep, progress).await?;
+    Ok(format!("{restored}\n{told}"))
 }

@@ -1,22 +1,33 @@
 //! Images from a source into a target, each read back.
 
+use std::sync::Arc;
+
+use agora_database::Snapshot;
 use agora_domain::{
     Result,
     clock::Timestamp,
-    media::{ImageKey, ImageStore},
+    media::{ByteRange, ImageKey, ImageStore, OpenImage},
 };
 use agora_media::ObjectImageStore;
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use bytes::{Bytes, BytesMut};
 use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Progress;
+use super::{Progress, Told, rows};
 
-/// How many images are on their way at once: each is whole in memory meanwhile.
+/// How many images are on their way at once.
 pub(crate) const AT_ONCE: usize = 8;
+
+/// The longest image: what can be configured at most.
+pub(crate) const MAX_BYTES: u64 = 1 << 30;
+
+/// The stores, as they are named to an operator.
+pub(crate) const SOURCE: &str = "the source of images";
+pub(crate) const TARGET: &str = "the target of images";
 
 /// What became of images.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -56,34 +67,74 @@ pub(crate) enum Arrival {
     Present(u64),
 }
 
+/// The memory that images on their way share. An image that is larger than all of it goes alone.
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Semaphore>);
+
+/// An image's part of the memory.
+pub(crate) type Room = OwnedSemaphorePermit;
+
+impl Memory {
+    const KIB: u32 = 32 * 1024;
+
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(Self::KIB as usize)))
+    }
+
+    /// Waits until there is room for so many bytes.
+    pub(crate) async fn room(&self, bytes: u64) -> anyhow::Result<Room> {
+        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, Self::KIB);
+        Ok(Arc::clone(&self.0).acquire_many_owned(kib).await?)
+    }
+}
+
 /// Every image of a store.
 pub(crate) async fn all(store: &ObjectImageStore) -> Result<BoxStream<'static, Result<ImageKey>>> {
     store.stored_before(Timestamp::from_unix_millis(i64::MAX)).await
 }
 
-/// All bytes of an image; nothing when there is none of that key.
-pub(crate) async fn read(store: &ObjectImageStore, key: &ImageKey) -> Result<Option<Bytes>> {
-    let Some(image) = store.open(key, None).await? else { return Ok(None) };
-    let bytes = image.bytes.try_fold(BytesMut::new(), async |mut all, part| {
+/// All bytes of an image, and their room; nothing when there is none of that key.
+pub(crate) async fn read(
+    store: &ObjectImageStore,
+    key: &ImageKey,
+    memory: &Memory,
+) -> anyhow::Result<Option<(Bytes, Room)>> {
+    let Some(mut image) = store.open(key, None).await.told(SOURCE)? else { return Ok(None) };
+    ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
+    let room = memory.room(image.size).await?;
+    let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
+    while let Some(part) = image.bytes.try_next().await.told(SOURCE)? {
+        let longer = all.len() + part.len();
+        ensure!(u64::try_from(longer)? <= image.size, "{SOURCE}: {} is longer than it says", key.as_str());
         all.extend_from_slice(&part);
-        Ok(all)
-    });
-    bytes.await.map(|all| Some(all.freeze()))
+    }
+    Ok(Some((all.freeze(), room)))
+}
+
+/// Whether a stored image consists of these bytes.
+async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
+    let Some(mut image) = image.filter(|image| usize::try_from(image.size) == Ok(expected.len())) else {
+        return Ok(false);
+    };
+    let mut left = expected;
+    while let Some(part) = image.bytes.try_next().await? {
+        match left.split_at_checked(part.len()) {
+            Some((first, rest)) if first == part => left = rest,
+            _ => return Ok(false),
+        }
+    }
+    Ok(left.is_empty())
 }
 
 /// Puts an image where it is not yet, and makes sure that it is.
 pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) -> anyhow::Result<Arrival> {
     let size = u64::try_from(bytes.len())?;
-    if read(store, key).await?.is_some_and(|present| present == bytes) {
+    if is(store.open(key, None).await.told(TARGET)?, &bytes).await.told(TARGET)? {
         return Ok(Arrival::Present(size));
     }
-    store.put_as(key, bytes.clone()).await?;
-    let arrived = read(store, key).await?;
-    ensure!(
-        arrived.is_some_and(|arrived| arrived == bytes),
-        "the image {} did not arrive as it was sent",
-        key.as_str()
-    );
+    store.put_as(key, bytes.clone()).await.told(TARGET)?;
+    let arrived = is(store.open(key, None).await.told(TARGET)?, &bytes).await.told(TARGET)?;
+    ensure!(arrived, "{TARGET}: {} did not arrive as it was sent", key.as_str());
     Ok(Arrival::Written(size))
 }
 
@@ -94,11 +145,11 @@ pub(crate) async fn copy(
     progress: &mut Progress,
 ) -> anyhow::Result<Tally> {
     progress.phase("images", None);
-    let arrivals = all(from).await?.map(async |key| {
-        let key = key?;
-        let context = || format!("image {}", key.as_str());
-        match read(from, &key).await.with_context(context)? {
-            Some(bytes) => put(to, &key, bytes).await.with_context(context).map(Some),
+    let memory = Memory::new();
+    let arrivals = all(from).await.told(SOURCE)?.map(async |key| {
+        let key = key.told(SOURCE)?;
+        match read(from, &key, &memory).await? {
+            Some((bytes, _room)) => put(to, &key, bytes).await.map(Some),
             None => Ok(None),
         }
     });
@@ -108,13 +159,64 @@ pub(crate) async fn copy(
         if let Some(arrival) = arrival {
             tally.add(&arrival);
         }
-        progress.advance(1);
+        progress.advance(1)?;
     }
     Ok(tally)
 }
 
-/// Those of the keys that the store has no image of.
+/// Those of the keys that the store has no image of. No image is read for that.
 pub(crate) async fn missing(store: &ObjectImageStore, keys: Vec<ImageKey>) -> Result<Vec<ImageKey>> {
-    let looked = stream::iter(keys).map(async |key| Ok(store.open(&key, None).await?.is_none().then_some(key)));
+    let looked = stream::iter(keys).map(async |key| {
+        let found = store.open(&key, Some(ByteRange::Last(0))).await?;
+        Ok(found.is_none().then_some(key))
+    });
     looked.buffer_unordered(AT_ONCE).try_filter_map(async |key| Ok(key)).try_collect().await
+}
+
+/// Those of the images that the rows of a target name and its store has not.
+pub(crate) async fn lost(
+    rows: &mut Snapshot,
+    store: &ObjectImageStore,
+    progress: &mut Progress,
+) -> anyhow::Result<Vec<ImageKey>> {
+    progress.phase("look for images", None);
+    let mut lost = Vec::new();
+    let mut named = std::pin::pin!(rows.images());
+    while let Some(keys) = named.try_next().await.told(rows::TARGET)? {
+        let looked = u64::try_from(keys.len())?;
+        lost.extend(missing(store, keys).await.told(TARGET)?);
+        progress.advance(looked)?;
+    }
+    Ok(lost)
+}
+
+/// Refuses to lose images without a word; what to say of those that are lost where that is allowed.
+pub(crate) fn judge(lost: &[ImageKey], allowed: bool) -> anyhow::Result<Option<String>> {
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<&str> = lost.iter().take(10).map(ImageKey::as_str).collect();
+    let more = if lost.len() > names.len() { ", ..." } else { "" };
+    let told = format!("{} images that rows name are missing: {}{more}", lost.len(), names.join(", "));
+    if !allowed {
+        bail!("{told}\nIs it the right store? --allow-missing-images goes on without them.");
+    }
+    Ok(Some(format!("Warning: {told}")))
+}
+
+/// Refuses a store with images that are not of the source. Those of an interrupted copy are.
+pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore) -> anyhow::Result<()> {
+    let present = all(to).await.told(TARGET)?.try_chunks(1_000).map_err(|error| error.1);
+    let mut present = std::pin::pin!(present);
+    while let Some(keys) = present.try_next().await.told(TARGET)? {
+        let others = missing(from, keys).await.told(SOURCE)?;
+        ensure!(others.is_empty(), "{TARGET} holds images that the source has not; --replace leaves them there");
+    }
+    Ok(())
+}
+
+/// Refuses a store without any image as a source: most likely it is not the one that was meant.
+pub(crate) async fn refuse_empty(store: &ObjectImageStore) -> anyhow::Result<()> {
+    let first = all(store).await.told(SOURCE)?.next().await.context("the source of images is empty")?;
+    first.told(SOURCE).map(drop)
 }

@@ -14,6 +14,8 @@
 //! target never holds part of them. Images arrive before the rows that name them, and one that is there already is left:
 //! whatever was interrupted is simply run again.
 
+use agora_domain::{Error, Result};
+
 mod archive;
 mod backup;
 pub(crate) mod command;
@@ -23,4 +25,23 @@ mod progress;
 mod restore;
 mod rows;
 
+pub(crate) use progress::Interrupt;
 use progress::Progress;
+
+/// What went wrong in an operator's words: those of the domain are for clients.
+trait Told<T> {
+    /// The outcome, or what went wrong with `what`.
+    fn told(self, what: &str) -> anyhow::Result<T>;
+}
+
+impl<T> Told<T> for Result<T> {
+    fn told(self, what: &str) -> anyhow::Result<T> {
+        self.map_err(|error| match error {
+            Error::Unavailable(cause) | Error::Internal(cause) => anyhow::anyhow!(cause).context(what.to_owned()),
+            Error::Conflict(_) => {
+                anyhow::anyhow!("{what} has such a row already: it is written to, or the source is damaged")
+            }
+            error => anyhow::Error::new(error).context(what.to_owned()),
+        })
+    }
+}

@@ -1,11 +1,30 @@
-//! How far a long work is: a bar on a terminal, some lines of the log elsewhere.
+//! How far a long work is, and whether it is to go on.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use anyhow::{Result, ensure};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// The progress of a work, phase by phase.
+/// The word that a work is to end, which it looks for between two steps.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Has the work end after the present step.
+    pub(crate) fn give(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The progress of a work, phase by phase: a bar on a terminal, some lines of the log elsewhere.
 pub(crate) struct Progress {
+    interrupt: Interrupt,
     phase: &'static str,
     bar: Option<ProgressBar>,
     done: u64,
@@ -13,31 +32,32 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Shown on the standard error.
-    pub(crate) fn new() -> Self {
-        let bar = io::stderr().is_terminal().then(ProgressBar::no_length);
-        Self { phase: "", bar, done: 0, total: None }
+    /// Shown on the standard error, from the first phase on.
+    pub(crate) fn new(interrupt: Interrupt) -> Self {
+        Self { interrupt, phase: "", bar: None, done: 0, total: None }
     }
 
     /// Begins the next phase, of so many steps if that is known.
     pub(crate) fn phase(&mut self, phase: &'static str, total: Option<u64>) {
+        self.end();
         (self.phase, self.done, self.total) = (phase, 0, total);
-        let Some(bar) = &self.bar else { return };
-        bar.reset();
-        let template = match total {
-            Some(total) => {
-                bar.set_length(total);
-                "{msg} [{bar:32}] {human_pos}/{human_len} {per_sec} {eta} left"
-            }
-            None => "{msg} {spinner} {human_pos} {per_sec}",
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        let (bar, template) = match total {
+            Some(total) => (ProgressBar::new(total), "{msg} [{bar:32}] {human_pos}/{human_len} {rate} {eta} left"),
+            None => (ProgressBar::no_length(), "{msg} {spinner} {human_pos} {rate}"),
         };
         // The templates above are well formed; if one were not, the usual look would do.
-        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_message(phase);
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        self.bar = Some(bar.with_style(style.with_key("rate", rate)).with_message(phase));
     }
 
     /// Some steps more are done.
-    pub(crate) fn advance(&mut self, steps: u64) {
+    ///
+    /// # Errors
+    /// When the work is to end.
+    pub(crate) fn advance(&mut self, steps: u64) -> Result<()> {
         let before = self.done;
         self.done += steps;
         match &self.bar {
@@ -47,6 +67,8 @@ impl Progress {
             }
             None => {}
         }
+        ensure!(!self.interrupt.0.load(Ordering::Relaxed), "interrupted");
+        Ok(())
     }
 
     /// At each tenth of a known total, otherwise at each thousand; of little at none.
@@ -54,12 +76,22 @@ impl Progress {
         let step = self.total.map_or(1_000, |total| total.div_ceil(10).max(1_000));
         before / step != self.done / step
     }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.end();
     }
+}
+
+/// The steps in a second, without fractions.
+fn rate(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    // Writing to a text cannot fail.
+    let _ = write!(text, "{:.0}/s", state.per_sec());
 }

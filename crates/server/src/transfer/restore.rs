@@ -5,87 +5,86 @@ use std::{collections::HashSet, path::Path};
 use agora_database::{Database, Load, Rows, Table, schema_version};
 use agora_domain::media::ImageKey;
 use agora_media::ObjectImageStore;
-use anyhow::{Context, Result, bail, ensure};
-use futures_util::{TryStreamExt, stream::FuturesUnordered};
+use anyhow::{Context, Result, ensure};
+use futures_util::{StreamExt, TryStreamExt, stream::FuturesUnordered};
 
 use super::{
-    Progress,
-    archive::{Archive, Entry, SECRET, SUMMARY, Summary},
-    images::{self, Tally},
-    rows::{self, Summing, Sums, count},
+    Progress, Told,
+    archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary},
+    images::{self, Memory, Tally},
+    rows::{self, Summing, Sums, TARGET, count},
 };
-use crate::config::Secret;
+use crate::config::{Config, Secret};
 
-/// What was restored.
-pub(crate) struct Restored {
-    /// What to tell the operator.
-    pub(crate) told: String,
-    /// The secret that tokens were signed with.
-    pub(crate) secret: Option<Secret>,
-}
-
-/// Opens an archive and checks that it is whole, and one that this program can restore.
+/// Opens an archive and checks that it is whole, and one that this program can restore; it, and the secret that tokens were
+/// signed with.
 ///
 /// # Errors
 /// When it is not. Nothing has been written.
-pub(crate) async fn open(file: &Path) -> Result<Archive> {
-    let archive = Archive::open(file).await?;
-    let header = archive.header().await?;
+pub(crate) async fn open(file: &Path, progress: &mut Progress) -> Result<(Archive, Option<Secret>)> {
+    let archive = Archive::open(file, progress)?;
+    let (header, secret) = archive.beginning().await?;
     let schema = schema_version();
     ensure!(
         header.schema == schema,
-        "the backup was made by Agora {} with the schema {}, and this program has {schema}: restore it with that version",
+        "the backup was made by Agora {:?} with the schema {:?}, and this program has {schema:?}: restore it with that version",
         header.agora,
         header.schema
     );
-    Ok(archive)
+    let is_secret = secret.as_ref().is_none_or(|secret| secret.len() >= Config::MIN_SECRET_BYTES);
+    ensure!(is_secret, "the signing secret in the archive is too short");
+    Ok((archive, secret.map(Secret::from)))
 }
 
-/// Fills the target from the archive.
+/// Fills the target from the archive, and does what else there is to do before that is committed; what to tell the operator.
 ///
 /// # Errors
 /// When the target holds something, or something could not be written. The rows of the target are then what they were.
-pub(crate) async fn restore(archive: &Archive, database: &Database, store: &ObjectImageStore) -> Result<Restored> {
-    let mut progress = Progress::new();
-    let mut load = database.load().await?;
-    ensure!(load.contents().is_empty().await?, "the database is not empty: restore into a new one");
+pub(crate) async fn restore(
+    archive: &Archive,
+    (database, store): (&Database, &ObjectImageStore),
+    last: impl FnOnce() -> Result<()>,
+    mut progress: Progress,
+) -> Result<String> {
+    let mut load = database.load().await.told(TARGET)?;
+    let is_empty = load.contents().is_empty().await.told(TARGET)?;
+    ensure!(is_empty, "the database is not empty: restore into a new one");
     refuse_others(archive, store).await?;
 
     let mut contents = Contents::default();
-    let mut entries = archive.entries()?;
-    // The header, which is known.
-    entries.next().await?;
+    let mut entries = archive.entries();
     progress.phase("images", None);
+    let memory = Memory::new();
     let mut arriving = FuturesUnordered::new();
     let mut entry = entries.next().await?;
-    loop {
-        let key = entry.as_ref().and_then(image_key);
-        // What is no image comes after all of them.
-        let room = if key.is_some() { images::AT_ONCE } else { 1 };
-        while arriving.len() >= room {
-            let Some(arrival) = arriving.try_next().await? else { break };
-            contents.images.add(&arrival);
-            progress.advance(1);
-        }
-        match (key, &entry) {
-            (Some(key), Some(entry)) => {
-                let bytes = entry.bytes.clone();
-                arriving.push(async move { images::put(store, &key, bytes).await });
-            }
-            _ => break,
-        }
-        entry = entries.next().await?;
-    }
-    progress.phase("rows", None);
     while let Some(Entry { name, bytes }) = entry {
-        match name.as_str() {
-            SECRET => contents.secret = Some(Secret::from(String::from_utf8(bytes.into())?)),
-            SUMMARY => contents.summary = Some(serde_json::from_slice(&bytes).context(SUMMARY)?),
-            _ => contents.insert(&name, &bytes, &mut load, &mut progress).await?,
+        if let Some(key) = image_key(&name) {
+            // Some arrive while this one waits for room.
+            let mut room = std::pin::pin!(memory.room(u64::try_from(bytes.len())?));
+            let room = loop {
+                tokio::select! {
+                    Some(arrival) = arriving.next(), if !arriving.is_empty() => contents.arrived(arrival, &mut progress)?,
+                    room = &mut room, if arriving.len() < images::AT_ONCE => break room?,
+                }
+            };
+            arriving.push(async move {
+                let _room = room;
+                images::put(store, &key, bytes).await
+            });
+        } else if ![HEADER, SECRET].contains(&name.as_str()) {
+            // What is none of these comes after all images.
+            while let Some(arrival) = arriving.next().await {
+                contents.arrived(arrival, &mut progress)?;
+            }
+            contents.take(&name, &bytes, &mut load, &mut progress).await?;
         }
         entry = entries.next().await?;
     }
-    contents.finish(load, &mut progress).await
+    drop(arriving);
+    let told = contents.complete(&mut load, store, &mut progress).await?;
+    last()?;
+    load.commit().await.told(TARGET)?;
+    Ok(told)
 }
 
 /// What an archive has turned out to hold.
@@ -95,20 +94,33 @@ struct Contents {
     /// The table being filled, and what it holds so far.
     table: Option<(Table, Summing)>,
     sums: Sums,
-    secret: Option<Secret>,
     summary: Option<Summary>,
 }
 
 impl Contents {
-    async fn insert(&mut self, name: &str, text: &[u8], load: &mut Load, progress: &mut Progress) -> Result<()> {
-        let table = table(name).with_context(|| format!("the archive holds something unknown: {name:?}"))?;
-        let rows = Rows::from_lines(table, std::str::from_utf8(text)?).with_context(|| name.to_owned())?;
+    fn arrived(&mut self, arrival: Result<images::Arrival>, progress: &mut Progress) -> Result<()> {
+        self.images.add(&arrival?);
+        progress.advance(1)
+    }
+
+    /// Takes what is no image.
+    async fn take(&mut self, name: &str, text: &[u8], load: &mut Load, progress: &mut Progress) -> Result<()> {
+        if name == SUMMARY {
+            self.summary = Some(serde_json::from_slice(text).context(SUMMARY)?);
+            return Ok(());
+        }
+        let table =
+            table(name).with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
+        let rows = Rows::from_lines(table, std::str::from_utf8(text)?).told(name)?;
         if self.table.as_ref().is_none_or(|(current, _)| *current != table) {
+            if self.table.is_none() {
+                progress.phase("rows", None);
+            }
             self.close_table();
         }
         self.table.get_or_insert_with(|| (table, Summing::default())).1.add(&rows, text);
-        progress.advance(count(&rows));
-        Ok(load.insert(rows).await?)
+        progress.advance(count(&rows))?;
+        load.insert(rows).await.told(TARGET)
     }
 
     fn close_table(&mut self) {
@@ -117,27 +129,31 @@ impl Contents {
         }
     }
 
-    async fn finish(mut self, mut load: Load, progress: &mut Progress) -> Result<Restored> {
+    /// Checks that everything has arrived; what to tell the operator.
+    async fn complete(mut self, load: &mut Load, store: &ObjectImageStore, progress: &mut Progress) -> Result<String> {
         self.close_table();
-        let Some(summary) = self.summary else { bail!("the archive has no summary") };
+        let summary = self.summary.context("the archive has no summary")?;
         let Tally { written, present, .. } = self.images;
         ensure!(written + present == summary.images, "the archive has not all of its images");
         let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&self.sums);
-        ensure!(has_all, "the archive has not all of its rows");
+        ensure!(has_all, "the rows of the archive are not those that its summary has");
         rows::verify(load.contents(), &summary.rows, progress).await?;
-        load.commit().await?;
+        let mut lost = images::lost(load.contents(), store, progress).await?;
+        let warning = images::judge(&lost, true)?;
+        lost.retain(|key| !summary.missing.iter().any(|known| known == key.as_str()));
+        ensure!(lost.is_empty(), "{} images have vanished from the store again: who else uses it?", lost.len());
         let total: u64 = summary.rows.values().map(|sum| sum.rows).sum();
         let told = format!(
             "Restored {total} rows; counts and checksums agree.{}\n{}",
             rows::in_words(&summary.rows),
             self.images.in_words("Restored")
         );
-        Ok(Restored { told, secret: self.secret })
+        Ok(told + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
     }
 }
 
-fn image_key(entry: &Entry) -> Option<ImageKey> {
-    entry.name.strip_prefix("images/").and_then(ImageKey::parse)
+fn image_key(name: &str) -> Option<ImageKey> {
+    name.strip_prefix("images/").and_then(ImageKey::parse)
 }
 
 /// The table of an entry such as `rows/users-000001.jsonl`.
@@ -148,20 +164,20 @@ fn table(name: &str) -> Option<Table> {
 
 /// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
 async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
-    let mut present = HashSet::new();
-    let mut listed = images::all(store).await?;
-    while let Some(key) = listed.try_next().await? {
-        present.insert(key);
-    }
+    let mut present: HashSet<ImageKey> =
+        images::all(store).await.told(images::TARGET)?.try_collect().await.told(images::TARGET)?;
     if present.is_empty() {
         return Ok(());
     }
-    let mut entries = archive.entries()?;
+    let mut entries = archive.entries();
     while let Some(entry) = entries.next().await? {
-        image_key(&entry).inspect(|key| {
-            present.remove(key);
-        });
+        if let Some(key) = image_key(&entry.name) {
+            present.remove(&key);
+        }
     }
-    ensure!(present.is_empty(), "the image store is not empty: restore into a new one");
+    ensure!(
+        present.is_empty(),
+        "the image store is not empty: restore into a new one, or delete what another restore left in it"
+    );
     Ok(())
 }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use agora_database::{Load, Rows, Snapshot, Table};
-use agora_domain::Result;
-use anyhow::{bail, ensure};
+use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Progress;
+use super::{Progress, Told};
+
+/// The databases, as they are named to an operator.
+pub(crate) const SOURCE: &str = "the source database";
+pub(crate) const TARGET: &str = "the target database";
 
 /// What a table holds: how many rows, and the SHA-256 of their text in the order of the primary key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,25 +55,25 @@ pub(crate) fn count(rows: &Rows) -> u64 {
 pub(crate) async fn total(snapshot: &mut Snapshot) -> Result<u64> {
     let mut total = 0;
     for table in Table::ALL {
-        total += snapshot.count(table).await?;
+        total += snapshot.count(table).await.told(SOURCE)?;
     }
     Ok(total)
 }
 
 /// Copies every row. The next rows are read while some are written.
-pub(crate) async fn copy(from: &mut Snapshot, to: &mut Load, progress: &mut Progress) -> anyhow::Result<Sums> {
+pub(crate) async fn copy(from: &mut Snapshot, to: &mut Load, progress: &mut Progress) -> Result<Sums> {
     progress.phase("rows", Some(total(from).await?));
     let mut sums = Sums::new();
     for table in Table::ALL {
         let mut summing = Summing::default();
-        let mut rows = from.page(table, None).await?;
+        let mut rows = from.page(table, None).await.told(SOURCE)?;
         while !rows.is_empty() {
             summing.add(&rows, &rows.to_lines()?);
             let (copied, end) = (count(&rows), rows.end());
             let (inserted, next) = tokio::join!(to.insert(rows), from.page(table, end));
-            inserted?;
-            rows = next?;
-            progress.advance(copied);
+            inserted.told(TARGET)?;
+            rows = next.told(SOURCE)?;
+            progress.advance(copied)?;
         }
         sums.insert(table.name().to_owned(), summing.sum());
     }
@@ -78,18 +81,18 @@ pub(crate) async fn copy(from: &mut Snapshot, to: &mut Load, progress: &mut Prog
 }
 
 /// Checks that a target that has been filled holds what the sums say.
-pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mut Progress) -> anyhow::Result<()> {
+pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mut Progress) -> Result<()> {
     progress.phase("check", Some(expected.values().map(|sum| sum.rows).sum()));
     for table in Table::ALL {
         let mut summing = Summing::default();
         let mut end = None;
         loop {
-            let rows = target.page(table, end).await?;
+            let rows = target.page(table, end).await.told(TARGET)?;
             if rows.is_empty() {
                 break;
             }
             summing.add(&rows, &rows.to_lines()?);
-            progress.advance(count(&rows));
+            progress.advance(count(&rows))?;
             end = rows.end();
         }
         let (found, Some(expected)) = (summing.sum(), expected.get(table.name())) else {
