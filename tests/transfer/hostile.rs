@@ -119,7 +119,7 @@ async fn what_no_backup_holds_is_refused_and_leaves_an_empty_target() {
             let rows = it[at(it, "rows/follows")].clone();
             it.insert(at(it, "rows/follows"), rows);
         }),
-        ("a row without what it names", "foreign key", &|it| it.retain(|file| !file.name.starts_with("rows/users"))),
+        ("a row without what it names", "FOREIGN KEY", &|it| it.retain(|file| !file.name.starts_with("rows/users"))),
         ("another column", "unknown field", &|it| replace(it, "rows/users", r#""email":"#, r#""mail":"#)),
         ("a secret that is too short", "secret in the archive is too short", &|it| {
             it[1] = File::new("jwt-secret", b"s")

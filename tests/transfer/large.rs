@@ -129,6 +129,28 @@ fn content(home: &Home, name: &str) -> (Vec<String>, Value) {
     (names, summary)
 }
 
+#[test]
+fn images_go_to_a_bucket_and_back_in_bounded_memory() {
+    const IMAGES: usize = 60;
+    const BYTES: usize = 5 << 20;
+    let home = Home::new();
+    let (first, bucket) = (Place::embedded(&home, "first"), Place::scaled(&home, "bucket"));
+    let last = Place::embedded(&home, "last");
+    for n in 0..IMAGES {
+        let file = first.directory.join(format!("{n:02x}")).join(format!("{n:02x}{n:030x}.jpg"));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, vec![n.try_into().unwrap(); BYTES]).unwrap();
+    }
+    for (from, to) in [(&first, &bucket), (&bucket, &last)] {
+        let command = home.agora(&["copy", "--media-from", &from.media, "--media-to", &to.media]);
+        let (copied, memory) = measured(command);
+        assert!(copied.stdout.contains(&format!("Copied {IMAGES} images")), "{copied:?}");
+        // Of 300 MB of images only some are on their way at once.
+        assert!(memory < 120 << 20, "{memory} bytes");
+    }
+    assert_eq!(files(&last.directory).len(), IMAGES);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
     let home = Home::new();
