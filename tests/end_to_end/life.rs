@@ -2,7 +2,11 @@
 
 use reqwest::Method;
 
-use crate::{api::list, process::Home, world::World};
+use crate::{
+    api::list,
+    process::{AGORA, Home, Service},
+    world::World,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_loses_nothing() {
@@ -45,5 +49,18 @@ async fn a_token_of_another_secret_is_refused() {
     let service = home.start();
     service.api.get(&again, "/api/users/me").await.expect(401);
     service.api.get(&alice, "/api/users/me").await.expect(200);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_cannot_be_written_costs_no_request() {
+    let home = Home::new();
+    let agora = home.agora(&[]);
+    let mut command = home.program("sh");
+    command.args(["-c", "exec \"$0\" 2>/dev/full", AGORA]).env("AGORA_LOG", "debug");
+    command.envs(agora.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let service = Service::start(command);
+    let alice = service.api.user("alice").await;
+    service.api.post(&alice, "Nobody hears of it", None).await;
     service.stop();
 }

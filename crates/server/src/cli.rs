@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+use url::Url;
 
 use crate::{
     admin,
@@ -100,7 +101,9 @@ fn start_log() -> Result<()> {
         setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn,actix_http=off,object_store=warn".to_owned());
     let filter = EnvFilter::builder().parse(wanted).context("AGORA_LOG must be such as warn or agora_http=debug")?;
     let colors = io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr);
+    // A line that cannot be written is lost. To report that on the same standard error would end in a panic.
+    log.log_internal_errors(false).init();
     Ok(())
 }
 
@@ -194,6 +197,12 @@ fn greeting(app: &App, config: &Config) -> String {
         app.address,
         app.data_dir.display()
     );
+    if let Some(url) = &config.database_url {
+        text += &format!("\nDatabase: {}", without_credentials(url.expose()));
+    }
+    if let Some(url) = &config.media_url {
+        text += &format!("\nImages: {}", without_credentials(url));
+    }
     if config.public_url.is_some() || app.address.ip().is_unspecified() {
         text += &format!("\nPublic address: {}", app.public_url);
     }
@@ -206,6 +215,18 @@ fn greeting(app: &App, config: &Config) -> String {
         );
     }
     text
+}
+
+/// A URL without what is secret or of no interest: user, password and parameters.
+fn without_credentials(url: &str) -> String {
+    let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
+    if !parsed.has_host() {
+        return url.to_owned();
+    }
+    // Neither fails for a URL that has a host.
+    let _ = parsed.set_username("").and(parsed.set_password(None));
+    parsed.set_query(None);
+    parsed.into()
 }
 
 /// A text as one word of a shell command.
@@ -249,6 +270,22 @@ fn say(text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_are_not_shown() {
+        for (url, shown) in [
+            (
+                "postgres://ann:hunter2@db.example.org:5433/agora?sslmode=require",
+                "postgres://db.example.org:5433/agora",
+            ),
+            ("postgres://ann@%2Frun%2Fpostgresql/agora", "postgres://%2Frun%2Fpostgresql/agora"),
+            ("sqlite:data/agora.db", "sqlite:data/agora.db"),
+            ("s3://bucket/prefix", "s3://bucket/prefix"),
+            ("memory:", "memory:"),
+        ] {
+            assert_eq!(without_credentials(url), shown);
+        }
+    }
 
     #[test]
     fn what_a_shell_would_take_apart_is_quoted() {
