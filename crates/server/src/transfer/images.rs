@@ -2,7 +2,6 @@
 
 use agora_domain::{
     Result,
-    clock::Timestamp,
     media::{ImageKey, ImageStore},
 };
 use agora_media::ObjectImageStore;
@@ -58,7 +57,7 @@ pub(crate) enum Arrival {
 
 /// Every image of a store.
 pub(crate) async fn all(store: &ObjectImageStore) -> Result<BoxStream<'static, Result<ImageKey>>> {
-    store.stored_before(Timestamp::from_unix_millis(i64::MAX)).await
+    store.list().await
 }
 
 /// All bytes of an image; nothing when there is none of that key.
@@ -77,7 +76,7 @@ pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) 
     if read(store, key).await?.is_some_and(|present| present == bytes) {
         return Ok(Arrival::Present(size));
     }
-    store.put_as(key, bytes.clone()).await?;
+    store.put(key, bytes.clone()).await?;
     let arrived = read(store, key).await?;
     ensure!(
         arrived.is_some_and(|arrived| arrived == bytes),
