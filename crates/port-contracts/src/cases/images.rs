@@ -28,6 +28,10 @@ fn set(keys: &[&ImageKey]) -> HashSet<ImageKey> {
     keys.iter().copied().cloned().collect()
 }
 
+async fn condemn(db: &Repositories, cutoff: i64, now: i64, limit: usize) -> HashSet<ImageKey> {
+    db.images.condemn(at(cutoff), at(now), limit).await.unwrap().into_iter().collect()
+}
+
 pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first(db: Repositories) {
     let w = World::new(&db);
     let [one, two, three, four] = [(); 4].map(|()| w.new_image());
@@ -35,10 +39,7 @@ pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_fi
     for (key, since) in [(&three, 30), (&one, 10), (&four, 40), (&two, 20)] {
         db.images.announce(key, at(since)).await.unwrap();
     }
-    let condemn = async |cutoff, limit| {
-        let condemned = db.images.condemn(at(cutoff), at(1000), limit).await.unwrap();
-        condemned.into_iter().collect::<HashSet<_>>()
-    };
+    let condemn = async |cutoff, limit| condemn(&db, cutoff, 1000, limit).await;
     assert_eq!(condemn(10, 10).await, set(&[]));
     assert_eq!(condemn(40, 2).await, set(&[&one, &two]));
     assert_eq!(condemn(40, 2).await, set(&[&three]));
@@ -52,14 +53,14 @@ pub async fn a_condemned_image_comes_again_after_the_others_until_it_is_forgotte
     for (key, since) in [(&one, 10), (&two, 20), (&three, 30)] {
         db.images.announce(key, at(since)).await.unwrap();
     }
-    let condemn = async |now, limit| db.images.condemn(at(1000), at(now), limit).await.unwrap();
-    assert_eq!(condemn(100, 1).await, [one.clone()]);
-    assert_eq!(condemn(101, 1).await, [two.clone()]);
+    let condemn = async |now, limit| condemn(&db, 1000, now, limit).await;
+    assert_eq!(condemn(100, 1).await, set(&[&one]));
+    assert_eq!(condemn(101, 1).await, set(&[&two]));
     db.images.forget(&[two]).await.unwrap();
-    assert_eq!(condemn(102, 1).await, [three.clone()]);
-    assert_eq!(condemn(103, 1).await, [one.clone()]);
+    assert_eq!(condemn(102, 1).await, set(&[&three]));
+    assert_eq!(condemn(103, 1).await, set(&[&one]));
     db.images.forget(&[one, three]).await.unwrap();
-    assert_eq!(condemn(104, 1).await, []);
+    assert_eq!(condemn(104, 1).await, set(&[]));
 }
 
 pub async fn images_are_forgotten_by_their_whole_keys(db: Repositories) {

@@ -16,7 +16,7 @@ async fn serve(url: &str) -> (S3Server, Store) {
 async fn expect_unavailable(store: &ObjectImageStore, key: &ImageKey) -> Vec<Cause> {
     let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let outcomes = [
-        put(&store, "0123456789").await.map(|_| ()),
+        put(store, "0123456789").await.map(|_| ()),
         store.open(key, None).await.map(|_| ()),
         store.open(key, Some(ByteRange::From(0))).await.map(|_| ()),
         store.delete(key).await,
