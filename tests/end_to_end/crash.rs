@@ -1,8 +1,9 @@
 //! SIGKILL: what was acknowledged is there, and what was left lying is collected.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, FileTimes},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -10,11 +11,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use reqwest::Method;
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
 use serde_json::Value;
 
 use crate::{
     api::{Api, User, eventually, expect_picture, key, list, picture, text},
+    backend::Backend,
     process::Home,
 };
 
@@ -147,38 +152,132 @@ async fn what_was_acknowledged_outlives_a_crash() {
     assert!(!home.start().stop().stderr.contains("ERROR"));
 }
 
-fn age(file: &Path) {
+/// Puts an image on the record of those that no row names, as of an instant in SQL. A service has been here before.
+pub(crate) fn record(home: &Home, key: &str, since: &str) {
+    let statement = format!("INSERT INTO unnamed_images (key, since, condemned) VALUES ('{key}', {since}, false)");
+    home.backend.sql(&home.data_dir(), &statement);
+}
+
+/// Makes what is on the record old enough to be collected.
+pub(crate) fn age_records(home: &Home) {
+    home.backend.sql(&home.data_dir(), &format!("UPDATE unnamed_images SET since = {}", Backend::LONG_AGO));
+}
+
+/// Puts a picture into the store that is as old as a file can be; its file.
+fn leave(home: &Home, name: &str) -> PathBuf {
+    let file = home.image_file(name);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, picture()).unwrap();
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    File::options().write(true).open(file).unwrap().set_times(FileTimes::new().set_modified(long_ago)).unwrap();
+    File::options().write(true).open(&file).unwrap().set_times(FileTimes::new().set_modified(long_ago)).unwrap();
+    file
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_no_row_names_is_collected_once_it_is_old() {
+async fn an_image_on_record_is_collected_once_the_record_is_old() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
     let post = service.api.post(&alice, "", Some(&picture())).await;
     service.kill();
 
-    // Left by an upload whose row was never written, long ago and just now; and something that is none of ours.
-    let left = |name: &str| {
-        let file = home.image_file(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, picture()).unwrap();
-        file
-    };
-    // The sweep goes by folder: when this one is gone, all others have been passed.
-    let old = left("ffffffffffffffffffffffffffffffff.png");
-    let fresh = left("0123456789abcdef0123456789abcdef.png");
-    let other = left("00-notes.txt");
-    for file in [&old, &other, &home.image_file(&key(&post["image"]))] {
-        age(file);
-    }
+    // Left by uploads whose rows were never written, long ago and just now.
+    let names = ["ffffffffffffffffffffffffffffffff.png", "0123456789abcdef0123456789abcdef.png"];
+    let [old, fresh] = names.map(|name| leave(&home, name));
+    record(&home, names[0], Backend::LONG_AGO);
+    record(&home, names[1], Backend::NOW);
 
     let service = home.start();
     eventually("the old image is collected", async || (!old.exists()).then_some(())).await;
-    assert!(fresh.exists() && other.exists());
+    assert!(fresh.exists());
     let post = service.api.view(&alice, &text(&post["id"])).await;
     expect_picture(&service.api.image(&post["image"]).await);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_on_an_empty_database_deletes_no_image_of_another() {
+    let home = Home::new();
+    home.start().stop();
+    let others: Vec<_> = (0..=0xfe).map(|n| leave(&home, &format!("{n:02x}{n:030x}.png"))).collect();
+    // The only one that is its own to delete, and the last one of all to whoever lists the store.
+    let own = "ffffffffffffffffffffffffffffffff.png";
+    let file = leave(&home, own);
+    record(&home, own, Backend::LONG_AGO);
+    let service = home.start();
+    eventually("its own image is collected", async || (!file.exists()).then_some(())).await;
+    assert!(others.iter().all(|other| other.exists()));
+    service.stop();
+}
+
+/// Publishes images, and replaces and deletes some, until the service is gone.
+async fn change_images(api: Api, user: User, rounds: Arc<AtomicUsize>) -> Option<()> {
+    let image = || Part::bytes(picture()).file_name("holiday.png");
+    for n in 0.. {
+        let post = api.try_send(api.posting(&user, "", Some(&picture()))).await?.expect(201).data();
+        let path = format!("/api/posts/update/{}", text(&post["id"]));
+        let update = api.request_as(&user, Method::PUT, &path).multipart(Form::new().part("image", image()));
+        api.try_send(update).await?.expect(200);
+        let profile = Form::new().part("profilePicture", image());
+        api.try_send(api.request_as(&user, Method::PUT, "/api/users/me").multipart(profile)).await?.expect(200);
+        if n % 2 == 0 {
+            let path = format!("/api/posts/delete/{}", text(&post["id"]));
+            api.try_send(api.request_as(&user, Method::DELETE, &path)).await?.expect(200);
+        }
+        rounds.fetch_add(1, Ordering::Relaxed);
+    }
+    None
+}
+
+/// The keys of the images in the store.
+fn stored(home: &Home) -> BTreeSet<String> {
+    let names = |directory: &Path| {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap())
+    };
+    let images = home.backend.images(&home.data_dir());
+    let folders = names(&images).filter(|name| name.len() == 2);
+    // What else is there is what the store had begun to write.
+    folders.flat_map(|folder| names(&images.join(folder))).filter(|name| name.len() == 36).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crashes_amid_changes_of_images_leave_none_behind_for_good() {
+    const WRITERS: usize = 4;
+    const CRASHES: usize = 4;
+    let home = Home::new();
+    let service = home.start_with_root();
+    let mut users = Vec::new();
+    for n in 0..WRITERS {
+        users.push(service.api.user(&format!("writer-{n}")).await);
+    }
+    service.kill();
+    for crash in 1..=CRASHES {
+        let service = home.start();
+        let rounds = Arc::new(AtomicUsize::new(0));
+        let writer = |user: &User| change_images(service.api.clone(), user.clone(), Arc::clone(&rounds));
+        let writers: Vec<_> = users.iter().map(|user| tokio::spawn(writer(user))).collect();
+        let enough = WRITERS * 2 + crash;
+        eventually("enough is written", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
+        service.kill();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+    }
+
+    age_records(&home);
+    let service = home.start();
+    let root = service.api.log_in("root").await;
+    let named = async |path: &str, field: &str| {
+        let rows = service.api.get(&root, path).await.expect(200).data();
+        let images: Vec<_> =
+            list(&rows).iter().filter(|row| row[field] != Value::Null).map(|row| key(&row[field])).collect();
+        images
+    };
+    let posts = named("/api/posts/all", "image").await;
+    let profiles = named("/api/users/all", "profilePicture").await;
+    assert!(posts.len() >= WRITERS && profiles.len() == WRITERS, "{posts:?} {profiles:?}");
+    let named: BTreeSet<_> = posts.into_iter().chain(profiles).collect();
+    eventually("the store holds what rows name and nothing else", async || (stored(&home) == named).then_some(()))
+        .await;
     service.stop();
 }

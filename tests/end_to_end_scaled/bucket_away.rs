@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Api, User, eventually, expect_picture, list, picture, text},
+    backend::Backend,
+    crash::{age_records, record},
     private_s3::S3Server,
     process::Home,
 };
@@ -75,6 +77,12 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     assert_eq!(images(), 3);
     let stopped = service.stop();
     assert!(stopped.stderr.contains("request_id"), "the log names the causes: {}", stopped.stderr);
+
+    age_records(&home);
+    let service = home.start();
+    eventually("what could not be deleted is collected", async || (images() == 2).then_some(())).await;
+    expect_picture(&service.api.image(&service.api.view(&bob, &id).await["image"]).await);
+    service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,6 +98,8 @@ async fn only_images_are_missing_while_the_bucket_never_answers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_starts_while_the_bucket_is_away() {
     let home = Home::new();
+    home.start().stop();
+    record(&home, "ffffffffffffffffffffffffffffffff.png", Backend::LONG_AGO);
     home.backend.s3.close();
     let service = home.start();
     let api = &service.api;

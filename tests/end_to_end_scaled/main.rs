@@ -41,20 +41,34 @@ mod world;
 mod backend {
     use std::path::{Path, PathBuf};
 
-    use crate::private_s3::{S3Server, SECRET_KEY};
+    use crate::{
+        private_postgres,
+        private_s3::{S3Server, SECRET_KEY},
+    };
 
     const BUCKET: &str = "agora";
 
     pub(crate) struct Backend {
+        database: String,
         database_url: String,
         pub(crate) s3: S3Server,
     }
 
     impl Backend {
+        /// The present instant, and one long ago, as a column of the database has them.
+        pub(crate) const NOW: &str = "now()";
+        pub(crate) const LONG_AGO: &str = "'epoch'";
+
         pub(crate) fn new() -> Self {
             let s3 = S3Server::start();
             s3.make_bucket(BUCKET);
-            Self { database_url: crate::private_postgres::fresh_database(), s3 }
+            let (database, database_url) = private_postgres::fresh_database_by_name();
+            Self { database, database_url, s3 }
+        }
+
+        /// Runs a statement on the database, which a service has made, beside the service.
+        pub(crate) fn sql(&self, _: &Path, statement: &str) {
+            private_postgres::shared().session(&self.database).run(&format!("{statement};"));
         }
 
         /// The variables that lead the binary to it.

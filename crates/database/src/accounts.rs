@@ -81,9 +81,14 @@ impl AccountRepository for Database {
         Ok(write!(self, accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))?.then_some(()))
     }
 
-    async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>> {
+    async fn update_profile(
+        &self,
+        id: UserId,
+        changes: &ProfileChanges,
+        at: Timestamp,
+    ) -> Result<Option<UpdatedProfile>> {
         let changes = changes.clone();
-        let updated = write!(self, accounts::update_profile(DbId(id.uuid()), changes))?;
+        let updated = write!(self, accounts::update_profile(DbId(id.uuid()), changes, DbInstant(at)))?;
         Ok(updated.map(|(account, replaced_picture)| UpdatedProfile { account, replaced_picture }))
     }
 

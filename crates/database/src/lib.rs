@@ -35,7 +35,7 @@ use agora_domain::{
     accounts::{AccountRepository, SessionRepository},
     comments::CommentRepository,
     follows::FollowRepository,
-    media::ImageReferences,
+    media::UnnamedImages,
     posts::PostRepository,
     products::ProductRepository,
 };
@@ -178,8 +178,8 @@ impl Database {
         Arc::new(self.clone())
     }
 
-    /// Which images rows name.
-    pub fn image_references(&self) -> Arc<dyn ImageReferences> {
+    /// The record of the images that no row names.
+    pub fn unnamed_images(&self) -> Arc<dyn UnnamedImages> {
         Arc::new(self.clone())
     }
 }

@@ -112,8 +112,8 @@ impl PostRepository for Database {
         Ok(Some(EditedPost { view: view(row, &mut likers, AuthorRow::author)?, replaced_image }))
     }
 
-    async fn delete(&self, id: PostId) -> Result<Option<Post>> {
-        let row = write!(self, posts::delete(DbId(id.uuid())))?;
+    async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>> {
+        let row = write!(self, posts::delete(DbId(id.uuid()), DbInstant(at)))?;
         Ok(row.map(PostRow::post).transpose()?)
     }
 

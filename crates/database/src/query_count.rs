@@ -1,4 +1,4 @@
-//! How many queries a read makes: a fixed number, whatever the number of posts, likes, comments and follows.
+//! How many queries reads and writes take: a fixed number, whatever the number of posts, likes, comments and follows.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use diesel::{
 use uuid::Uuid;
 
 use crate::{
-    rows::Slice,
+    rows::{PostRow, Slice},
     sql_types::{DbId, DbInstant},
     sqlite::{Conn, MIGRATIONS, complete, queries},
 };
@@ -153,5 +153,31 @@ fn a_like_takes_two_statements_and_an_unlike_three() {
     let unlike = crate::values::LikeRow { user: user(1), ..like };
     expect_queries(3, |conn| {
         assert!(!complete(queries::posts::toggle_like(conn, unlike)).unwrap());
+    });
+}
+
+#[test]
+fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
+    let key = "abababababababababababababababab.png".to_owned();
+    let at = DbInstant(Timestamp::from_unix_millis(1));
+    let row = |image| PostRow {
+        id: post(0),
+        author_id: user(0),
+        content: "text".to_owned(),
+        image,
+        visibility: 0,
+        created_at: at,
+        updated_at: at,
+    };
+    expect_queries(2, |conn| {
+        complete(queries::posts::create(conn, row(None))).unwrap();
+    });
+    expect_queries(1, |conn| {
+        complete(queries::posts::delete(conn, post(1), at)).unwrap().unwrap();
+    });
+    expect_queries(1 + 3 + 2, |conn| {
+        complete(queries::images::announce(conn, key.clone(), at)).unwrap();
+        complete(queries::posts::create(conn, row(Some(key.clone())))).unwrap();
+        complete(queries::posts::delete(conn, post(0), at)).unwrap().unwrap();
     });
 }

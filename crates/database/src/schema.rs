@@ -131,6 +131,17 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::{Bool, Text};
+    use crate::sql_types::Instant;
+
+    unnamed_images (key) {
+        key -> Text,
+        since -> Instant,
+        condemned -> Bool,
+    }
+}
+
 joinable!(sessions -> users (user_id));
 joinable!(posts -> users (author_id));
 joinable!(likes -> users (user_id));

@@ -18,7 +18,7 @@ async fn open(url: &str) -> Repositories {
         comments: database.comments(),
         follows: database.follows(),
         products: database.products(),
-        images: database.image_references(),
+        images: database.unnamed_images(),
     }
 }
 

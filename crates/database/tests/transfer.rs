@@ -5,7 +5,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use agora_database::{Database, Load, OpenError, Options, Rows, Snapshot, Table};
-use agora_domain::{Error, clock::Timestamp, id::SessionId};
+use agora_domain::{Error, clock::Timestamp, id::SessionId, media::ImageKey};
 use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
 use futures_util::TryStreamExt;
 use tempfile::TempDir;
@@ -204,6 +204,21 @@ async fn a_load_that_is_not_committed_leaves_nothing() {
         assert!(again.contents().is_empty().await.unwrap(), "{kind:?}");
         fill(&mut again).await;
         again.commit().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_instead() {
+    let at = Timestamp::from_unix_millis;
+    for kind in KINDS {
+        let target = fresh(kind).await;
+        let unnamed = target.database.unnamed_images();
+        unnamed.announce(&ImageKey::parse(&image(10_000)).unwrap(), at(1)).await.unwrap();
+        let mut load = target.database.load().await.unwrap();
+        load.clear().await.unwrap();
+        fill(&mut load).await;
+        load.commit().await.unwrap();
+        assert_eq!(unnamed.condemn(at(2), at(3), 10).await.unwrap(), [], "{kind:?}");
     }
 }
 

@@ -64,9 +64,19 @@ impl Error {
     /// Whether it is certain that nothing was written: false where a write may have been carried out although its
     /// acknowledgement was lost.
     pub fn is_rejection(&self) -> bool {
-        !matches!(self, Self::Unavailable(_) | Self::Internal(_))
+        match self {
+            Self::Unavailable(cause) => cause.is::<ImageCollected>(),
+            Self::Internal(_) => false,
+            _ => true,
+        }
     }
 }
+
+/// The cause of [`Error::Unavailable`] when an image was collected before the row that was to name it was written: the
+/// upload took longer than any may. Nothing was written then.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the image was collected before a row named it")]
+pub struct ImageCollected;
 
 /// A kind of thing that can be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

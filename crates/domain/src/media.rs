@@ -1,13 +1,18 @@
 //! Images: what the domain needs of them, the ports that check and keep them, and the sweep.
 //!
 //! An image is stored before the row that names it and deleted after the row that named it, so that no row ever names
-//! a missing object. What a crash leaves behind is an object without a row; [`MediaSweep`] collects those.
+//! a missing object. As long as no row names it, it is on record as [`UnnamedImages`], from before it is stored until
+//! it is deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] collects it: that and nothing
+//! else, however many more objects the store holds.
 
-use std::{collections::HashSet, fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 
 use crate::{
     clock::{Clock, Timestamp},
@@ -174,8 +179,14 @@ pub struct OpenImage {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ImageStore: Send + Sync {
-    /// Stores an image under a fresh random key. The image MUST be whole and durable when this returns.
-    async fn put(&self, image: CleanImage) -> Result<ImageKey>;
+    /// Draws a fresh random key for an image of this format.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when there is no randomness.
+    fn new_key(&self, format: ImageFormat) -> Result<ImageKey>;
+
+    /// Stores an image under a key, in place of what is there. It MUST be whole and durable when this returns.
+    async fn put(&self, key: &ImageKey, bytes: Bytes) -> Result<()>;
 
     /// Opens an image, or part of it; `None` when there is none of that key.
     async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>>;
@@ -183,20 +194,43 @@ pub trait ImageStore: Send + Sync {
     /// Deletes an image; no error when there is none.
     async fn delete(&self, key: &ImageKey) -> Result<()>;
 
-    /// The keys of the images stored before `cutoff`, in any order. Objects whose name is no key are passed over.
-    async fn stored_before(&self, cutoff: Timestamp) -> Result<BoxStream<'static, Result<ImageKey>>>;
+    /// The keys of all images, in any order. Objects whose name is no key are passed over.
+    async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>>;
 
     /// The address at which clients fetch an image from where it is kept; `None` when the service alone serves it.
     /// Whether there is such an image is not looked up.
     fn public_url(&self, key: &ImageKey) -> Option<String>;
 }
 
-/// Knows which images are named by a row.
+/// Keeps on record the images that are stored, or about to be, and that no row names: not yet, or not any more.
+///
+/// It is of one database with the rows. Whatever writes a row that names an image MUST, in the same transaction, take
+/// the image off the record, and fail with [`ImageCollected`](crate::error::ImageCollected) as the cause when it is not
+/// on it or is condemned. Whatever ends that a row names an image MUST put it on the record in the same transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait ImageReferences: Send + Sync {
-    /// Those of the keys that some post or profile names.
-    async fn referenced(&self, keys: &[ImageKey]) -> Result<HashSet<ImageKey>>;
+pub trait UnnamedImages: Send + Sync {
+    /// Records an image that is about to be stored. The record MUST be durable when this returns.
+    async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()>;
+
+    /// Condemns up to `limit` of the images recorded before `cutoff`, those recorded first before the others, and
+    /// returns them. No row may name them from then on, so that they can be deleted. They count as recorded at `now`:
+    /// one that cannot be deleted comes again, after those that were not tried.
+    async fn condemn(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
+
+    /// Takes images off the record whose objects are deleted; no error when they are not on it.
+    async fn forget(&self, keys: &[ImageKey]) -> Result<()>;
+}
+
+/// The ports of whatever stores images.
+#[derive(Clone)]
+pub struct ImagePorts {
+    /// Checks them.
+    pub cleaner: Arc<dyn ImageCleaner>,
+    /// Keeps them.
+    pub store: Arc<dyn ImageStore>,
+    /// Knows those that no row names.
+    pub unnamed: Arc<dyn UnnamedImages>,
 }
 
 /// The images of the service, for reading.
@@ -227,44 +261,59 @@ impl Media {
 /// Collects the images that no row names: what crashes and lost acknowledgements left behind.
 pub struct MediaSweep {
     store: Arc<dyn ImageStore>,
-    references: Arc<dyn ImageReferences>,
+    unnamed: Arc<dyn UnnamedImages>,
     clock: Arc<dyn Clock>,
     min_age_millis: i64,
 }
 
 impl MediaSweep {
-    /// How many keys are looked up at once.
-    const BATCH: usize = 500;
+    /// How many images are condemned at once.
+    const BATCH: usize = 100;
 
-    /// A sweep that leaves alone every image younger than `min_age_millis`, which MUST be longer than an upload may
-    /// stay in flight: its image is stored some time before its row.
+    /// How many images are deleted at once: each may have to wait for a store that is slow.
+    const AT_ONCE: usize = 8;
+
+    /// A sweep that leaves alone every image on record for less than `min_age_millis`, which MUST be longer than an
+    /// upload may stay in flight: its image is on record some time before its row is there.
     pub fn new(
         store: Arc<dyn ImageStore>,
-        references: Arc<dyn ImageReferences>,
+        unnamed: Arc<dyn UnnamedImages>,
         clock: Arc<dyn Clock>,
         min_age_millis: i64,
     ) -> Self {
-        Self { store, references, clock, min_age_millis }
+        Self { store, unnamed, clock, min_age_millis }
     }
 
-    /// Deletes every image that is old enough and named by no row; returns how many.
+    /// Deletes every image that has been on record for long enough; returns how many.
     ///
     /// # Errors
-    /// The first failure of the store or the database. An image that cannot be deleted does not keep the others.
+    /// The first failure of the store or the database. An image that cannot be deleted stays on record for the next
+    /// time and does not keep the others; when not one of many can be, the store is away, and the rest is left as well.
     pub async fn run(&self) -> Result<usize> {
-        let cutoff = self.clock.now().plus_millis(-self.min_age_millis);
-        let mut batches = self.store.stored_before(cutoff).await?.try_chunks(Self::BATCH);
+        // Once for all: what is condemned now is not old again before this is over.
+        let now = self.clock.now();
+        let cutoff = now.plus_millis(-self.min_age_millis);
         let mut deleted = 0;
         let mut failure = None;
-        while let Some(batch) = batches.next().await {
-            let keys = batch.map_err(|interrupted| interrupted.1)?;
-            let referenced = self.references.referenced(&keys).await?;
-            for key in keys.iter().filter(|key| !referenced.contains(key)) {
-                match self.store.delete(key).await {
-                    Ok(()) => deleted += 1,
+        loop {
+            let condemned = self.unnamed.condemn(cutoff, now, Self::BATCH).await?;
+            if condemned.is_empty() {
+                break;
+            }
+            let deletions = stream::iter(condemned).map(async |key| self.store.delete(&key).await.map(|()| key));
+            let outcomes: Vec<_> = deletions.buffer_unordered(Self::AT_ONCE).collect().await;
+            let mut gone = Vec::with_capacity(outcomes.len());
+            for outcome in outcomes {
+                match outcome {
+                    Ok(key) => gone.push(key),
                     Err(error) => failure = failure.or(Some(error)),
                 }
             }
+            if gone.is_empty() {
+                break;
+            }
+            self.unnamed.forget(&gone).await?;
+            deleted += gone.len();
         }
         failure.map_or(Ok(deleted), Err)
     }
@@ -273,11 +322,15 @@ impl MediaSweep {
 /// What a use case does with images: clean and store one, take one back, drop one.
 #[derive(Clone)]
 pub(crate) struct Images {
-    pub(crate) cleaner: Arc<dyn ImageCleaner>,
-    pub(crate) store: Arc<dyn ImageStore>,
+    ports: ImagePorts,
+    clock: Arc<dyn Clock>,
 }
 
 impl Images {
+    pub(crate) fn new(ports: ImagePorts, clock: Arc<dyn Clock>) -> Self {
+        Self { ports, clock }
+    }
+
     /// Checks the upload that came in the field `field`, if any. Invalid ones are recorded in `errors`.
     pub(crate) async fn clean(
         &self,
@@ -286,20 +339,22 @@ impl Images {
         errors: &mut FieldErrors,
     ) -> Result<Option<CleanImage>> {
         let Some(upload) = upload else { return Ok(None) };
-        let cleaned = self.cleaner.clean(upload).await;
+        let cleaned = self.ports.cleaner.clean(upload).await;
         errors.absorb(cleaned.map_err(|problem| problem.in_field(field)))
     }
 
-    /// Stores an image, if any.
+    /// Stores an image, if any, that is on record before. When the store fails, it stays there for the sweep: the image
+    /// may have arrived all the same.
     pub(crate) async fn put(&self, image: Option<CleanImage>) -> Result<Option<ImageKey>> {
-        match image {
-            Some(image) => self.store.put(image).await.map(Some),
-            None => Ok(None),
-        }
+        let Some(image) = image else { return Ok(None) };
+        let key = self.ports.store.new_key(image.format)?;
+        self.ports.unnamed.announce(&key, self.clock.now()).await?;
+        self.ports.store.put(&key, image.bytes).await?;
+        Ok(Some(key))
     }
 
     /// Takes back a stored image after the row that was to name it failed with `error`. Only after a sure rejection:
-    /// where the row may exist all the same, the image is left to the sweep.
+    /// where the row may exist all the same, the image is left as it is, on record if there is no row.
     pub(crate) async fn take_back(&self, key: Option<ImageKey>, error: Error) -> Error {
         if error.is_rejection() {
             self.drop_unnamed(key).await;
@@ -307,20 +362,22 @@ impl Images {
         error
     }
 
-    /// Deletes an image that no row names any more. A failure leaves it to the sweep.
+    /// Deletes an image that no row names, and then the record of it. A failure leaves both to the sweep.
     pub(crate) async fn drop_unnamed(&self, key: Option<ImageKey>) {
-        if let Some(key) = key {
-            let _ = self.store.delete(&key).await;
+        if let Some(key) = key
+            && self.ports.store.delete(&key).await.is_ok()
+        {
+            let _ = self.ports.unnamed.forget(&[key]).await;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::stream;
+    use mockall::Sequence;
 
     use super::*;
-    use crate::clock::MockClock;
+    use crate::{clock::MockClock, error::ImageCollected};
 
     fn key(n: u8) -> ImageKey {
         ImageKey::new([n; 16], ImageFormat::Png)
@@ -357,29 +414,116 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_sweep_deletes_old_images_without_a_row_only() {
+    /// A sweep at 10,000 of what is on record for 1,000 or longer.
+    fn sweep(store: MockImageStore, unnamed: MockUnnamedImages) -> MediaSweep {
         let mut clock = MockClock::new();
         clock.expect_now().return_const(Timestamp::from_unix_millis(10_000));
-        let mut references = MockImageReferences::new();
-        references.expect_referenced().returning(|keys| Ok(keys.iter().filter(|k| **k == key(1)).cloned().collect()));
+        MediaSweep::new(Arc::new(store), Arc::new(unnamed), Arc::new(clock), 1_000)
+    }
+
+    /// A record that gives these batches, one after the other.
+    fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnnamedImages {
+        let mut unnamed = MockUnnamedImages::new();
+        let mut batches = batches.into_iter();
+        unnamed
+            .expect_condemn()
+            .withf(|cutoff, now, limit| (cutoff.unix_millis(), now.unix_millis(), *limit) == (9_000, 10_000, 100))
+            .returning(move |_, _, _| Ok(batches.next().expect("no further batch is asked for")));
+        unnamed
+    }
+
+    #[tokio::test]
+    async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
+        let mut order = Sequence::new();
         let mut store = MockImageStore::new();
+        let mut unnamed = condemning(vec![vec![key(1)], vec![key(2)], vec![]]);
+        for n in [1, 2] {
+            store.expect_delete().once().in_sequence(&mut order).withf(move |k| *k == key(n)).returning(|_| Ok(()));
+            unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
+        }
+        assert_eq!(sweep(store, unnamed).run().await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_others() {
+        let mut store = MockImageStore::new();
+        store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Err(Error::unavailable("locked")));
+        store.expect_delete().times(2).returning(|_| Ok(()));
+        let mut unnamed = condemning(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
+        for n in [2, 3] {
+            unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
+        }
+        let Err(Error::Unavailable(cause)) = sweep(store, unnamed).run().await else { panic!("a failure is told") };
+        assert_eq!(cause.to_string(), "locked");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_away_ends_the_sweep() {
+        let mut store = MockImageStore::new();
+        store.expect_delete().times(2).returning(|_| Err(Error::unavailable("no answer")));
+        let unnamed = condemning(vec![vec![key(1), key(2)]]);
+        assert!(matches!(sweep(store, unnamed).run().await, Err(Error::Unavailable(_))));
+    }
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
+
+    fn images(store: MockImageStore, unnamed: MockUnnamedImages) -> Images {
+        let mut clock = MockClock::new();
+        clock.expect_now().return_const(NOW);
+        let cleaner = Arc::new(MockImageCleaner::new());
+        let ports = ImagePorts { cleaner, store: Arc::new(store), unnamed: Arc::new(unnamed) };
+        Images::new(ports, Arc::new(clock))
+    }
+
+    fn clean() -> CleanImage {
+        CleanImage { format: ImageFormat::Png, bytes: Bytes::from_static(b"clean") }
+    }
+
+    #[tokio::test]
+    async fn an_image_is_on_record_before_it_is_stored() {
+        let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnnamedImages::new(), Sequence::new());
+        store.expect_new_key().once().in_sequence(&mut order).returning(|format| Ok(ImageKey::new([1; 16], format)));
+        unnamed
+            .expect_announce()
+            .once()
+            .in_sequence(&mut order)
+            .withf(|k, at| (k, *at) == (&key(1), NOW))
+            .returning(|_, _| Ok(()));
         store
-            .expect_stored_before()
-            .withf(|cutoff| *cutoff == Timestamp::from_unix_millis(9_000))
-            .returning(|_| Ok(stream::iter([Ok(key(1)), Ok(key(2))]).boxed()));
-        store.expect_delete().withf(|k| *k == key(2)).once().returning(|_| Ok(()));
-        let sweep = MediaSweep::new(Arc::new(store), Arc::new(references), Arc::new(clock), 1_000);
-        assert_eq!(sweep.run().await.unwrap(), 1);
+            .expect_put()
+            .once()
+            .in_sequence(&mut order)
+            .withf(|k, bytes| *k == key(1) && bytes == "clean")
+            .returning(|_, _| Ok(()));
+        assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(key(1)));
+    }
+
+    #[tokio::test]
+    async fn an_image_that_cannot_be_recorded_is_not_stored() {
+        let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
+        store.expect_new_key().returning(|format| Ok(ImageKey::new([1; 16], format)));
+        unnamed.expect_announce().returning(|_, _| Err(Error::unavailable("no connection")));
+        assert!(matches!(images(store, unnamed).put(Some(clean())).await, Err(Error::Unavailable(_))));
     }
 
     #[tokio::test]
     async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
-        let mut store = MockImageStore::new();
-        store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Ok(()));
-        let images = Images { cleaner: Arc::new(MockImageCleaner::new()), store: Arc::new(store) };
+        let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
+        for n in [1, 2] {
+            store.expect_delete().withf(move |k| *k == key(n)).once().returning(|_| Ok(()));
+            unnamed.expect_forget().withf(move |k| k == [key(n)]).once().returning(|_| Ok(()));
+        }
+        let images = images(store, unnamed);
         images.take_back(Some(key(1)), Error::NotFound(Resource::Post)).await;
-        images.take_back(Some(key(2)), Error::unavailable("connection lost")).await;
-        images.take_back(Some(key(3)), Error::internal("disk I/O error")).await;
+        images.take_back(Some(key(2)), Error::unavailable(ImageCollected)).await;
+        images.take_back(Some(key(3)), Error::unavailable("connection lost")).await;
+        images.take_back(Some(key(4)), Error::internal("disk I/O error")).await;
+    }
+
+    #[tokio::test]
+    async fn an_image_that_cannot_be_deleted_stays_on_record() {
+        let mut store = MockImageStore::new();
+        store.expect_delete().once().returning(|_| Err(Error::unavailable("no answer")));
+        images(store, MockUnnamedImages::new()).drop_unnamed(Some(key(1))).await;
     }
 }

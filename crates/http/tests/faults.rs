@@ -24,7 +24,7 @@ use agora_domain::{
     error::Conflict,
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, SessionId, UserId},
-    media::{ImageCleaner, ImageStore, Media, MockImageCleaner, MockImageStore, OpenImage},
+    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages, OpenImage},
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
 };
@@ -100,9 +100,12 @@ impl Ports {
         let (clock, ids, passwords) = (Arc::new(clock), Arc::new(ids), self.passwords);
         let (accounts, sessions) = (Arc::new(self.accounts), Arc::new(self.sessions));
         let (posts, follows) = (Arc::new(MockPostRepository::new()), Arc::new(MockFollowRepository::new()));
-        let (cleaner, store): (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>) =
-            (Arc::new(MockImageCleaner::new()), Arc::new(self.store));
-        let images = (cleaner, Arc::clone(&store));
+        let images = ImagePorts {
+            cleaner: Arc::new(MockImageCleaner::new()),
+            store: Arc::new(self.store),
+            unnamed: Arc::new(MockUnnamedImages::new()),
+        };
+        let media = Media::new(Arc::clone(&images.store));
         Services {
             authentication: Authentication {
                 accounts: accounts.clone(),
@@ -122,7 +125,7 @@ impl Ports {
             },
             follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
             products: Products { products: Arc::new(self.products), clock, ids: ids.clone() },
-            media: Media::new(store),
+            media,
             ids,
         }
     }

@@ -12,7 +12,7 @@ use agora_domain::{
     accounts::{AccountRepository, SessionRepository},
     comments::CommentRepository,
     follows::FollowRepository,
-    media::ImageReferences,
+    media::UnnamedImages,
     posts::PostRepository,
     products::ProductRepository,
 };
@@ -36,8 +36,8 @@ pub struct Repositories {
     pub follows: Arc<dyn FollowRepository>,
     /// Products.
     pub products: Arc<dyn ProductRepository>,
-    /// Which images are named by a row.
-    pub images: Arc<dyn ImageReferences>,
+    /// The record of the images that no row names.
+    pub images: Arc<dyn UnnamedImages>,
 }
 
 /// Publishes the cases listed and makes the macro that tests them all. The first token is a dollar sign, which a macro
@@ -234,13 +234,19 @@ contract! { $
         edits_of_a_product_made_at_once_all_take_effect,
         a_deleted_product_is_gone_and_its_sku_free,
     }
-    /// Which images a row names.
+    /// The record of the images that no row names, kept in step with the rows.
     images {
-        of_no_keys_none_is_referenced,
-        the_images_that_posts_and_profiles_name_are_referenced_among_many,
-        an_image_named_by_a_post_and_a_profile_is_referenced_once,
-        a_key_of_another_format_is_another_image,
-        an_image_given_up_is_no_longer_referenced,
+        images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first,
+        a_condemned_image_comes_again_after_the_others_until_it_is_forgotten,
+        images_are_forgotten_by_their_whole_keys,
+        a_row_takes_the_image_that_it_names_off_the_record,
+        a_row_that_names_an_image_not_on_record_is_refused,
+        a_row_that_names_a_condemned_image_is_refused,
+        an_image_given_up_is_on_record_from_the_time_of_the_change,
+        a_change_of_something_else_leaves_the_record,
+        an_image_is_named_by_two_rows_never,
+        an_image_is_either_named_or_condemned,
+        images_given_and_given_up_at_once_are_all_accounted_for,
     }
     /// Writers of every kind at once, across the repositories.
     writers {

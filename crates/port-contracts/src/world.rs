@@ -1,7 +1,10 @@
 //! What the cases are written with: valid entities in one call each, with ids and instants that only depend on the
 //! order of the calls.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use agora_domain::{
     accounts::{Account, Author, Biography, Email, NewAccount, PasswordHash, Roles, Session, UserSummary, Username},
@@ -103,7 +106,7 @@ pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
     }
 }
 
-/// Makes entities, and stores them where the name does not begin with `new`.
+/// Makes entities, and stores them where the name does not begin with `new`; an image that one names is recorded before.
 pub(crate) struct World {
     db: Repositories,
     made: AtomicU64,
@@ -133,9 +136,38 @@ impl World {
         at(self.next().cast_signed())
     }
 
-    /// The key of an image nothing names yet.
-    pub(crate) fn image(&self) -> ImageKey {
+    /// The key of an image that is not on record.
+    pub(crate) fn new_image(&self) -> ImageKey {
         ImageKey::new(uuid(self.next()).into_bytes(), ImageFormat::Png)
+    }
+
+    /// The key of an image that a row may name.
+    pub(crate) async fn image(&self) -> ImageKey {
+        let key = self.new_image();
+        self.announce(Some(&key)).await;
+        key
+    }
+
+    /// So many of them, recorded one after the other.
+    pub(crate) async fn images(&self, count: usize) -> Vec<ImageKey> {
+        let mut keys = Vec::with_capacity(count);
+        for _ in 0..count {
+            keys.push(self.image().await);
+        }
+        keys
+    }
+
+    /// Records an image, if any, as it is done before it is stored.
+    pub(crate) async fn announce(&self, key: Option<&ImageKey>) {
+        if let Some(key) = key {
+            self.db.images.announce(key, self.now()).await.unwrap();
+        }
+    }
+
+    /// What is on record. It is condemned by that.
+    pub(crate) async fn unnamed(&self) -> HashSet<ImageKey> {
+        let condemned = self.db.images.condemn(at(1_000_000_000), self.now(), 10_000).await.unwrap();
+        condemned.into_iter().collect()
     }
 
     /// An account with role USER, a name, and nothing else that can be left out.
@@ -163,6 +195,7 @@ impl World {
 
     pub(crate) async fn account_with(&self, name: &str, alter: impl FnOnce(&mut Account)) -> Account {
         let new = self.new_account_with(name, alter);
+        self.announce(new.account.profile_picture.as_ref()).await;
         self.db.accounts.create(&new).await.unwrap();
         new.account
     }
@@ -218,6 +251,7 @@ impl World {
     pub(crate) async fn post_with(&self, author: UserId, alter: impl FnOnce(&mut Post)) -> Post {
         let mut post = self.new_post(author);
         alter(&mut post);
+        self.announce(post.image.as_ref()).await;
         self.db.posts.create(&post).await.unwrap();
         post
     }

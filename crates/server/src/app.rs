@@ -16,7 +16,7 @@ use agora_domain::{
     comments::Comments,
     follows::Follows,
     id::IdGenerator,
-    media::{ImageCleaner, ImageStore, Media, MediaSweep},
+    media::{ImagePorts, Media, MediaSweep},
     posts::Posts,
     products::Products,
 };
@@ -47,7 +47,7 @@ pub struct Adapters {
     database: Database,
     sessions: Arc<dyn SessionRepository>,
     passwords: Arc<dyn PasswordHasher>,
-    images: (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>),
+    images: ImagePorts,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     data_dir: PathBuf,
@@ -71,7 +71,11 @@ impl Adapters {
         Ok(Self {
             sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
-            images: (Arc::new(cleaner), Arc::new(store)),
+            images: ImagePorts {
+                cleaner: Arc::new(cleaner),
+                store: Arc::new(store),
+                unnamed: database.unnamed_images(),
+            },
             clock,
             ids: Arc::new(SystemIds),
             database,
@@ -112,14 +116,14 @@ impl Adapters {
             },
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
-            media: Media::new(Arc::clone(&self.images.1)),
+            media: Media::new(Arc::clone(&self.images.store)),
             ids: ids(),
         }
     }
 
     fn sweep(&self, interval: Duration) -> Sweep {
-        let (store, references) = (Arc::clone(&self.images.1), self.database.image_references());
-        let media = MediaSweep::new(store, references, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
+        let ImagePorts { store, unnamed, .. } = self.images.clone();
+        let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (Arc::clone(&self.sessions), Arc::clone(&self.clock));
         Sweep { database: self.database.clone(), media, sessions, clock, interval }
     }

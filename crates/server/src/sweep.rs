@@ -11,7 +11,7 @@ use agora_domain::{
 };
 use tokio::time::MissedTickBehavior;
 
-/// Collects images without a row and sessions that no token can name any more, at start and then at an interval; of
+/// Collects images that no row names and sessions that no token can name any more, at start and then at an interval; of
 /// several nodes on one database, one at a time.
 pub(crate) struct Sweep {
     pub(crate) database: Database,

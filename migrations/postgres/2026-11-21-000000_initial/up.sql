@@ -118,3 +118,13 @@ CREATE TABLE product_images (
     url text NOT NULL,
     PRIMARY KEY (product_id, position)
 );
+
+-- The images that are stored, or about to be, and that no row names: not yet, or not any more.
+CREATE TABLE unnamed_images (
+    key text NOT NULL PRIMARY KEY,
+    since timestamptz NOT NULL,
+    -- About to be deleted: no row may name it from now on.
+    condemned boolean NOT NULL
+);
+
+CREATE INDEX unnamed_images_by_time ON unnamed_images (since, key);

@@ -1,3 +1,4 @@
+DROP TABLE unnamed_images;
 DROP TABLE product_images;
 DROP TABLE product_variants;
 DROP TABLE products;

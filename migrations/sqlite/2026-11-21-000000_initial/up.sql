@@ -119,3 +119,13 @@ CREATE TABLE product_images (
     url TEXT NOT NULL,
     PRIMARY KEY (product_id, position)
 ) STRICT, WITHOUT ROWID;
+
+-- The images that are stored, or about to be, and that no row names: not yet, or not any more.
+CREATE TABLE unnamed_images (
+    key TEXT NOT NULL PRIMARY KEY,
+    since INTEGER NOT NULL,
+    -- About to be deleted: no row may name it from now on.
+    condemned INTEGER NOT NULL CHECK (condemned IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX unnamed_images_by_time ON unnamed_images (since, key);

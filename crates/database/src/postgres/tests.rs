@@ -236,7 +236,9 @@ async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
             let old = id(3, number);
             database.write(move |conn| Box::pin(queries::comments::delete(conn, old))).await.map(drop)
         }
-        Step::DeletePost => database.write(move |conn| Box::pin(queries::posts::delete(conn, post))).await.map(drop),
+        Step::DeletePost => {
+            database.write(move |conn| Box::pin(queries::posts::delete(conn, post, AT))).await.map(drop)
+        }
     };
     // Whoever comes after the end of the post is told.
     assert!(matches!(outcome, Ok(()) | Err(Error::NotFound(_))), "{step:?}: {outcome:?}");

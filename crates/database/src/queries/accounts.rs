@@ -15,6 +15,7 @@ use crate::{
 };
 
 pub(crate) async fn insert(conn: &mut Conn, user: NewUser) -> Outcome<()> {
+    let (picture, at) = (user.row.profile_picture.clone(), user.row.created_at);
     diesel::insert_into(users::table)
         .values((
             user.row,
@@ -24,7 +25,7 @@ pub(crate) async fn insert(conn: &mut Conn, user: NewUser) -> Outcome<()> {
         ))
         .execute(conn)
         .await?;
-    Ok(())
+    super::images::replace(conn, None, picture.as_deref(), at).await
 }
 
 pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
@@ -104,14 +105,18 @@ pub(crate) async fn update_profile(
     conn: &mut Conn,
     id: DbId,
     changes: ProfileChanges,
+    at: DbInstant,
 ) -> Outcome<Option<(Account, Option<ImageKey>)>> {
     let Some(row) = super::lock_user(conn, id).await? else { return Ok(None) };
+    let old = row.profile_picture.clone();
     let (account, replaced) = row.account()?.with_profile(&changes);
     let row = UserRow::of(&account);
+    let new = row.profile_picture.clone();
     diesel::update(users::table.find(id))
         .set((users::biography.eq(row.biography), users::profile_picture.eq(row.profile_picture)))
         .execute(conn)
         .await?;
+    super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;
     Ok(Some((account, replaced)))
 }
 

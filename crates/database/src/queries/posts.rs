@@ -183,8 +183,12 @@ async fn update(conn: &mut Conn, row: PostRow) -> Outcome<()> {
     Ok(())
 }
 
-pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
-    Ok(diesel::delete(posts::table.find(id)).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
+pub(crate) async fn delete(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
+    let deleted = diesel::delete(posts::table.find(id)).returning(PostRow::as_returning());
+    let row: Option<PostRow> = deleted.get_result(conn).await.optional()?;
+    let image = row.as_ref().and_then(|row| row.image.as_deref());
+    super::images::replace(conn, image, None, at).await?;
+    Ok(row)
 }
 
 /// Turns the like on if it is off, off if it is on.
@@ -256,8 +260,9 @@ pub(crate) async fn list_likers(
 
 /// Stores a post and reads it back as its author sees it.
 pub(crate) async fn create(conn: &mut Conn, row: PostRow) -> Outcome<(ViewRow<AuthorRow>, Likers)> {
-    let (id, author) = (row.id, row.author_id);
+    let (id, author, image, at) = (row.id, row.author_id, row.image.clone(), row.created_at);
     insert(conn, row).await?;
+    super::images::replace(conn, None, image.as_deref(), at).await?;
     let found = find(conn, id, author).await?;
     found.ok_or_else(|| Failure::Rule(Error::internal("a post just stored is not there")))
 }
@@ -270,8 +275,11 @@ pub(crate) async fn edit(
     at: Timestamp,
 ) -> Outcome<Option<(ViewRow<AuthorRow>, Likers, Option<ImageKey>)>> {
     let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
-    let author = row.author_id;
+    let (author, old) = (row.author_id, row.image.clone());
     let (edited, replaced) = row.post()?.apply(&edit, at)?;
-    update(conn, PostRow::of(&edited)).await?;
+    let row = PostRow::of(&edited);
+    let new = row.image.clone();
+    update(conn, row).await?;
+    super::images::replace(conn, old.as_deref(), new.as_deref(), DbInstant(at)).await?;
     Ok(find(conn, id, author).await?.map(|(view, likers)| (view, likers, replaced)))
 }

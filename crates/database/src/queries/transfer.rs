@@ -10,7 +10,9 @@ use diesel::{
 use super::{Conn, RunQueryDsl};
 use crate::{
     error::{Failure, Outcome},
-    schema::{comments, follows, likes, posts, product_images, product_variants, products, sessions, users},
+    schema::{
+        comments, follows, likes, posts, product_images, product_variants, products, sessions, unnamed_images, users,
+    },
     sql_types::DbId,
     transfer::{AnyKey, AnyRows, Table},
 };
@@ -130,6 +132,8 @@ pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
     for table in Table::ALL.into_iter().rev() {
         for_table!(table, clear);
     }
+    // What no row named may be named by the rows that come in their place: the sweep must not delete it.
+    diesel::delete(unnamed_images::table).execute(conn).await?;
     Ok(())
 }
 

@@ -117,6 +117,8 @@ macro_rules! tables {
     };
 }
 
+// `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
+// copied of it is soon no longer true.
 tables! {
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {

@@ -38,7 +38,8 @@ pub struct PasswordChange {
     pub at: Timestamp,
 }
 
-/// Keeps accounts. Each method is one atomic change or one consistent read.
+/// Keeps accounts. Each method is one atomic change or one consistent read. A change that gives a profile a picture, or
+/// takes one from it, is one of [`UnnamedImages`](crate::media::UnnamedImages) as well, as said there.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait AccountRepository: Send + Sync {
@@ -74,7 +75,12 @@ pub trait AccountRepository: Send + Sync {
     async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>>;
 
     /// Applies [`Account::with_profile`]; `None` when there is no such account.
-    async fn update_profile(&self, id: UserId, changes: &ProfileChanges) -> Result<Option<UpdatedProfile>>;
+    async fn update_profile(
+        &self,
+        id: UserId,
+        changes: &ProfileChanges,
+        at: Timestamp,
+    ) -> Result<Option<UpdatedProfile>>;
 
     /// Stores the hash of a new password and revokes all sessions of the account but the one kept; `None` when there is
     /// no such account, or its password is no longer the one that was verified.

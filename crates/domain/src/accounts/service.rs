@@ -12,7 +12,7 @@ use crate::{
     clock::Clock,
     error::{Conflict, Error, FieldErrors, Resource, Result},
     id::{IdGenerator, UserId},
-    media::{ImageCleaner, ImageStore, Images},
+    media::{ImagePorts, Images},
     page::{Page, PageRequest},
 };
 
@@ -36,11 +36,11 @@ impl Accounts {
         accounts: Arc<dyn AccountRepository>,
         sessions: Arc<dyn SessionRepository>,
         passwords: Arc<dyn PasswordHasher>,
-        (cleaner, store): (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>),
+        images: ImagePorts,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdGenerator>,
     ) -> Self {
-        Self { accounts, sessions, passwords, images: Images { cleaner, store }, clock, ids }
+        Self { accounts, sessions, passwords, images: Images::new(images, Arc::clone(&clock)), clock, ids }
     }
 
     /// Registers an account with role USER.
@@ -170,7 +170,7 @@ impl Accounts {
         errors.into_result()?;
         let profile_picture = self.images.put(picture).await?;
         let changes = ProfileChanges { biography, profile_picture };
-        match self.accounts.update_profile(caller.id(), &changes).await {
+        match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
             Ok(Some(updated)) => {
                 self.images.drop_unnamed(updated.replaced_picture).await;
                 Ok(updated.account)

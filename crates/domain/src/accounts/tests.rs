@@ -13,7 +13,7 @@ use crate::{
     clock::{MockClock, Timestamp},
     error::{Error, FieldErrors, Result},
     id::{MockIdGenerator, SessionId, UserId},
-    media::{MockImageCleaner, MockImageStore},
+    media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
 };
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
@@ -58,6 +58,7 @@ struct Ports {
     tokens: MockTokenIssuer,
     cleaner: MockImageCleaner,
     images: MockImageStore,
+    unnamed: MockUnnamedImages,
 }
 
 impl Ports {
@@ -81,7 +82,11 @@ impl Ports {
             Arc::new(self.accounts),
             Arc::new(self.sessions),
             Arc::new(self.passwords),
-            (Arc::new(self.cleaner), Arc::new(self.images)),
+            ImagePorts {
+                cleaner: Arc::new(self.cleaner),
+                store: Arc::new(self.images),
+                unnamed: Arc::new(self.unnamed),
+            },
             Arc::new(clock(NOW)),
             Arc::new(ids()),
         )

@@ -42,6 +42,9 @@ pub struct EditedPost {
 /// Keeps posts and their likes. Each method is one atomic change or one consistent read, and a read takes a number of
 /// queries that does not depend on how many posts, likes or follows there are.
 ///
+/// A change that gives a post an image, or takes one from it, is one of [`UnnamedImages`](crate::media::UnnamedImages)
+/// as well, as said there.
+///
 /// Lists of posts run newest first: by [`Post::created_at`], then by id, both descending.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
@@ -79,7 +82,7 @@ pub trait PostRepository: Send + Sync {
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>>;
 
     /// Deletes a post with its likes and comments; returns it as it was, or `None` when there was none.
-    async fn delete(&self, id: PostId) -> Result<Option<Post>>;
+    async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>>;
 
     /// Turns the like of `user` on if it is off and off if it is on; returns whether it is on now. Any number of
     /// concurrent toggles MUST end in the state of their parity, none failing.

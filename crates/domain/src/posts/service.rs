@@ -11,7 +11,7 @@ use crate::{
     error::{Error, FieldErrors, Resource, Result},
     follows::FollowRepository,
     id::{IdGenerator, PostId, RelationId, UserId},
-    media::{CleanImage, ImageCleaner, ImageStore, Images},
+    media::{CleanImage, ImagePorts, Images},
     page::{Page, PageRequest},
     relation::NewRelation,
 };
@@ -36,11 +36,11 @@ impl Posts {
     pub fn new(
         posts: Arc<dyn PostRepository>,
         follows: Arc<dyn FollowRepository>,
-        (cleaner, store): (Arc<dyn ImageCleaner>, Arc<dyn ImageStore>),
+        images: ImagePorts,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdGenerator>,
     ) -> Self {
-        Self { posts, follows, images: Images { cleaner, store }, clock, ids }
+        Self { posts, follows, images: Images::new(images, Arc::clone(&clock)), clock, ids }
     }
 
     /// Publishes a post. Without a visibility it is PUBLIC.
@@ -149,7 +149,7 @@ impl Posts {
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
     pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
         let OwnPost(id) = self.own(caller, id).await?;
-        let deleted = self.posts.delete(id).await?.ok_or(NO_POST)?;
+        let deleted = self.posts.delete(id, self.clock.now()).await?.ok_or(NO_POST)?;
         self.images.drop_unnamed(deleted.image).await;
         Ok(())
     }

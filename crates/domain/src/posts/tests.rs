@@ -7,16 +7,17 @@ mod writing;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mockall::Sequence;
 use uuid::Uuid;
 
 use super::*;
 use crate::{
     accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username},
     clock::{MockClock, Timestamp},
-    error::{Error, FieldErrors, Resource, Result},
+    error::{Error, FieldErrors, ImageCollected, Resource, Result},
     follows::MockFollowRepository,
     id::{MockIdGenerator, PostId, RelationId, SessionId, UserId},
-    media::{CleanImage, ImageFormat, ImageKey, MockImageCleaner, MockImageStore},
+    media::{CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
     page::{Page, PageRequest},
     relation::NewRelation,
 };
@@ -89,6 +90,7 @@ struct Ports {
     follows: MockFollowRepository,
     cleaner: MockImageCleaner,
     images: MockImageStore,
+    unnamed: MockUnnamedImages,
 }
 
 impl Ports {
@@ -96,8 +98,31 @@ impl Ports {
     fn storing_image() -> Self {
         let mut ports = Self::default();
         ports.cleaner.expect_clean().once().withf(|upload| upload == "upload").returning(|_| Ok(clean()));
-        ports.images.expect_put().once().withf(|image| *image == clean()).returning(|_| Ok(new_image()));
+        ports.store_image(&mut Sequence::new());
         ports
+    }
+
+    /// Puts the clean image on record, then into the store.
+    fn store_image(&mut self, order: &mut Sequence) {
+        self.images.expect_new_key().withf(|format| *format == clean().format).returning(|_| Ok(new_image()));
+        self.unnamed
+            .expect_announce()
+            .once()
+            .in_sequence(order)
+            .withf(|key, at| (key, *at) == (&new_image(), NOW))
+            .returning(|_, _| Ok(()));
+        self.images
+            .expect_put()
+            .once()
+            .in_sequence(order)
+            .withf(|key, bytes| (key, bytes) == (&new_image(), &clean().bytes))
+            .returning(|_, _| Ok(()));
+    }
+
+    /// Deletes an image, then its record, so many times.
+    fn drop_image(&mut self, key: fn() -> ImageKey, times: usize) {
+        self.images.expect_delete().times(times).withf(move |dropped| *dropped == key()).returning(|_| Ok(()));
+        self.unnamed.expect_forget().times(times).withf(move |keys| keys == [key()]).returning(|_| Ok(()));
     }
 
     /// Finds the post's access for this viewer.
@@ -116,7 +141,11 @@ impl Ports {
         Posts::new(
             Arc::new(self.posts),
             Arc::new(self.follows),
-            (Arc::new(self.cleaner), Arc::new(self.images)),
+            ImagePorts {
+                cleaner: Arc::new(self.cleaner),
+                store: Arc::new(self.images),
+                unnamed: Arc::new(self.unnamed),
+            },
             Arc::new(clock),
             Arc::new(ids),
         )
@@ -152,9 +181,10 @@ fn invalid_names<T>(result: Result<T>) -> Vec<&'static str> {
 /// What a repository answers to a write, and how many images are taken back then.
 type Refusal = (fn() -> Error, usize);
 
-const REFUSALS: [Refusal; 4] = [
+const REFUSALS: [Refusal; 5] = [
     (|| Error::NotFound(Resource::User), 1),
     (|| Error::field("text", "Text or an image is required"), 1),
+    (|| Error::unavailable(ImageCollected), 1),
     (|| Error::unavailable("lost acknowledgement"), 0),
     (|| Error::internal("disk I/O error"), 0),
 ];

@@ -65,7 +65,7 @@ fn make_directory(path: &Path) -> io::Result<()> {
 mod tests {
     use std::{os::unix::fs::PermissionsExt, time::SystemTime};
 
-    use agora_domain::media::{CleanImage, ImageFormat, ImageStore};
+    use agora_domain::media::{ImageFormat, ImageStore};
 
     use super::*;
     use crate::open;
@@ -96,8 +96,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("var/with space/media");
         let url = Url::from_file_path(&path).unwrap();
-        let image = CleanImage { format: ImageFormat::Gif, bytes: "GIF89a".into() };
-        let key = open(url.as_str()).await.unwrap().put(image).await.unwrap();
+        let store = open(url.as_str()).await.unwrap();
+        let key = store.new_key(ImageFormat::Gif).unwrap();
+        store.put(&key, "GIF89a".into()).await.unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(open(url.as_str()).await.unwrap().open(&key, None).await.unwrap().is_some(), "kept after reopening");
     }

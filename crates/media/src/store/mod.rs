@@ -6,9 +6,8 @@ mod tests;
 use std::{ops::Range, sync::Arc};
 
 use agora_domain::{
-    clock::Timestamp,
     error::{Error, Result},
-    media::{ByteRange, CleanImage, ImageKey, ImageStore, OpenImage},
+    media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -58,23 +57,6 @@ impl ObjectImageStore {
         Self { public_base: base, ..self }
     }
 
-    /// Stores an image under the key that it has elsewhere, in place of what is there. It is whole and durable when this
-    /// returns.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the store fails.
-    pub async fn put_as(&self, key: &ImageKey, bytes: Bytes) -> Result<()> {
-        let limit = for_upload(bytes.len());
-        // Without the condition that nothing is there: 128 random bits are not drawn twice, not every S3 server knows
-        // conditions, and with one, a second attempt after a lost answer would fail on the first one's object.
-        let options =
-            PutOptions { mode: PutMode::Overwrite, attributes: self.attributes(key), ..PutOptions::default() };
-        let path = path_of(key);
-        let put = self.objects.put_opts(&path, PutPayload::from(bytes), options);
-        within(limit, put).await.map_err(unavailable)?;
-        Ok(())
-    }
-
     /// Reads part of an object, or all of it. `None` when there is none of that key.
     async fn read(&self, key: &ImageKey, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
         let options = GetOptions { range: range.map(Into::into), ..GetOptions::default() };
@@ -100,12 +82,22 @@ impl ObjectImageStore {
 
 #[async_trait]
 impl ImageStore for ObjectImageStore {
-    async fn put(&self, image: CleanImage) -> Result<ImageKey> {
+    fn new_key(&self, format: ImageFormat) -> Result<ImageKey> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(Error::internal)?;
-        let key = ImageKey::new(random, image.format);
-        self.put_as(&key, image.bytes).await?;
-        Ok(key)
+        Ok(ImageKey::new(random, format))
+    }
+
+    async fn put(&self, key: &ImageKey, bytes: Bytes) -> Result<()> {
+        let limit = for_upload(bytes.len());
+        // Without the condition that nothing is there: 128 random bits are not drawn twice, not every S3 server knows
+        // conditions, and with one, a second attempt after a lost answer would fail on the first one's object.
+        let options =
+            PutOptions { mode: PutMode::Overwrite, attributes: self.attributes(key), ..PutOptions::default() };
+        let path = path_of(key);
+        let put = self.objects.put_opts(&path, PutPayload::from(bytes), options);
+        within(limit, put).await.map_err(unavailable)?;
+        Ok(())
     }
 
     async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
@@ -124,15 +116,12 @@ impl ImageStore for ObjectImageStore {
         Ok(())
     }
 
-    async fn stored_before(&self, cutoff: Timestamp) -> Result<BoxStream<'static, Result<ImageKey>>> {
+    async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>> {
         let objects = Arc::clone(&self.objects);
         let folders = stream::iter(0..=u8::MAX).map(|folder| Path::from(format!("{folder:02x}")));
         let listed = folders.flat_map(move |folder| each_within(ANSWER, objects.list(Some(&folder))));
-        let old = listed.try_filter_map(move |meta| {
-            let old = meta.last_modified.timestamp_millis() < cutoff.unix_millis();
-            future::ok(key_of(&meta).filter(|_| old))
-        });
-        Ok(old.map_err(unavailable).boxed())
+        let keys = listed.try_filter_map(|meta| future::ok(key_of(&meta)));
+        Ok(keys.map_err(unavailable).boxed())
     }
 
     fn public_url(&self, key: &ImageKey) -> Option<String> {

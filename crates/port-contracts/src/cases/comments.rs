@@ -85,7 +85,7 @@ pub async fn commenting_on_an_unknown_post_is_not_found(db: Repositories) {
     let ada = w.account("Ada").await.id;
     let deleted = w.post(ada).await.id;
     w.comment(deleted, ada).await;
-    db.posts.delete(deleted).await.unwrap().unwrap();
+    db.posts.delete(deleted, w.now()).await.unwrap().unwrap();
     for post in [w.id(), deleted] {
         let comment = w.new_comment(post, ada);
         assert_fails!(db.comments.create(&comment).await, Error::NotFound(Resource::Post));
@@ -168,7 +168,7 @@ pub async fn the_comments_of_a_deleted_post_are_gone(db: Repositories) {
     let [ada, bob] = w.accounts().await;
     let post = w.post(ada.id).await.id;
     let comment = w.comment(post, bob.id).await.id;
-    db.posts.delete(post).await.unwrap().unwrap();
+    db.posts.delete(post, w.now()).await.unwrap().unwrap();
     for target in [CommentTarget::Comment(comment), CommentTarget::NewestOn(post)] {
         assert_eq!(db.comments.find_access(target, bob.id).await.unwrap(), None);
     }

@@ -1,73 +1,262 @@
-//! Which images are named by a row.
+//! The record of the images that no row names.
 
 use std::collections::HashSet;
 
 use agora_domain::{
-    accounts::ProfileChanges,
+    Error, Result,
+    accounts::{Account, NewAccount, ProfileChanges},
+    error::ImageCollected,
     media::{ImageFormat, ImageKey},
-    posts::{ImageEdit, PostEdit},
+    posts::{ImageEdit, Post, PostEdit},
 };
 
-use crate::{Repositories, world::World};
+use crate::{
+    Repositories,
+    run::together,
+    world::{World, at, biography, post_text},
+};
 
-pub async fn of_no_keys_none_is_referenced(db: Repositories) {
-    let w = World::new(&db);
-    w.account_with("Ada", |account| account.profile_picture = Some(w.image())).await;
-    assert_eq!(db.images.referenced(&[]).await.unwrap(), HashSet::new());
+fn replace(image: &ImageKey) -> PostEdit {
+    PostEdit { image: ImageEdit::Replace(image.clone()), ..PostEdit::default() }
 }
 
-pub async fn the_images_that_posts_and_profiles_name_are_referenced_among_many(db: Repositories) {
-    let w = World::new(&db);
-    let keys: Vec<ImageKey> = (0..1200).map(|_| w.image()).collect();
-    let [of_posts, of_profiles] = [[0, 499, 500, 1199], [1, 501, 700, 1198]];
-    let author = w.account("Author").await.id;
-    for n in of_posts {
-        w.post_with(author, |post| post.image = Some(keys[n].clone())).await;
-    }
-    for n in of_profiles {
-        w.account_with(&format!("user {n}"), |account| account.profile_picture = Some(keys[n].clone())).await;
-    }
-    // Named as well, but not asked for.
-    w.post_with(author, |post| post.image = Some(w.image())).await;
-    let expected = of_posts.into_iter().chain(of_profiles).map(|n| keys[n].clone()).collect();
-    assert_eq!(db.images.referenced(&keys).await.unwrap(), expected);
-    for (n, key) in keys.iter().enumerate().take(3) {
-        let referenced = db.images.referenced(std::slice::from_ref(key)).await.unwrap();
-        assert_eq!(referenced.contains(key), n < 2);
-    }
+fn picture(image: &ImageKey) -> ProfileChanges {
+    ProfileChanges { biography: None, profile_picture: Some(image.clone()) }
 }
 
-pub async fn an_image_named_by_a_post_and_a_profile_is_referenced_once(db: Repositories) {
-    let w = World::new(&db);
-    let key = w.image();
-    let author = w.account_with("Ada", |account| account.profile_picture = Some(key.clone())).await.id;
-    w.post_with(author, |post| post.image = Some(key.clone())).await;
-    assert_eq!(db.images.referenced(&[key.clone(), key.clone()]).await.unwrap(), HashSet::from([key]));
+fn set(keys: &[&ImageKey]) -> HashSet<ImageKey> {
+    keys.iter().copied().cloned().collect()
 }
 
-pub async fn a_key_of_another_format_is_another_image(db: Repositories) {
+async fn condemn(db: &Repositories, cutoff: i64, now: i64, limit: usize) -> HashSet<ImageKey> {
+    db.images.condemn(at(cutoff), at(now), limit).await.unwrap().into_iter().collect()
+}
+
+pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first(db: Repositories) {
+    let w = World::new(&db);
+    let [one, two, three, four] = [(); 4].map(|()| w.new_image());
+    // Not in the order of their keys.
+    for (key, since) in [(&three, 30), (&one, 10), (&four, 40), (&two, 20)] {
+        db.images.announce(key, at(since)).await.unwrap();
+    }
+    let condemn = async |cutoff, limit| condemn(&db, cutoff, 1000, limit).await;
+    assert_eq!(condemn(10, 10).await, set(&[]));
+    assert_eq!(condemn(40, 2).await, set(&[&one, &two]));
+    assert_eq!(condemn(40, 2).await, set(&[&three]));
+    assert_eq!(condemn(40, 2).await, set(&[]));
+    assert_eq!(condemn(41, 2).await, set(&[&four]));
+}
+
+pub async fn a_condemned_image_comes_again_after_the_others_until_it_is_forgotten(db: Repositories) {
+    let w = World::new(&db);
+    let [one, two, three] = [(); 3].map(|()| w.new_image());
+    for (key, since) in [(&one, 10), (&two, 20), (&three, 30)] {
+        db.images.announce(key, at(since)).await.unwrap();
+    }
+    let condemn = async |now, limit| condemn(&db, 1000, now, limit).await;
+    assert_eq!(condemn(100, 1).await, set(&[&one]));
+    assert_eq!(condemn(101, 1).await, set(&[&two]));
+    db.images.forget(&[two]).await.unwrap();
+    assert_eq!(condemn(102, 1).await, set(&[&three]));
+    assert_eq!(condemn(103, 1).await, set(&[&one]));
+    db.images.forget(&[one, three]).await.unwrap();
+    assert_eq!(condemn(104, 1).await, set(&[]));
+}
+
+pub async fn images_are_forgotten_by_their_whole_keys(db: Repositories) {
     let w = World::new(&db);
     let [png, webp] = [ImageFormat::Png, ImageFormat::WebP].map(|format| ImageKey::new([7; 16], format));
-    w.account_with("Ada", |account| account.profile_picture = Some(png.clone())).await;
-    assert_eq!(db.images.referenced(&[webp, png.clone()]).await.unwrap(), HashSet::from([png]));
+    let keys = w.images(300).await;
+    w.announce(Some(&png)).await;
+    // Those that are not on record, and none at all, are no error.
+    db.images.forget(&[webp, w.new_image()]).await.unwrap();
+    db.images.forget(&[]).await.unwrap();
+    assert_eq!(w.unnamed().await.len(), 301);
+    db.images.forget(&keys).await.unwrap();
+    assert_eq!(w.unnamed().await, set(&[&png]));
 }
 
-pub async fn an_image_given_up_is_no_longer_referenced(db: Repositories) {
+pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories) {
     let w = World::new(&db);
-    let [replaced, removed, deleted, picture, new] = [(); 5].map(|()| w.image());
-    let ada = w.account_with("Ada", |account| account.profile_picture = Some(picture.clone())).await.id;
+    let left = w.image().await;
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await.id;
+    let bob = w.account("Bob").await.id;
+    w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    let post = w.post(ada).await.id;
+    db.posts.edit(post, &replace(&w.image().await), w.now()).await.unwrap().unwrap();
+    db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap().unwrap();
+    assert_eq!(w.unnamed().await, set(&[&left]));
+}
+
+/// Rows with and without images, and what is tried on them.
+struct Rows {
+    pictured: (Account, Post),
+    bare: (Account, Post),
+}
+
+impl Rows {
+    async fn new(w: &World) -> Self {
+        let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
+        let bob = w.account("Bob").await;
+        let hers = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
+        let his = w.post(bob.id).await;
+        Self { pictured: (ada, hers), bare: (bob, his) }
+    }
+
+    /// Tries whatever names an image, and checks that each time it is refused and nothing written.
+    async fn expect_refusals(&self, db: &Repositories, w: &World, key: &ImageKey) {
+        let refused = |outcome: Result<()>| match outcome {
+            Err(Error::Unavailable(cause)) => assert!(cause.is::<ImageCollected>(), "{cause}"),
+            other => panic!("{other:?}"),
+        };
+        for (account, post) in [&self.pictured, &self.bare] {
+            let edit = PostEdit { text: Some(post_text("Edited")), ..replace(key) };
+            refused(db.posts.edit(post.id, &edit, w.now()).await.map(drop));
+            assert_eq!(db.posts.find(post.id, account.id).await.unwrap().unwrap().view.post, *post);
+            let changes = ProfileChanges { biography: Some(biography("Changed")), ..picture(key) };
+            refused(db.accounts.update_profile(account.id, &changes, w.now()).await.map(drop));
+            assert_eq!(db.accounts.find(account.id).await.unwrap().as_ref(), Some(account));
+        }
+        let post = Post { image: Some(key.clone()), ..w.new_post(self.bare.0.id) };
+        refused(db.posts.create(&post).await.map(drop));
+        assert_eq!(db.posts.find(post.id, post.author).await.unwrap(), None);
+        let new: NewAccount = w.new_account_with("Cleo", |account| account.profile_picture = Some(key.clone()));
+        refused(db.accounts.create(&new).await);
+        assert_eq!(db.accounts.find(new.account.id).await.unwrap(), None);
+    }
+}
+
+pub async fn a_row_that_names_an_image_not_on_record_is_refused(db: Repositories) {
+    let w = World::new(&db);
+    let rows = Rows::new(&w).await;
+    let (left, forgotten) = (w.image().await, w.image().await);
+    db.images.forget(std::slice::from_ref(&forgotten)).await.unwrap();
+    for key in [w.new_image(), forgotten] {
+        rows.expect_refusals(&db, &w, &key).await;
+    }
+    assert_eq!(w.unnamed().await, set(&[&left]), "no image was given up");
+}
+
+pub async fn a_row_that_names_a_condemned_image_is_refused(db: Repositories) {
+    let w = World::new(&db);
+    let rows = Rows::new(&w).await;
+    let key = w.image().await;
+    assert_eq!(w.unnamed().await, set(&[&key]));
+    rows.expect_refusals(&db, &w, &key).await;
+    assert_eq!(w.unnamed().await, set(&[&key]), "and it stays condemned");
+}
+
+pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repositories) {
+    let w = World::new(&db);
+    let [replaced, removed, deleted, profile] = [(); 4].map(|()| w.new_image());
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(profile.clone())).await.id;
     let mut posts = Vec::new();
     for key in [&replaced, &removed, &deleted] {
         posts.push(w.post_with(ada, |post| post.image = Some(key.clone())).await.id);
     }
-    let all = [replaced, removed, deleted, picture, new.clone()];
-    assert_eq!(db.images.referenced(&all).await.unwrap().len(), 4);
-    for (post, image) in posts.iter().zip([ImageEdit::Replace(new.clone()), ImageEdit::Remove]) {
-        let edit = PostEdit { image, ..PostEdit::default() };
-        db.posts.edit(*post, &edit, w.now()).await.unwrap().unwrap();
+    w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    let new = [w.image().await, w.image().await];
+    let change = |n: i64| at(100_000 + n);
+    db.posts.edit(posts[0], &replace(&new[0]), change(1)).await.unwrap().unwrap();
+    let remove = PostEdit { image: ImageEdit::Remove, ..PostEdit::default() };
+    db.posts.edit(posts[1], &remove, change(2)).await.unwrap().unwrap();
+    db.posts.delete(posts[2], change(3)).await.unwrap().unwrap();
+    assert_eq!(db.posts.delete(posts[2], change(5)).await.unwrap(), None);
+    db.accounts.update_profile(ada, &picture(&new[1]), change(4)).await.unwrap().unwrap();
+    for (n, given_up) in (1..).zip([replaced, removed, deleted, profile]) {
+        assert_eq!(db.images.condemn(change(n), change(9), 10).await.unwrap(), []);
+        assert_eq!(db.images.condemn(change(n + 1), change(9), 10).await.unwrap(), [given_up]);
     }
-    db.posts.delete(posts[2]).await.unwrap().unwrap();
-    let changes = ProfileChanges { biography: None, profile_picture: Some(w.image()) };
-    db.accounts.update_profile(ada, &changes).await.unwrap().unwrap();
-    assert_eq!(db.images.referenced(&all).await.unwrap(), HashSet::from([new]));
+    assert_eq!(w.unnamed().await.len(), 4);
+}
+
+pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
+    let w = World::new(&db);
+    let Rows { pictured: (ada, post), bare: (_, other) } = Rows::new(&w).await;
+    let left = w.image().await;
+    let text = PostEdit { text: Some(post_text("Edited")), ..PostEdit::default() };
+    let same = replace(post.image.as_ref().unwrap());
+    for edit in [PostEdit::default(), text, same] {
+        db.posts.edit(post.id, &edit, w.now()).await.unwrap().unwrap();
+    }
+    let words = ProfileChanges { biography: Some(biography("Counts")), profile_picture: None };
+    for changes in [ProfileChanges::default(), words, picture(ada.profile_picture.as_ref().unwrap())] {
+        db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().unwrap();
+    }
+    db.posts.delete(other.id, w.now()).await.unwrap().unwrap();
+    assert_eq!(w.unnamed().await, set(&[&left]));
+}
+
+pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
+    let w = World::new(&db);
+    let Rows { pictured: (ada, post), bare: (bob, other) } = Rows::new(&w).await;
+    for named in [ada.profile_picture.unwrap(), post.image.unwrap()] {
+        assert!(db.posts.edit(other.id, &replace(&named), w.now()).await.is_err());
+        assert!(db.accounts.update_profile(bob.id, &picture(&named), w.now()).await.is_err());
+    }
+    // Also when all try at once.
+    let key = w.image().await;
+    let outcomes = together((0..20).map(|_| {
+        let db = db.clone();
+        let post = Post { image: Some(key.clone()), ..w.new_post(bob.id) };
+        async move { db.posts.create(&post).await.is_ok() }
+    }))
+    .await;
+    assert_eq!(outcomes.into_iter().filter(|named| *named).count(), 1);
+    assert_eq!(w.unnamed().await, set(&[]));
+}
+
+pub async fn an_image_is_either_named_or_condemned(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let keys = w.images(60).await;
+    let (cutoff, now) = (w.now(), w.now());
+    let outcomes = together((0..70).map(|n| {
+        let db = db.clone();
+        let key = keys.get(n).cloned();
+        let post = Post { image: key.clone(), ..w.new_post(ada) };
+        async move {
+            match key {
+                Some(key) => (db.posts.create(&post).await.is_ok().then_some(key), vec![]),
+                None => (None, db.images.condemn(cutoff, now, 10).await.unwrap()),
+            }
+        }
+    }))
+    .await;
+    let (mut named, mut condemned) = (HashSet::new(), HashSet::new());
+    for (key, taken) in outcomes {
+        named.extend(key);
+        condemned.extend(taken);
+    }
+    assert!(named.is_disjoint(&condemned));
+    assert_eq!(w.unnamed().await, condemned);
+    assert_eq!(named.len() + condemned.len(), keys.len(), "what was refused was condemned");
+}
+
+pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let posts = [w.post(ada).await.id, w.post(ada).await.id];
+    let keys = w.images(48).await;
+    together((0..48).map(|n| {
+        let (db, key, now, post) = (db.clone(), keys[n].clone(), w.now(), posts[n % 2]);
+        async move {
+            match n {
+                // The one post goes in the middle of it; what comes later finds none.
+                20 => db.posts.delete(post, now).await.map(drop),
+                _ if n % 3 == 0 => db.accounts.update_profile(ada, &picture(&key), now).await.map(drop),
+                _ => db.posts.edit(post, &replace(&key), now).await.map(drop),
+            }
+            .unwrap();
+        }
+    }))
+    .await;
+    let mut named: HashSet<ImageKey> =
+        db.accounts.find(ada).await.unwrap().unwrap().profile_picture.into_iter().collect();
+    named.extend(db.posts.find(posts[1], ada).await.unwrap().unwrap().view.post.image);
+    assert_eq!(named.len(), 2);
+    assert_eq!(db.posts.find(posts[0], ada).await.unwrap(), None);
+    let unnamed = w.unnamed().await;
+    assert!(named.is_disjoint(&unnamed));
+    assert_eq!(named.union(&unnamed).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
 }

@@ -73,7 +73,7 @@ pub async fn liking_an_unknown_post_is_not_found(db: Repositories) {
     let ada = w.account("Ada").await.id;
     let deleted = w.post(ada).await.id;
     w.like(deleted, ada).await;
-    db.posts.delete(deleted).await.unwrap().unwrap();
+    db.posts.delete(deleted, w.now()).await.unwrap().unwrap();
     for post in [w.id(), deleted] {
         let like = w.new_relation();
         assert_fails!(db.posts.toggle_like(post, ada, like).await, Error::NotFound(Resource::Post));
@@ -143,7 +143,7 @@ pub async fn likers_are_listed_newest_like_first(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await.id;
     let mut users = Vec::from(w.accounts::<11>().await);
-    users.push(w.account_with("Pictured", |account| account.profile_picture = Some(w.image())).await);
+    users.push(w.account_with("Pictured", |account| account.profile_picture = Some(w.new_image())).await);
     // Three at each instant, in an order that is that of neither the likes' ids nor the users'.
     let likes: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3) }).collect();
     let mut likes: Vec<_> = shuffled(likes).into_iter().zip(&users).collect();

@@ -20,13 +20,14 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     let shared = w.post(ada).await.id;
     let comment = w.comment(shared, ada).await.id;
 
+    let pictures = w.images(64).await;
     together((0..64).map(|n| {
         let (db, user) = (db.clone(), users[n]);
         let (account, post, product) =
             (w.new_account(&format!("late {n}")), w.new_post(user), w.new_product(&format!("sku {n}")));
         let (session, reply) = (Session { id: w.id(), user, opened_at: w.now() }, w.new_comment(shared, user));
         let (relation, now) = (w.new_relation(), w.now());
-        let profile = ProfileChanges { biography: Some(biography("Busy")), profile_picture: Some(w.image()) };
+        let profile = ProfileChanges { biography: Some(biography("Busy")), profile_picture: Some(pictures[n].clone()) };
         let edit = PostEdit { text: Some(post_text(&format!("Edit {n}"))), ..PostEdit::default() };
         async move {
             match n % 8 {
@@ -47,7 +48,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                 4 => assert!(db.posts.toggle_like(shared, user, relation).await.unwrap()),
                 5 => assert!(db.follows.toggle(user, ada, relation).await.unwrap()),
                 6 => {
-                    db.accounts.update_profile(user, &profile).await.unwrap().unwrap();
+                    db.accounts.update_profile(user, &profile, now).await.unwrap().unwrap();
                     db.posts.list_all(user, PageRequest::FIRST).await.unwrap();
                 }
                 _ => db.products.create(&product).await.unwrap(),

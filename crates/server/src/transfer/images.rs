@@ -5,7 +5,6 @@ use std::sync::Arc;
 use agora_database::Snapshot;
 use agora_domain::{
     Result,
-    clock::Timestamp,
     media::{ByteRange, ImageKey, ImageStore, OpenImage},
 };
 use agora_media::ObjectImageStore;
@@ -90,7 +89,7 @@ impl Memory {
 
 /// Every image of a store.
 pub(crate) async fn all(store: &ObjectImageStore) -> Result<BoxStream<'static, Result<ImageKey>>> {
-    store.stored_before(Timestamp::from_unix_millis(i64::MAX)).await
+    store.list().await
 }
 
 /// All bytes of an image, and their room; nothing when there is none of that key.
@@ -132,7 +131,7 @@ pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) 
     if is(store.open(key, None).await.told(TARGET)?, &bytes).await.told(TARGET)? {
         return Ok(Arrival::Present(size));
     }
-    store.put_as(key, bytes.clone()).await.told(TARGET)?;
+    store.put(key, bytes.clone()).await.told(TARGET)?;
     let arrived = is(store.open(key, None).await.told(TARGET)?, &bytes).await.told(TARGET)?;
     ensure!(arrived, "{TARGET}: {} did not arrive as it was sent", key.as_str());
     Ok(Arrival::Written(size))

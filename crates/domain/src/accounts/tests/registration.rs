@@ -243,8 +243,27 @@ fn clean() -> CleanImage {
 fn storing_picture() -> Ports {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().once().returning(|_| Ok(clean()));
-    ports.images.expect_put().once().withf(|image| *image == clean()).returning(|_| Ok(key(NEW)));
+    store_picture(&mut ports, &mut Sequence::new());
     ports
+}
+
+/// Puts the clean picture on record, then into the store under `NEW`.
+fn store_picture(ports: &mut Ports, order: &mut Sequence) {
+    ports.images.expect_new_key().withf(|format| *format == clean().format).returning(|_| Ok(key(NEW)));
+    ports
+        .unnamed
+        .expect_announce()
+        .once()
+        .in_sequence(order)
+        .withf(|new, at| (new, *at) == (&key(NEW), NOW))
+        .returning(|_, _| Ok(()));
+    ports
+        .images
+        .expect_put()
+        .once()
+        .in_sequence(order)
+        .withf(|new, bytes| (new, bytes) == (&key(NEW), &clean().bytes))
+        .returning(|_, _| Ok(()));
 }
 
 #[tokio::test]
@@ -258,8 +277,10 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
             .accounts
             .expect_update_profile()
             .once()
-            .withf(move |id, changes| *id == ALICE && *changes == expected)
-            .returning(|_, _| Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None })));
+            .withf(move |id, changes, at| (*id, *at) == (ALICE, NOW) && *changes == expected)
+            .returning(|_, _, _| {
+                Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None }))
+            });
         let updated = ports.accounts().update_profile(&member(), given, None).await.unwrap();
         assert_eq!(updated, account(Roles::USER, true), "{given:?}");
     }
@@ -272,14 +293,14 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
         let mut ports = Ports::default();
         let mut order = Sequence::new();
         ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
-        ports.images.expect_put().once().in_sequence(&mut order).returning(|_| Ok(key(NEW)));
+        store_picture(&mut ports, &mut order);
         ports
             .accounts
             .expect_update_profile()
             .once()
             .in_sequence(&mut order)
-            .withf(|_, changes| *changes == ProfileChanges { biography: None, profile_picture: Some(key(NEW)) })
-            .returning(|_, _| {
+            .withf(|_, changes, _| *changes == ProfileChanges { biography: None, profile_picture: Some(key(NEW)) })
+            .returning(|_, _, _| {
                 Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: Some(key(OLD)) }))
             });
         ports
@@ -289,6 +310,13 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .in_sequence(&mut order)
             .withf(|old| *old == key(OLD))
             .returning(move |_| if deletion_fails { Err(Error::unavailable("no answer")) } else { Ok(()) });
+        ports
+            .unnamed
+            .expect_forget()
+            .times(usize::from(!deletion_fails))
+            .in_sequence(&mut order)
+            .withf(|keys| keys == [key(OLD)])
+            .returning(|_| Ok(()));
         ports.accounts().update_profile(&member(), None, Some(Bytes::from_static(b"upload"))).await.unwrap();
     }
 }
@@ -313,8 +341,9 @@ async fn a_picture_is_taken_back_only_when_the_change_was_surely_refused() {
     ];
     for (i, (answer, deletions)) in table.into_iter().enumerate() {
         let mut ports = storing_picture();
-        ports.accounts.expect_update_profile().once().returning(move |_, _| answer());
+        ports.accounts.expect_update_profile().once().returning(move |_, _, _| answer());
         ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
+        ports.unnamed.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));
         let failed = ports.accounts().update_profile(&member(), None, Some(Bytes::new())).await.unwrap_err();
         assert_eq!(matches!(failed, Error::NotFound(Resource::User)), deletions == 1, "row {i}: {failed:?}");
     }

@@ -1,7 +1,5 @@
 //! Editing and deleting posts.
 
-use mockall::Sequence;
-
 use super::*;
 use crate::media::ImageProblem;
 
@@ -96,8 +94,8 @@ async fn the_author_alone_may_edit_and_delete() {
             .posts
             .expect_delete()
             .times(usize::from(allowed))
-            .withf(|id| *id == POST)
-            .returning(|_| Ok(Some(post("old", None))));
+            .withf(|id, at| (*id, *at) == (POST, NOW))
+            .returning(|_, _| Ok(Some(post("old", None))));
         let posts = ports.build();
         for result in [posts.own(&caller, POST).await.map(drop), posts.delete(&caller, POST).await] {
             match result {
@@ -154,7 +152,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
         let mut ports = Ports::default();
         let mut order = Sequence::new();
         ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
-        ports.images.expect_put().once().in_sequence(&mut order).returning(|_| Ok(new_image()));
+        ports.store_image(&mut order);
         ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _| {
             let view = view(post("old", Some(new_image())));
             Ok(Some(EditedPost { view, replaced_image: Some(old_image()) }))
@@ -166,6 +164,13 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
             .in_sequence(&mut order)
             .withf(|key| *key == old_image())
             .returning(move |_| if deletion_fails { Err(Error::unavailable("no answer")) } else { Ok(()) });
+        ports
+            .unnamed
+            .expect_forget()
+            .times(usize::from(!deletion_fails))
+            .in_sequence(&mut order)
+            .withf(|keys| keys == [old_image()])
+            .returning(|_| Ok(()));
         let (posts, own) = ports.owning().await;
         assert_eq!(posts.update(own, with_upload(None)).await.unwrap().post.image, Some(new_image()));
     }
@@ -176,7 +181,7 @@ async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
     for (refusal, taken_back) in REFUSALS {
         let mut ports = Ports::storing_image();
         ports.posts.expect_edit().once().returning(move |_, _, _| Err(refusal()));
-        ports.images.expect_delete().times(taken_back).withf(|key| *key == new_image()).returning(|_| Ok(()));
+        ports.drop_image(new_image, taken_back);
         let (posts, own) = ports.owning().await;
         let refused = posts.update(own, with_upload(None)).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
@@ -187,8 +192,8 @@ async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
 async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
     let mut ports = Ports::storing_image();
     ports.posts.expect_edit().once().returning(|_, _, _| Ok(None));
-    ports.posts.expect_delete().once().returning(|_| Ok(None));
-    ports.images.expect_delete().once().withf(|key| *key == new_image()).returning(|_| Ok(()));
+    ports.posts.expect_delete().once().returning(|_, _| Ok(None));
+    ports.drop_image(new_image, 1);
     let (posts, own) = ports.owning().await;
     let edited = posts.update(own, with_upload(None)).await;
     assert!(matches!(edited, Err(Error::NotFound(Resource::Post))));
@@ -201,13 +206,20 @@ async fn the_image_is_deleted_after_its_post() {
         let mut ports = Ports::default();
         let mut order = Sequence::new();
         let deleted = post("old", image.clone());
-        ports.posts.expect_delete().once().in_sequence(&mut order).return_once(|_| Ok(Some(deleted)));
+        ports.posts.expect_delete().once().in_sequence(&mut order).return_once(|_, _| Ok(Some(deleted)));
         ports
             .images
             .expect_delete()
             .times(usize::from(image.is_some()))
             .in_sequence(&mut order)
             .withf(|key| *key == old_image())
+            .returning(|_| Ok(()));
+        ports
+            .unnamed
+            .expect_forget()
+            .times(usize::from(image.is_some()))
+            .in_sequence(&mut order)
+            .withf(|keys| keys == [old_image()])
             .returning(|_| Ok(()));
         let (posts, _) = ports.owning().await;
         posts.delete(&author(), POST).await.unwrap();
@@ -217,7 +229,7 @@ async fn the_image_is_deleted_after_its_post() {
 #[tokio::test]
 async fn the_image_stays_when_its_post_does() {
     let mut ports = Ports::default();
-    ports.posts.expect_delete().once().returning(|_| Err(Error::unavailable("no connection")));
+    ports.posts.expect_delete().once().returning(|_, _| Err(Error::unavailable("no connection")));
     let (posts, _) = ports.owning().await;
     assert!(matches!(posts.delete(&author(), POST).await, Err(Error::Unavailable(_))));
 }

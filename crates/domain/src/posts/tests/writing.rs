@@ -1,7 +1,5 @@
 //! Publishing posts.
 
-use mockall::Sequence;
-
 use super::*;
 use crate::media::ImageProblem;
 
@@ -118,11 +116,11 @@ async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() 
 }
 
 #[tokio::test]
-async fn the_image_is_stored_before_the_row_that_names_it() {
+async fn the_image_is_on_record_and_stored_before_the_row_that_names_it() {
     let mut ports = Ports::default();
     let mut order = Sequence::new();
     ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
-    ports.images.expect_put().once().in_sequence(&mut order).returning(|_| Ok(new_image()));
+    ports.store_image(&mut order);
     ports.posts.expect_create().once().in_sequence(&mut order).returning(|post| Ok(view(post.clone())));
     ports.build().create(&author(), with_upload(None)).await.unwrap();
 }
@@ -131,7 +129,9 @@ async fn the_image_is_stored_before_the_row_that_names_it() {
 async fn there_is_no_post_without_its_image() {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_| Ok(clean()));
-    ports.images.expect_put().once().returning(|_| Err(Error::unavailable("no answer")));
+    ports.images.expect_new_key().returning(|_| Ok(new_image()));
+    ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
+    ports.images.expect_put().once().returning(|_, _| Err(Error::unavailable("no answer")));
     let refused = ports.build().create(&author(), with_upload(Some("hello"))).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))));
 }
@@ -141,7 +141,7 @@ async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
     for (refusal, taken_back) in REFUSALS {
         let mut ports = Ports::storing_image();
         ports.posts.expect_create().once().returning(move |_| Err(refusal()));
-        ports.images.expect_delete().times(taken_back).withf(|key| *key == new_image()).returning(|_| Ok(()));
+        ports.drop_image(new_image, taken_back);
         let refused = ports.build().create(&author(), with_upload(None)).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
     }

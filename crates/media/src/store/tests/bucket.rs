@@ -14,9 +14,9 @@ async fn serve(url: &str) -> (S3Server, Store) {
 
 /// Checks that whatever is asked of the store is answered by a failure of the storage; what the log is told.
 async fn expect_unavailable(store: &ObjectImageStore, key: &ImageKey) -> Vec<Cause> {
-    let listed: Result<Vec<_>> = store.stored_before(FUTURE).await.unwrap().try_collect().await;
+    let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let outcomes = [
-        store.put(image("0123456789")).await.map(|_| ()),
+        put(store, "0123456789").await.map(|_| ()),
         store.open(key, None).await.map(|_| ()),
         store.open(key, Some(ByteRange::From(0))).await.map(|_| ()),
         store.delete(key).await,
@@ -34,13 +34,13 @@ async fn stores_of_different_prefixes_do_not_see_each_other() {
     let (server, (whole, _)) = serve("s3://agora").await;
     let (one, _) = bucket(&server, "s3://agora/one").await;
     let (other, _) = bucket(&server, "s3://agora/other").await;
-    let key = one.put(image("0123456789")).await.unwrap();
+    let key = put(&one, "0123456789").await.unwrap();
     for store in [&other, &whole] {
         assert!(store.open(&key, None).await.unwrap().is_none());
         store.delete(&key).await.unwrap();
-        assert!(keys_before(store, FUTURE).await.is_empty());
+        assert!(keys(store).await.is_empty());
     }
-    assert_eq!(keys_before(&one, FUTURE).await, HashSet::from([key]));
+    assert_eq!(keys(&one).await, HashSet::from([key]));
 }
 
 #[tokio::test]
@@ -52,13 +52,13 @@ async fn a_listing_goes_on_past_its_first_page() {
     for n in 0..COUNT {
         fs::write(folder.join(format!("ab{n:030x}.png")), "x").unwrap();
     }
-    assert_eq!(keys_before(&store, FUTURE).await.len(), usize::try_from(COUNT).unwrap());
+    assert_eq!(keys(&store).await.len(), usize::try_from(COUNT).unwrap());
 }
 
 #[tokio::test]
 async fn an_object_carries_what_its_readers_need_to_know() {
     let (_server, (store, objects)) = serve("s3://agora").await;
-    let key = store.put(image("0123456789")).await.unwrap();
+    let key = put(&store, "0123456789").await.unwrap();
     let attributes = objects.get(&path_of(&key)).await.unwrap().attributes;
     assert_eq!(attributes.get(&Attribute::ContentType).map(AsRef::as_ref), Some("image/webp"));
     assert!(attributes.get(&Attribute::CacheControl).is_some_and(|value| value.contains("immutable")));
@@ -68,21 +68,21 @@ async fn an_object_carries_what_its_readers_need_to_know() {
 async fn with_wrong_credentials_it_is_unavailable_and_no_secret_is_told() {
     const GUESS: &str = "a wrong guess";
     let (server, (store, _)) = serve("s3://agora").await;
-    let key = store.put(image("0123456789")).await.unwrap();
+    let key = put(&store, "0123456789").await.unwrap();
     let variables = server.variables().into_iter().chain([("AWS_SECRET_ACCESS_KEY".to_owned(), GUESS.to_owned())]);
     let stranger = ObjectImageStore::new(bucket_objects("s3://agora", variables).await.unwrap());
     for cause in expect_unavailable(&stranger, &key).await {
         let told = format!("{cause} {cause:?}");
         assert!(told.contains("403") && !told.contains(GUESS) && !told.contains('<'), "{told}");
     }
-    assert_eq!(keys_before(&store, FUTURE).await, HashSet::from([key]));
+    assert_eq!(keys(&store).await, HashSet::from([key]));
 }
 
 #[tokio::test]
 async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
     let (server, _) = serve("s3://agora").await;
     let (store, _) = bucket(&server, "s3://elsewhere").await;
-    let listed: Result<Vec<_>> = store.stored_before(FUTURE).await.unwrap().try_collect().await;
+    let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
     assert!(cause.to_string().contains("NoSuchBucket"), "{cause}");
 
@@ -94,20 +94,20 @@ async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
 #[tokio::test]
 async fn a_server_that_is_gone_is_unavailable_and_used_again_once_it_is_back() {
     let (server, (store, _)) = serve("s3://agora").await;
-    let key = store.put(image("0123456789")).await.unwrap();
+    let key = put(&store, "0123456789").await.unwrap();
     server.close();
     for cause in expect_unavailable(&store, &key).await {
         assert!(cause.to_string().contains("refused"), "{cause}");
     }
     server.come_back();
     assert_eq!(read(&store, &key, None).await.1, b"0123456789");
-    store.put(image("0123456789")).await.unwrap();
+    put(&store, "0123456789").await.unwrap();
 }
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up_on_soon() {
     let (server, (store, _)) = serve("s3://agora").await;
-    let key = store.put(image("0123456789")).await.unwrap();
+    let key = put(&store, "0123456789").await.unwrap();
     server.fall_silent();
     // The clock of the test jumps to the next limit instead of waiting for it.
     time::pause();
@@ -123,8 +123,7 @@ async fn a_server_that_never_answers_is_given_up_on_soon() {
 #[tokio::test]
 async fn an_image_whose_bytes_stop_coming_ends_in_a_failure() {
     let (server, (store, _)) = serve("s3://agora").await;
-    let large = CleanImage { format: ImageFormat::Png, bytes: vec![7; 20_000_000].into() };
-    let key = store.put(large).await.unwrap();
+    let key = put_as(&store, ImageFormat::Png, vec![7; 20_000_000].into()).await.unwrap();
     let mut image = store.open(&key, None).await.unwrap().unwrap();
     image.bytes.next().await.unwrap().unwrap();
     server.fall_silent();

@@ -12,7 +12,7 @@ use crate::{
 
 pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
     let w = World::new(&db);
-    let mut expected = w.account_with("Ada", |account| account.profile_picture = Some(w.image())).await;
+    let mut expected = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
     let other = w.account("Bob").await;
     let steps = [Some(biography("Counts")), None, Some(biography("Writes 'n' \"quotes\" 👍")), Some(None), Some(None)];
     for step in steps {
@@ -20,7 +20,7 @@ pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories
             expected.biography.clone_from(biography);
         }
         let changes = ProfileChanges { biography: step, profile_picture: None };
-        let updated = db.accounts.update_profile(expected.id, &changes).await.unwrap();
+        let updated = db.accounts.update_profile(expected.id, &changes, w.now()).await.unwrap();
         assert_eq!(updated, Some(UpdatedProfile { account: expected.clone(), replaced_picture: None }));
         assert_eq!(db.accounts.find(expected.id).await.unwrap().as_ref(), Some(&expected));
     }
@@ -30,7 +30,7 @@ pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories
 pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account_with("Ada", |account| account.biography = biography("Counts")).await;
-    let (first, second) = (w.image(), w.image());
+    let (first, second) = (w.image().await, w.image().await);
     let steps = [
         (Some(&first), Some(&first), None),
         (None, Some(&first), None),
@@ -40,7 +40,7 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
     for (given, named, replaced) in steps {
         let changes = ProfileChanges { biography: None, profile_picture: given.cloned() };
         let expected = Account { profile_picture: named.cloned(), ..ada.clone() };
-        let updated = db.accounts.update_profile(ada.id, &changes).await.unwrap().unwrap();
+        let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().unwrap();
         assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: replaced.cloned() });
         assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(expected));
     }
@@ -48,10 +48,10 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
 
 pub async fn a_profile_changes_both_at_once(db: Repositories) {
     let w = World::new(&db);
-    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.image())).await;
-    let (biography, picture) = (biography("Counts"), w.image());
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
+    let (biography, picture) = (biography("Counts"), w.image().await);
     let changes = ProfileChanges { biography: Some(biography.clone()), profile_picture: Some(picture.clone()) };
-    let updated = db.accounts.update_profile(ada.id, &changes).await.unwrap().unwrap();
+    let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().unwrap();
     assert_eq!(updated.replaced_picture, ada.profile_picture);
     assert_eq!(updated.account, Account { biography, profile_picture: Some(picture), ..ada });
 }
@@ -60,27 +60,28 @@ pub async fn updating_an_unknown_profile_is_none(db: Repositories) {
     let w = World::new(&db);
     let changes = [
         ProfileChanges::default(),
-        ProfileChanges { biography: Some(biography("Nobody")), profile_picture: Some(w.image()) },
+        ProfileChanges { biography: Some(biography("Nobody")), profile_picture: Some(w.image().await) },
     ];
     for changes in changes {
-        assert_eq!(db.accounts.update_profile(w.id(), &changes).await.unwrap(), None);
+        assert_eq!(db.accounts.update_profile(w.id(), &changes, w.now()).await.unwrap(), None);
     }
 }
 
 pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
-    let pictures: Vec<_> = (0..20).map(|_| w.image()).collect();
+    let pictures = w.images(20).await;
     let outcomes = together(pictures.iter().cloned().map(|picture| {
-        let db = db.clone();
+        let (db, now) = (db.clone(), w.now());
         let changes = ProfileChanges { biography: None, profile_picture: Some(picture) };
-        async move { db.accounts.update_profile(ada, &changes).await }
+        async move { db.accounts.update_profile(ada, &changes, now).await }
     }))
     .await;
     let replaced: Vec<_> =
         outcomes.into_iter().filter_map(|outcome| outcome.unwrap().unwrap().replaced_picture).collect();
     let last = db.accounts.find(ada).await.unwrap().unwrap().profile_picture.unwrap();
     assert_eq!(replaced.len(), pictures.len() - 1);
+    assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
     let all: HashSet<_> = replaced.into_iter().chain([last]).collect();
     assert_eq!(all, pictures.into_iter().collect());
 }

@@ -27,7 +27,7 @@ pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Reposi
     let w = World::new(&db);
     let full = w.new_account_with("Ada", |account| {
         account.biography = biography("Counts.\n\nAnd writes.");
-        account.profile_picture = Some(w.image());
+        account.profile_picture = Some(w.new_image());
         account.roles = Roles::ADMIN_AND_USER;
     });
     let bare = w.new_account_with("Bob", |account| {
@@ -36,6 +36,7 @@ pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Reposi
     });
     let usual = w.new_account("Cleo");
     for new in [full, bare, usual] {
+        w.announce(new.account.profile_picture.as_ref()).await;
         db.accounts.create(&new).await.unwrap();
         assert_eq!(db.accounts.find(new.account.id).await.unwrap(), Some(new.account));
     }

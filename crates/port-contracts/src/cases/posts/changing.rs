@@ -26,13 +26,13 @@ fn image(image: ImageEdit) -> PostEdit {
 pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
-    let (first, second) = (w.image(), w.image());
-    let other = w.post_with(ada.id, |post| post.image = Some(w.image())).await;
+    let (first, second, third) = (w.image().await, w.image().await, w.image().await);
+    let other = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
     let mut expected = w.post(ada.id).await;
     let steps = [
         text("It's \"new\" 100% 👍"),
         PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() },
-        image(ImageEdit::Replace(first.clone())),
+        image(ImageEdit::Replace(first)),
         text(""),
         image(ImageEdit::Keep),
         image(ImageEdit::Replace(second.clone())),
@@ -46,7 +46,7 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
         PostEdit {
             text: Some(PostText::default()),
             visibility: Some(Visibility::Public),
-            image: ImageEdit::Replace(first),
+            image: ImageEdit::Replace(third),
         },
     ];
     for edit in steps {
@@ -63,7 +63,7 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
 pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
-    let post = w.post_with(ada.id, |post| post.image = Some(w.image())).await;
+    let post = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
     let same = PostEdit { text: Some(post.text.clone()), visibility: Some(post.visibility), image: ImageEdit::Keep };
     for edit in [PostEdit::default(), same] {
         let edited = db.posts.edit(post.id, &edit, w.now()).await.unwrap().unwrap();
@@ -91,7 +91,7 @@ pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let words = w.post(ada).await;
-    let picture = w.post_with(ada, |post| (post.text, post.image) = (PostText::default(), Some(w.image()))).await;
+    let picture = w.post_with(ada, |post| (post.text, post.image) = (PostText::default(), Some(w.new_image()))).await;
     let empty = PostEdit { visibility: Some(Visibility::Private), ..text("") };
     let removed = PostEdit { visibility: Some(Visibility::Private), ..image(ImageEdit::Remove) };
     for (post, edit) in [(words, empty), (picture, removed)] {
@@ -104,7 +104,7 @@ pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
-    let pictures: Vec<_> = (0..20).map(|_| w.image()).collect();
+    let pictures = w.images(20).await;
     let others = [text("Edited"), PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() }];
     let edits = pictures.iter().cloned().map(|key| image(ImageEdit::Replace(key))).chain(others);
     let outcomes = together(edits.map(|edit| {
@@ -117,6 +117,7 @@ pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
     assert_eq!((text, visibility), (post_text("Edited"), Visibility::Private));
     // Each picture but the last was named once and given up once, so that none is left over.
     assert_eq!(replaced.len(), pictures.len() - 1);
+    assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
     let all: HashSet<_> = replaced.into_iter().chain(last).collect();
     assert_eq!(all, pictures.into_iter().collect());
 }
@@ -125,17 +126,18 @@ pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(d
     let w = World::new(&db);
     let [ada, fan] = w.accounts().await;
     let post =
-        w.post_with(ada.id, |post| (post.image, post.visibility) = (Some(w.image()), Visibility::Followers)).await;
+        w.post_with(ada.id, |post| (post.image, post.visibility) = (Some(w.new_image()), Visibility::Followers)).await;
     let other = w.post(ada.id).await;
     for id in [post.id, other.id] {
         w.like(id, fan.id).await;
         w.comment(id, fan.id).await;
     }
-    assert_eq!(db.posts.delete(post.id).await.unwrap().as_ref(), Some(&post));
+    assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap().as_ref(), Some(&post));
     assert_eq!(db.posts.find(post.id, ada.id).await.unwrap(), None);
     assert_eq!(db.posts.find_access(post.id, ada.id).await.unwrap(), None);
-    assert_eq!(db.posts.delete(post.id).await.unwrap(), None);
-    leaves_nothing_behind(&db, &post, fan.id).await;
+    assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap(), None);
+    // The same again, but the image: that is on its way out.
+    leaves_nothing_behind(&db, &Post { image: None, ..post }, fan.id).await;
     let left = db.posts.find(other.id, fan.id).await.unwrap().unwrap().view;
     assert_eq!((left.like_count, left.comment_count), (1, 1));
 }
@@ -153,8 +155,8 @@ pub async fn of_many_deletions_at_once_one_returns_the_post(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await;
     let outcomes = together((0..20).map(|_| {
-        let (db, id) = (db.clone(), post.id);
-        async move { db.posts.delete(id).await.unwrap() }
+        let (db, id, now) = (db.clone(), post.id, w.now());
+        async move { db.posts.delete(id, now).await.unwrap() }
     }))
     .await;
     assert_eq!(outcomes.into_iter().flatten().collect::<Vec<_>>(), [post]);
@@ -167,11 +169,11 @@ pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Reposi
     let users: [UserId; 20] = w.users().await;
     let id = post.id;
     let outcomes = together((0..61).map(|n| {
-        let (db, user, like) = (db.clone(), users[n % 20], w.new_relation());
+        let (db, user, like, now) = (db.clone(), users[n % 20], w.new_relation(), w.now());
         let comment = w.new_comment(id, user);
         async move {
             match n {
-                30 => db.posts.delete(id).await.map(drop),
+                30 => db.posts.delete(id, now).await.map(drop),
                 n if n % 3 == 0 => db.posts.toggle_like(id, user, like).await.map(drop),
                 n if n % 3 == 1 => db.posts.set_like(id, user, like).await,
                 _ => db.comments.create(&comment).await,

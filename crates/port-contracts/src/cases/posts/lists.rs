@@ -117,7 +117,7 @@ pub async fn the_list_of_all_posts_shows_whole_accounts(db: Repositories) {
         let account = w
             .account_with(&format!("author {n}"), |account| {
                 (account.roles, account.enabled) = (roles, n != 1);
-                (account.biography, account.profile_picture) = (biography("Writes"), Some(w.image()));
+                (account.biography, account.profile_picture) = (biography("Writes"), Some(w.new_image()));
             })
             .await;
         for visibility in Visibility::ALL {
@@ -235,7 +235,7 @@ pub async fn a_deleted_post_vanishes_from_every_list(db: Repositories) {
     let w = World::new(&db);
     let who = author_and_follower(&w).await;
     let (kept, deleted) = (w.post(who.0).await, w.post(who.0).await);
-    db.posts.delete(deleted.id).await.unwrap().unwrap();
+    db.posts.delete(deleted.id, w.now()).await.unwrap().unwrap();
     for list in List::EACH {
         assert_eq!(list.ids(&db, who, 100).await, [kept.id], "{list:?}");
     }

@@ -39,8 +39,8 @@ async fn survives_arrivals_and_deletions(db: &Repositories, list: List) {
         // Its id is greater than all others: it sorts above the last one read.
         w.post_with(who.0, |post| post.created_at = last.created_at).await;
         w.post(who.0).await;
-        db.posts.delete(last.id).await.unwrap();
-        db.posts.delete(unread).await.unwrap();
+        db.posts.delete(last.id, w.now()).await.unwrap();
+        db.posts.delete(unread, w.now()).await.unwrap();
     };
     let views = walk(3, async |page| list.read(db, who, page).await, disturb).await;
 

@@ -20,7 +20,7 @@ pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) 
     let ada = w
         .account_with("Ada", |account| {
             account.biography = biography("Counts");
-            account.profile_picture = Some(w.image());
+            account.profile_picture = Some(w.new_image());
         })
         .await;
     for account in [ada, w.account("Bob").await] {
@@ -33,7 +33,7 @@ pub async fn a_post_is_found_with_every_field_it_was_created_with(db: Repositori
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     for visibility in Visibility::ALL {
-        for (text, image) in [("Words", None), ("", Some(w.image())), ("Both", Some(w.image()))] {
+        for (text, image) in [("Words", None), ("", Some(w.new_image())), ("Both", Some(w.new_image()))] {
             let post = w
                 .post_with(ada.id, |post| {
                     (post.text, post.image, post.visibility) = (post_text(text), image, visibility);
@@ -80,7 +80,7 @@ pub async fn an_unknown_post_is_none(db: Repositories) {
     assert_eq!(db.posts.find_access(unknown, ada).await.unwrap(), None);
     assert_eq!(db.posts.edit(unknown, &edit, w.now()).await.unwrap(), None);
     assert_eq!(db.posts.edit(unknown, &PostEdit::default(), w.now()).await.unwrap(), None);
-    assert_eq!(db.posts.delete(unknown).await.unwrap(), None);
+    assert_eq!(db.posts.delete(unknown, w.now()).await.unwrap(), None);
 }
 
 pub async fn a_post_is_found_as_each_viewer_sees_it(db: Repositories) {
@@ -119,8 +119,8 @@ pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Reposito
     let post = w.post(ada.id).await;
     w.like(post.id, fan.id).await;
     for account in [&mut ada, &mut fan] {
-        let changes = ProfileChanges { biography: Some(biography("New")), profile_picture: Some(w.image()) };
-        *account = db.accounts.update_profile(account.id, &changes).await.unwrap().unwrap().account;
+        let changes = ProfileChanges { biography: Some(biography("New")), profile_picture: Some(w.image().await) };
+        *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().unwrap().account;
     }
     let view = db.posts.find(post.id, ada.id).await.unwrap().unwrap().view;
     assert_eq!((view.author, view.liked_by), (author(&ada), vec![liker(&fan)]));
