@@ -46,6 +46,11 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 /// The key of the advisory lock under which one node at a time applies migrations.
 const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
+/// Keeps the server from ending a connection that holds a lock and is idle otherwise. Servers before version 14 do not
+/// have the setting.
+const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', false) \
+    WHERE current_setting('idle_session_timeout', true) IS NOT NULL";
+
 /// How much longer than a single statement all work of one step may take: the server's own word on a statement that
 /// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
@@ -182,8 +187,11 @@ impl Postgres {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS granted").bind::<BigInt, _>(key(task));
         let answer: QueryResult<Lock> = lock.get_result(&mut conn).await;
-        let granted = answer.map_err(|error| Error::from(Failure::from(error)))?.granted;
-        Ok(granted.then_some(conn))
+        if !answer.map_err(Failure::from)?.granted {
+            return Ok(None);
+        }
+        conn.batch_execute(STAY_WHILE_IDLE).await.map_err(Failure::from)?;
+        Ok(Some(conn))
     }
 
     /// Begins to read everything, as it is now.

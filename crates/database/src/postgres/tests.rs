@@ -192,13 +192,13 @@ async fn connections_outlive_the_runtime_of_the_request_that_needed_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_at_a_time_has_the_lock_of_a_task() {
-    let database = fresh(Duration::from_secs(20)).await;
-    let lock = database.try_lock(Task::Sweep).await.unwrap();
-    assert!(lock.is_some());
-    assert!(database.try_lock(Task::Sweep).await.unwrap().is_none());
-    drop(lock);
-    while database.try_lock(Task::Sweep).await.unwrap().is_none() {}
+async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let url = format!("{url}?options=-c%20idle_session_timeout%3D1h");
+    let database = Postgres::open(&url, &Options::default()).await.unwrap();
+    let mut lock = database.try_lock(Task::Sweep).await.unwrap().unwrap();
+    let told = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
+    lock.batch_execute(told).await.unwrap();
 }
 
 /// What the users of the next test do to a post at the same time.
