@@ -1,7 +1,11 @@
 //! Images in a bucket, on a server that speaks the protocol.
 
 use agora_domain::error::Cause;
-use tokio::time::{self, Instant};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    time::{self, Instant},
+};
 
 use super::*;
 
@@ -76,6 +80,51 @@ async fn with_wrong_credentials_it_is_unavailable_and_no_secret_is_told() {
         assert!(told.contains("403") && !told.contains(GUESS) && !told.contains('<'), "{told}");
     }
     assert_eq!(keys_before(&store, FUTURE).await, HashSet::from([key]));
+}
+
+/// A server that gives every request the same answer, and what leads to it.
+async fn answering(status: &str, body: &str) -> [(String, String); 3] {
+    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut line = String::new();
+            while stream.read_line(&mut line).await.is_ok_and(|read| read > 2) {
+                line.clear();
+            }
+            // Whoever has heard enough breaks off.
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let variables = [
+        ("AWS_ENDPOINT_URL", &*format!("http://{address}")),
+        ("AWS_ACCESS_KEY_ID", "agora"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+#[tokio::test]
+async fn of_what_a_server_answers_little_is_told() {
+    let document = "<Error><Code>ExpiredToken</Code><Message>It expired.</Message><Token-0>hunter2</Token-0></Error>";
+    for (status, body, expected) in [
+        ("403 Forbidden", "x-amz-security-token: hunter2\n\u{1b}[2J", "GET was answered 403 Forbidden"),
+        ("400 Bad Request", &*"hunter2 ".repeat(200_000), "GET was answered 400 Bad Request"),
+        ("403 Forbidden", document, "GET was answered 403 Forbidden: ExpiredToken: It expired."),
+        ("200 OK", "<ListBucketResult><hunter2></ListBucketResult>", "Generic S3 error: "),
+    ] {
+        let variables = answering(status, body).await;
+        let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
+        let listed: Result<Vec<_>> = store.stored_before(FUTURE).await.unwrap().try_collect().await;
+        let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
+        let told = cause.to_string();
+        assert!(told.starts_with(expected), "{told}");
+        let whole = format!("{told} {cause:?}");
+        assert!(whole.len() < 1000 && !whole.contains("hunter2") && !whole.contains(char::is_control), "{whole}");
+    }
 }
 
 #[tokio::test]
