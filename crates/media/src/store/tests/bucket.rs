@@ -134,6 +134,14 @@ async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
     let listed: Result<Vec<_>> = store.stored_before(FUTURE).await.unwrap().try_collect().await;
     let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
     assert!(cause.to_string().contains("NoSuchBucket"), "{cause}");
+    // Amazon's says so to every request, but to HEAD without a word.
+    let variables = answering("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>").await;
+    let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
+    let key = ImageKey::new([7; 16], ImageFormat::Png);
+    for range in [None, Some(ByteRange::From(0)), Some(ByteRange::Last(0))] {
+        let opened = store.open(&key, range).await.map(|image| image.is_some());
+        assert!(matches!(opened, Err(Error::Unavailable(_))), "{range:?}: {opened:?}");
+    }
 
     let said = |words: &str| object_store::Error::NotFound { path: "ab/abc.png".to_owned(), source: words.into() };
     assert!(matches!(found::<()>(Err(said("404: <Code>NoSuchBucket</Code>"))), Err(Error::Unavailable(_))));
