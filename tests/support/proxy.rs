@@ -1,5 +1,7 @@
 //! A network between a service and a server, to be broken at will.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::{future::Future, net::SocketAddr, pin::pin};
 
 use tokio::{

@@ -151,6 +151,9 @@ pub enum OpenError {
     /// The URL of a PostgreSQL database cannot be understood.
     #[error("the PostgreSQL URL cannot be understood: {0}")]
     Url(&'static str),
+    /// The URL of a PostgreSQL database has a parameter about TLS that would have no effect.
+    #[error("the PostgreSQL URL has the parameter {0}, but of those about TLS only sslmode and sslrootcert are known")]
+    Parameter(String),
     /// The certificates of the authorities cannot be read.
     #[error("cannot set up TLS for PostgreSQL")]
     Tls(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -1,8 +1,8 @@
 //! The database adapter: the domain's repositories over SQL.
 //!
-//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The file of a
-//! database (`sqlite.rs`) says what these mean there and mounts `queries/` below itself, so that one text is compiled
-//! for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and back, and
+//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of
+//! a database (`sqlite/`, `postgres/`) says what these mean there and mounts `queries/` below itself, so that one text
+//! is compiled for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and back, and
 //! dispatch.
 
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
@@ -139,8 +139,9 @@ impl Database {
         (!is_other).then(|| PathBuf::from(path))
     }
 
-    /// Finishes the work at hand and closes every connection; later work is refused as unavailable. Blocks until it
-    /// is done. Dropping the last clone does the same.
+    /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
+    /// refused as unavailable. Blocks until it is done, so it is not called on a thread that drives connections.
+    /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
     pub fn close(&self) {
         match &self.0 {
             Backend::Sqlite(database) => database.close(),

@@ -1,35 +1,43 @@
-//! What one node at a time does.
+//! What one node, or one command, at a time does.
+
+use std::fs::File;
 
 use agora_domain::Result;
 
 use crate::{Backend, Database, postgres};
 
-/// Work that one node at a time does.
+/// Work that one at a time does on a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Housekeeping: collecting what nothing names any more.
+    /// Housekeeping: collecting what nothing names any more. Whoever must not be collected from meanwhile takes its lock
+    /// as well.
     Sweep,
 }
 
-/// The right to do a task while no other node does. It ends when this is dropped, and with the process at the latest.
+/// The right to do a task while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]
 pub struct TaskLock {
-    /// The connection that the lock lives on. There is none on SQLite, where no other node is.
-    _connection: Option<postgres::Conn>,
+    _held: Held,
+}
+
+/// What the lock lives on, and goes with.
+#[expect(dead_code, reason = "held, never looked at")]
+enum Held {
+    File(File),
+    Connection(Box<postgres::Conn>),
 }
 
 impl Database {
-    /// Takes a task's lock; nothing when another node has it.
+    /// Takes a task's lock; nothing when somebody else has it: another node, another process on the same file, or
+    /// another part of this one.
     ///
     /// # Errors
     /// `Unavailable` when the database cannot be asked.
     pub async fn try_lock(&self, task: Task) -> Result<Option<TaskLock>> {
-        match &self.0 {
-            Backend::Sqlite(_) => Ok(Some(TaskLock { _connection: None })),
-            Backend::Postgres(database) => {
-                let connection = database.try_lock(task).await?;
-                Ok(connection.map(|connection| TaskLock { _connection: Some(connection) }))
-            }
-        }
+        let held = match &self.0 {
+            Backend::Sqlite(database) => database.try_lock(task)?.map(Held::File),
+            Backend::Postgres(database) => database.try_lock(task).await?.map(|conn| Held::Connection(Box::new(conn))),
+        };
+        Ok(held.map(|held| TaskLock { _held: held }))
     }
 }

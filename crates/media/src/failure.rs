@@ -1,38 +1,119 @@
 //! What storage says when it fails, fit for the log.
 
-use std::error::Error;
+use std::{error::Error, fmt::Write, io, iter::successors};
 
-/// A failure of storage, in words. An S3 server explains itself in XML that can repeat what it was sent, a session token
-/// for instance: only its code and message are kept.
+use object_store::client::{HttpError, HttpErrorKind};
+use serde::Deserialize;
+
+/// The longest text of a failure, in characters.
+const LONGEST: usize = 300;
+
+/// The longest answer of a server that is read at all, in bytes. Those of S3 with everything that they repeat of a
+/// request have some two thousand.
+const LONGEST_ANSWER: usize = 16 << 10;
+
+/// The longest code, message, and word of a message: what is longer is something else than an explanation.
+const LONGEST_CODE: usize = 64;
+const LONGEST_MESSAGE: usize = 200;
+const LONGEST_WORD: usize = 60;
+
+/// A failure of storage, in words, on one line. What a server answers can repeat what it was sent, a session token for
+/// instance, and need not be from S3 at all: of an answer, only the status is kept, and the code and message of S3's
+/// own form of error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(String);
 
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
-        let mut text = error.to_string();
-        // Each cause is repeated by what it causes, but for the first, which says most.
-        let mut first: &dyn Error = &error;
-        while let Some(cause) = first.source() {
-            first = cause;
-        }
-        let first = first.to_string();
-        if !text.contains(&first) {
-            text = format!("{text}: {first}");
-        }
-        Self(without_document(&text))
+        Self(on_one_line(&told(&error)))
     }
 }
 
-/// The text, its first XML or HTML document replaced by what it says in its code and message.
-fn without_document(text: &str) -> String {
-    let Some((before, document)) = text.split_once('<') else { return text.to_owned() };
-    let element = |name: &str| {
-        let (_, rest) = document.split_once(&format!("{name}>"))?;
-        Some(rest.split_once("</")?.0)
-    };
-    let said: Vec<_> = ["Code", "Message"].into_iter().filter_map(element).collect();
-    format!("{before}{}", said.join(": "))
+fn told(error: &object_store::Error) -> String {
+    let text = error.to_string();
+    let causes = causes(error);
+    // The first cause says most. The texts of what it caused end with its own, most of the time.
+    let (root, of_system) = causes.last().map_or_else(Default::default, |it| (it.to_string(), it.is::<io::Error>()));
+    let before = text.strip_suffix(&root).unwrap_or(&text);
+    let request = before.rsplit_once("Error performing ").and_then(|(_, request)| request.split(' ').next());
+    let request = request.filter(|method| method.bytes().all(|b| b.is_ascii_uppercase())).unwrap_or("the request");
+    if let Some((status, answer)) = answer(&root) {
+        let mut told = vec![format!("{request} was answered {status}")];
+        told.extend(explanation(answer));
+        return told.join(": ");
+    }
+    match causes.iter().find_map(|error| error.downcast_ref::<HttpError>()) {
+        // Its text can repeat what could not be read.
+        Some(error) if error.kind() == HttpErrorKind::Decode => format!("{request} was answered what cannot be read"),
+        Some(error) => format!("{request} failed: {}", with_root(&error.to_string(), &root)),
+        None if of_system => with_root(&text, &root),
+        None => without_detail(error, &text),
+    }
+}
+
+/// What the error was caused by, the first cause last.
+fn causes(error: &object_store::Error) -> Vec<&(dyn Error + 'static)> {
+    successors(error.source(), |&error| error.source()).collect()
+}
+
+/// The status and the text of an answer that is no success, out of what `object_store` makes of it.
+fn answer(root: &str) -> Option<(&str, &str)> {
+    let with_status = || root.strip_prefix("Server returned non-2xx status code: ")?.split_once(": ");
+    let without = || Some(("an error", root.strip_prefix("Server returned error response: ")?));
+    with_status().or_else(without)
+}
+
+/// S3's form of error.
+#[derive(Deserialize)]
+#[serde(rename = "Error", rename_all = "PascalCase")]
+struct Explanation {
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// The code and message of an answer, when they look like that.
+fn explanation(answer: &str) -> Vec<String> {
+    let parsed = (answer.len() <= LONGEST_ANSWER).then(|| quick_xml::de::from_str::<Explanation>(answer));
+    let Some(Ok(Explanation { code, message })) = parsed else { return Vec::new() };
+    let is_code = (1..=LONGEST_CODE).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_message = (1..=LONGEST_MESSAGE).contains(&message.len())
+        && message.split_whitespace().all(|word| word.len() <= LONGEST_WORD);
+    [(is_code, code), (is_code && is_message, message)]
+        .into_iter()
+        .filter_map(|(is, text)| is.then_some(text))
+        .collect()
+}
+
+/// A text with the first of its causes, which it may hold already.
+fn with_root(text: &str, root: &str) -> String {
+    if text.contains(root) { text.to_owned() } else { format!("{text}: {root}") }
+}
+
+/// What failed, without why: the details of an answer that made no sense can be anything.
+fn without_detail(error: &object_store::Error, text: &str) -> String {
+    let clauses = if matches!(error, object_store::Error::Generic { .. }) { 2 } else { 1 };
+    let clauses: Vec<_> = text.split(": ").take(clauses).collect();
+    clauses.join(": ").split(['\'', '"', '`', '<']).next().unwrap_or_default().trim_end().to_owned()
+}
+
+/// The text without anything that a terminal or a reader of lines would take for more than text, cut when it is long.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::new();
+    for (n, c) in text.chars().enumerate() {
+        if n == LONGEST {
+            line.push('…');
+            break;
+        }
+        if c == '\\' || c == '"' || c == '\'' {
+            line.push(c);
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(line, "{}", c.escape_debug());
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -43,12 +124,70 @@ mod tests {
         Failure::from(object_store::Error::Generic { store: "S3", source: source.into() }).to_string()
     }
 
+    /// What is told of an answer of the server.
+    fn answered(body: &str) -> String {
+        failure(&format!("Server returned non-2xx status code: 403 Forbidden: {body}"))
+    }
+
+    const NOTHING: &str = "the request was answered 403 Forbidden";
+
     #[test]
-    fn of_a_document_only_code_and_message_are_kept() {
-        let document = "403 Forbidden: <?xml version=\"1.0\"?><Error><Code>ExpiredToken</Code>\
-            <Message>The provided token has expired.</Message><Token-0>hunter2</Token-0></Error>";
-        assert_eq!(failure(document), "Generic S3 error: 403 Forbidden: ExpiredToken: The provided token has expired.");
-        assert_eq!(failure("502: <html><body>hunter2</body></html>"), "Generic S3 error: 502: ");
-        assert_eq!(failure("connection refused"), "Generic S3 error: connection refused");
+    fn of_an_answer_only_code_and_message_are_kept() {
+        let document = "<?xml version=\"1.0\"?><Error><Code>ExpiredToken</Code>\
+            <Message>The provided token has expired &amp; so on.</Message><Token-0>hunter2</Token-0></Error>";
+        assert_eq!(answered(document), format!("{NOTHING}: ExpiredToken: The provided token has expired & so on."));
+        assert_eq!(answered("<Error><Code>NoSuchKey</Code></Error>"), format!("{NOTHING}: NoSuchKey"));
+        let (long, word) = ("hunter2 ".repeat(30), "hunter2".repeat(10));
+        for message in [&*long, &word] {
+            let document = format!("<Error><Code>Odd</Code><Message>{message}</Message></Error>");
+            assert_eq!(answered(&document), format!("{NOTHING}: Odd"));
+        }
+        let within = "Server returned error response: <Error><Code>InternalError</Code></Error>";
+        assert_eq!(failure(within), "the request was answered an error: InternalError");
+    }
+
+    #[test]
+    fn of_any_other_answer_nothing_is_kept() {
+        for body in [
+            "",
+            "hunter2",
+            "x-amz-security-token: hunter2",
+            "{\"message\": \"hunter2\"}",
+            "<html><body>hunter2</body></html>",
+            "hunter2 <Error><Code>Odd</Code><Message>hunter2</Message>",
+            "<Error><Code>Odd</Code><Message>hunter2</Message>",
+            "<Error><Code>hunter2</Message></Error>",
+            "<Error><Code>hunter2 and more</Code><Message>hunter2</Message></Error>",
+            "<Error><Message>hunter2</Message></Error>",
+            &format!("<Error><Code>Odd</Code><Message>hunter2</Message>{}</Error>", " ".repeat(LONGEST_ANSWER)),
+        ] {
+            assert_eq!(answered(body), NOTHING, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_not_repeated() {
+        for (source, told) in [
+            ("Got invalid list response: unknown variant `hunter2`", "Generic S3 error: Got invalid list response"),
+            ("Failed to parse value for \"hunter2\"", "Generic S3 error: Failed to parse value for"),
+            ("no answer within 8 s", "Generic S3 error: no answer within 8 s"),
+        ] {
+            assert_eq!(failure(source), told);
+        }
+    }
+
+    #[test]
+    fn the_text_is_one_short_line() {
+        let told =
+            answered("<Error><Code>Odd</Code><Message>one\ntwo \u{1b}[31m \u{202e}\"three\" 'four'</Message></Error>");
+        assert_eq!(told, format!("{NOTHING}: Odd: one\\ntwo \\u{{1b}}[31m \\u{{202e}}\"three\" 'four'"));
+        assert_eq!(failure(&"long ".repeat(1000)).chars().count(), LONGEST + 1);
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_of_files_is_kept() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let error = object_store::Error::Generic { store: "LocalFileSystem", source: full().into() };
+        assert_eq!(Failure::from(error).to_string(), format!("Generic LocalFileSystem error: {}", full()));
     }
 }

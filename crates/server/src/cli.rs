@@ -12,7 +12,12 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter,
+    filter::{LevelFilter, Targets},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 use url::Url;
 
 use crate::{
@@ -95,15 +100,18 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Logs to the standard error what `AGORA_LOG` asks for.
+/// Logs to the standard error what `AGORA_LOG` asks for. What libraries have to say below `info` is not to be had: the
+/// PostgreSQL driver, for one, repeats every parameter of a query there.
 fn start_log() -> Result<()> {
     let wanted =
         setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn,actix_http=off,object_store=warn".to_owned());
     let filter = EnvFilter::builder().parse(wanted).context("AGORA_LOG must be such as warn or agora_http=debug")?;
     let colors = io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr);
+    let ours = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colors).with_writer(io::stderr);
     // A line that cannot be written is lost. To report that on the same standard error would end in a panic.
-    log.log_internal_errors(false).init();
+    let lines = lines.log_internal_errors(false);
+    tracing_subscriber::registry().with(filter).with(ours).with(lines).init();
     Ok(())
 }
 

@@ -100,7 +100,12 @@ impl Connector {
         let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
         let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
         let authorities = get("sslrootcert");
-        let others = parameters.iter().filter(|(name, _)| !name.starts_with("ssl"));
+        let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
+        // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to refuse.
+        let unknown = of_tls.into_iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert"));
+        if let Some((name, _)) = unknown {
+            return Err(OpenError::Parameter(name.clone()));
+        }
         url.query_pairs_mut().clear().extend_pairs(others);
         let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
         url.set_query(query.as_deref());
@@ -249,5 +254,24 @@ impl ServerCertVerifier for Lenient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_about_tls_that_would_have_no_effect_are_refused_by_name() {
+        let connector = |parameters: &str| {
+            let url = format!("postgres://agora:hunter2@localhost/agora?{parameters}");
+            Connector::new(&url, &Options::default()).map(drop)
+        };
+        for name in ["sslcert", "sslkey", "sslpassword", "sslcrl", "sslcrldir", "sslnegotiation", "sslsni", "ssl"] {
+            let error = connector(&format!("sslmode=verify-full&{name}=hunter2")).unwrap_err();
+            assert!(matches!(&error, OpenError::Parameter(refused) if refused == name), "{error:?}");
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+        }
+        connector("sslmode=disable&application_name=other").unwrap();
     }
 }

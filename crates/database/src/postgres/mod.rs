@@ -3,9 +3,14 @@
 //! A write is one transaction at READ COMMITTED; what it decides on it locks first. A transaction that PostgreSQL ends
 //! to resolve a deadlock is run again.
 
-use std::time::Duration;
+use std::{
+    convert::Infallible,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use agora_domain::{Error, Result};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use deadpool::managed::PoolError;
 use diesel::{
     ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, QueryableByName, SelectableHelper,
@@ -21,7 +26,7 @@ use tokio::{runtime::Handle, time::timeout};
 pub(crate) use self::session::Session;
 use self::{
     connect::Connector,
-    pool::{Lease, Manager, Pool},
+    pool::{Lease, Manager, Pool, UNPROVEN},
 };
 use crate::{
     Options, Task,
@@ -46,6 +51,11 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 
 /// The key of the advisory lock under which one node at a time applies migrations.
 const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
+
+/// Keeps the server from ending a connection that holds a lock and is idle otherwise. Servers before version 14 do not
+/// have the setting.
+const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', false) \
+    WHERE current_setting('idle_session_timeout', true) IS NOT NULL";
 
 /// How much longer than a single statement all work of one step may take: the server's own word on a statement that
 /// takes too long comes first, unless nothing comes from the server at all.
@@ -109,21 +119,37 @@ pub(crate) struct Postgres {
     wait: Duration,
     /// How long work on a connection may take.
     limit: Duration,
+    /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
+    running: Mutex<Option<Sender<Infallible>>>,
+    /// Ends with the last of these.
+    ended: Receiver<Infallible>,
 }
 
 impl Postgres {
     /// Connects; to serve the database, brings its schema up to date. Several nodes may do so at once.
     pub(crate) async fn open(opening: Opening, url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
+        Self::open_with(opening, url, options, UNPROVEN).await
+    }
+
+    /// Opens it, to ask a connection that was not used for so long whether it is still there.
+    async fn open_with(
+        opening: Opening,
+        url: &str,
+        options: &Options,
+        unproven: Duration,
+    ) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
-        let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout);
+        let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout, unproven);
         let pool = Pool::builder(manager)
             .max_size(options.connections)
             .build()
             .map_err(|error| OpenError::Connect(error.into()))?;
         prepare(opening, &connector).await?;
         let limit = options.statement_timeout + GRACE;
-        Ok(Self { connector, pool, runtime, wait: options.wait_timeout, limit })
+        let (running, ended) = bounded(0);
+        let running = Mutex::new(Some(running));
+        Ok(Self { connector, pool, runtime, wait: options.wait_timeout, limit, running, ended })
     }
 
     /// A connection from the pool, or a new one.
@@ -145,8 +171,10 @@ impl Postgres {
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + 'static,
     ) -> Result<T> {
         let mut lease = self.lease().await?;
+        let runs = self.running().clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
         let limit = self.limit;
         let work = self.runtime.spawn(async move {
+            let _runs = runs;
             let outcome = timeout(limit, work(lease.connection()?)).await;
             let outcome = outcome.map_err(|_| Error::unavailable("the database did not answer in time"))?;
             lease.give_back();
@@ -183,8 +211,11 @@ impl Postgres {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS granted").bind::<BigInt, _>(key(task));
         let answer: QueryResult<Lock> = lock.get_result(&mut conn).await;
-        let granted = answer.map_err(|error| Error::from(Failure::from(error)))?.granted;
-        Ok(granted.then_some(conn))
+        if !answer.map_err(Failure::from)?.granted {
+            return Ok(None);
+        }
+        conn.batch_execute(STAY_WHILE_IDLE).await.map_err(Failure::from)?;
+        Ok(Some(conn))
     }
 
     /// Begins to read everything, as it is now.
@@ -197,9 +228,17 @@ impl Postgres {
         Session::load(&self.connector).await
     }
 
-    /// Closes every connection; later work is refused as unavailable.
+    fn running(&self) -> MutexGuard<'_, Option<Sender<Infallible>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the work at hand end, which takes no longer than its limit, and closes every connection; later work is
+    /// refused as unavailable. Blocks until it is done.
     pub(crate) fn close(&self) {
         self.pool.close();
+        *self.running() = None;
+        // Nothing is ever sent: it ends, or it does not.
+        let _ = self.ended.recv_timeout(self.limit + GRACE);
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) type Pool = managed::Pool<Manager>;
 
 /// After how long a connection is asked, before it is used again, whether it is still there. One whose end was
 /// announced is never used; this is about a server that vanished without a word.
-const UNPROVEN: Duration = Duration::from_secs(1);
+pub(super) const UNPROVEN: Duration = Duration::from_secs(1);
 
 /// How long the answer to that may take at most.
 const PROOF: Duration = Duration::from_secs(2);
@@ -28,7 +28,9 @@ const PROOF: Duration = Duration::from_secs(2);
 pub(super) struct Manager {
     connector: Connector,
     runtime: Handle,
-    /// How long a connection has to prove that it is still there.
+    /// After how long without use a connection has to prove that it is still there.
+    unproven: Duration,
+    /// How long the proof may take.
     proof: Duration,
     /// When a connection last failed to: what was not used since is as dead most likely, and is not asked.
     distrusted: Mutex<Option<Instant>>,
@@ -36,8 +38,8 @@ pub(super) struct Manager {
 
 impl Manager {
     /// For requests that wait so long for a connection.
-    pub(super) fn new(connector: Connector, runtime: Handle, wait: Duration) -> Self {
-        Self { connector, runtime, proof: PROOF.min(wait / 2), distrusted: Mutex::new(None) }
+    pub(super) fn new(connector: Connector, runtime: Handle, wait: Duration, unproven: Duration) -> Self {
+        Self { connector, runtime, unproven, proof: PROOF.min(wait / 2), distrusted: Mutex::new(None) }
     }
 }
 
@@ -63,7 +65,7 @@ impl managed::Manager for Manager {
         if distrusted().is_some_and(|at| last_used < at) {
             return Err(RecycleError::message("another one was lost since it was used"));
         }
-        if last_used.elapsed() <= UNPROVEN {
+        if last_used.elapsed() < self.unproven {
             return Ok(());
         }
         match timeout(self.proof, conn.batch_execute("")).await {

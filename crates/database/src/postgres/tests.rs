@@ -2,10 +2,12 @@
 
 use std::{
     future::pending,
+    net::TcpListener,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
+    time::Instant,
 };
 
 use agora_domain::clock::Timestamp;
@@ -18,6 +20,11 @@ use crate::{rows::CommentRow, sql_types::DbInstant, values::LikeRow};
 
 #[path = "../../../../tests/support/postgres.rs"]
 mod private_postgres;
+#[path = "../../../../tests/support/proxy.rs"]
+mod proxy;
+
+/// What takes longer never happens.
+const HANG: Duration = Duration::from_secs(60);
 
 /// An empty database, with one connection to it in the pool.
 async fn fresh(statement_timeout: Duration) -> Arc<Postgres> {
@@ -192,13 +199,79 @@ async fn connections_outlive_the_runtime_of_the_request_that_needed_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_at_a_time_has_the_lock_of_a_task() {
+async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let url = format!("{url}?options=-c%20idle_session_timeout%3D1h");
+    let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
+    let mut lock = database.try_lock(Task::Sweep).await.unwrap().unwrap();
+    let told = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
+    lock.batch_execute(told).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
     let database = fresh(Duration::from_secs(20)).await;
-    let lock = database.try_lock(Task::Sweep).await.unwrap();
-    assert!(lock.is_some());
-    assert!(database.try_lock(Task::Sweep).await.unwrap().is_none());
-    drop(lock);
-    while database.try_lock(Task::Sweep).await.unwrap().is_none() {}
+    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let is_done = Arc::new(AtomicBool::new(false));
+    let request = tokio::spawn({
+        let (database, begun, go_on) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&go_on));
+        let is_done = Arc::clone(&is_done);
+        async move {
+            let read = database.read(move |conn| {
+                Box::pin(async move {
+                    begun.notify_one();
+                    go_on.notified().await;
+                    conn.batch_execute("SELECT 1").await?;
+                    is_done.store(true, Ordering::SeqCst);
+                    Ok(())
+                })
+            });
+            read.await
+        }
+    });
+    begun.notified().await;
+    request.abort();
+    assert!(request.await.unwrap_err().is_cancelled());
+    let closing = tokio::task::spawn_blocking({
+        let database = Arc::clone(&database);
+        move || database.close()
+    });
+    // The pool has no connection left, so that this is answered when closing has begun.
+    assert!(matches!(write(&database, "SELECT 1").await, Err(Error::Unavailable(_))));
+    assert!(!closing.is_finished(), "closed while work was at hand");
+    go_on.notify_one();
+    closing.await.unwrap();
+    assert!(AtomicBool::load(&is_done, Ordering::SeqCst), "the work was cut short");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
+    const CONNECTIONS: usize = 4;
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let start = move || private_postgres::Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned());
+    let _server = tokio::task::spawn_blocking(start).await.unwrap();
+    let proxy = proxy::Proxy::start(([127, 0, 0, 1], port).into()).await;
+    let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
+    let wait_timeout = Duration::from_secs(3);
+    let options = Options { connections: CONNECTIONS, wait_timeout, ..Options::default() };
+    // Each has to prove that it is still there, however short it was idle.
+    let database = Arc::new(Postgres::open_with(Opening::Serve, &url, &options, Duration::ZERO).await.unwrap());
+    // As many connections as there can be.
+    let all = Arc::new(tokio::sync::Barrier::new(CONNECTIONS));
+    let reads = (0..CONNECTIONS).map(|_| {
+        let all = Arc::clone(&all);
+        database.read(move |_| {
+            Box::pin(async move {
+                all.wait().await;
+                Ok(())
+            })
+        })
+    });
+    futures_util::future::try_join_all(reads).await.unwrap();
+    proxy.lose();
+    for _ in 0..CONNECTIONS {
+        pid(&database).await;
+    }
 }
 
 /// What the users of the next test do to a post at the same time.
@@ -277,7 +350,10 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
     let deadlocks = tokio::task::spawn_blocking(move || {
         let mut session = private_postgres::shared().session("postgres");
         // The number is complete once those who counted are gone.
-        while session.run(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}';")).trim() != "0" {}
+        let begun = Instant::now();
+        while session.run(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}';")).trim() != "0" {
+            assert!(begun.elapsed() < HANG, "connections are left");
+        }
         session.run(&format!("SELECT deadlocks FROM pg_stat_database WHERE datname = '{name}';"))
     });
     assert_eq!(deadlocks.await.unwrap().trim(), "0");

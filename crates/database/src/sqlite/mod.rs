@@ -5,7 +5,7 @@
 //! group, each job in a savepoint of its own, so that many writers share one flush to disk.
 
 use std::{
-    fs::File,
+    fs::{File, TryLockError},
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -27,6 +27,7 @@ use url::Url;
 
 pub(crate) use self::session::Session;
 use crate::{
+    Task,
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
     schema::posts,
@@ -194,7 +195,7 @@ impl Sqlite {
             inspect(file)?;
         }
         let _starting = lock_directory(file).map_err(failed)?;
-        create(file).map_err(failed)?;
+        drop(create(file).map_err(failed)?);
         let mut connection = connect(file, Access::Write)?;
         version::check(schema_of(&mut connection, file)?, opening)?;
         if opening == Opening::Serve {
@@ -262,6 +263,17 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, reply }))?;
         receive(answer).await
+    }
+
+    /// Takes the lock of a task if no handle on the same file has it, in this process or another. It goes with the
+    /// returned file.
+    pub(crate) fn try_lock(&self, task: Task) -> agora_domain::Result<Option<File>> {
+        let file = companion(&self.file, task).map_err(Error::unavailable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::unavailable(error)),
+        }
     }
 
     /// Begins to read everything, as it is now.
@@ -367,12 +379,33 @@ fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> 
 }
 
 /// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.
-fn create(file: &Path) -> std::io::Result<()> {
+fn create(file: &Path) -> std::io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map(drop)
+    options.open(file)
+}
+
+/// The file next to the database that a task's lock is on. It is never deleted: whoever opened it before would hold a
+/// lock that nobody else can see.
+fn companion(database: &Path, task: Task) -> std::io::Result<File> {
+    // One database has one lock, whatever links lead to it.
+    let database = database.canonicalize()?;
+    let mut name = database.clone().into_os_string();
+    name.push(match task {
+        Task::Sweep => "-sweep",
+    });
+    let file = create(Path::new(&name))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        // As SQLite does with its own companions: a command that root runs must not shut the service out. Nobody but
+        // root may do it, or needs to.
+        let owner = database.metadata()?;
+        let _ = fchown(&file, Some(owner.uid()), Some(owner.gid()));
+    }
+    Ok(file)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -32,6 +32,10 @@ pub(crate) async fn objects(
     let endpoint = [Key::S3Endpoint, Key::Endpoint].iter().find_map(|key| builder.get_config_value(key));
     if let Some(endpoint) = endpoint {
         let endpoint = Url::parse(&endpoint).ok().filter(Url::has_host).ok_or(OpenError::Endpoint)?;
+        // Each would end up in the address of every request, and so a password in what is told of a failed one.
+        if has_user(&endpoint) || endpoint.query().is_some() || endpoint.fragment().is_some() {
+            return Err(OpenError::Endpoint);
+        }
         match endpoint.scheme() {
             "https" => {}
             // Whoever writes it means it.
@@ -52,9 +56,13 @@ fn parse(url: &str) -> Option<(String, Path)> {
     let parsed = Url::parse(url).ok().filter(|parsed| parsed.scheme() == "s3")?;
     let bucket = parsed.host_str().filter(|name| !name.is_empty())?;
     let named = bucket.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
-    let user = !parsed.username().is_empty() || parsed.password().is_some();
-    let more = parsed.port().is_some() || parsed.query().is_some() || parsed.fragment().is_some();
-    (named && !user && !more).then(|| Some((bucket.to_owned(), Path::from_url_path(parsed.path()).ok()?))).flatten()
+    let more = has_user(&parsed) || parsed.port().is_some() || parsed.query().is_some() || parsed.fragment().is_some();
+    (named && !more).then(|| Some((bucket.to_owned(), Path::from_url_path(parsed.path()).ok()?))).flatten()
+}
+
+/// Whether the URL names a user or a password.
+fn has_user(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 /// A client with our limits and what the variables say. The time of a whole answer is not limited by the client: an
@@ -158,7 +166,17 @@ mod tests {
         for endpoint in ["http://127.0.0.1:9000", "https://s3.example.org", "https://s3.example.org/", ""] {
             open("s3://agora", &[&KEYS[..], &[("AWS_ENDPOINT_URL", endpoint)]].concat()).await.unwrap();
         }
-        for endpoint in ["127.0.0.1:9000", "localhost:9000", "ftp://127.0.0.1", "minio"] {
+        for endpoint in [
+            "127.0.0.1:9000",
+            "localhost:9000",
+            "ftp://127.0.0.1",
+            "minio",
+            "http://agora:hunter2@127.0.0.1:9000",
+            "https://hunter2@s3.example.org",
+            "https://:hunter2@s3.example.org",
+            "https://s3.example.org/?token=hunter2",
+            "https://s3.example.org/#hunter2",
+        ] {
             for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"] {
                 let error = refusal("s3://agora", &[&KEYS[..], &[(name, endpoint)]].concat()).await;
                 assert!(matches!(error, OpenError::Endpoint), "{endpoint}");

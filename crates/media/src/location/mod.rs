@@ -31,8 +31,11 @@ pub enum OpenError {
          credentials and endpoint come from the AWS_* variables"
     )]
     Bucket,
-    /// The endpoint is no address.
-    #[error("AWS_ENDPOINT_URL must be an http or https address such as http://127.0.0.1:9000")]
+    /// The endpoint is no address, or says more than that.
+    #[error(
+        "AWS_ENDPOINT_URL must be an http or https address such as http://127.0.0.1:9000, \
+         without a user, a password, a query or a fragment"
+    )]
     Endpoint,
     /// Half of the credentials is missing.
     #[error("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together")]

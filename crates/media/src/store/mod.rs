@@ -102,7 +102,11 @@ impl ImageStore for ObjectImageStore {
 
     async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
         let Some(range) = range else { return self.read(key, None).await };
-        let Some(meta) = found(within(ANSWER, self.objects.head(&path_of(key))).await)? else { return Ok(None) };
+        let Some(meta) = found(within(ANSWER, self.objects.head(&path_of(key))).await)? else {
+            // The answer to HEAD has no body: only that to GET tells a missing bucket from a missing image.
+            self.read(key, None).await?;
+            return Ok(None);
+        };
         match range.within(meta.size) {
             Some(range) => self.read(key, Some(range)).await,
             None => {

@@ -1,7 +1,11 @@
 //! Images in a bucket, on a server that speaks the protocol.
 
 use agora_domain::error::Cause;
-use tokio::time::{self, Instant};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    time::{self, Instant},
+};
 
 use super::*;
 
@@ -78,6 +82,51 @@ async fn with_wrong_credentials_it_is_unavailable_and_no_secret_is_told() {
     assert_eq!(keys(&store).await, HashSet::from([key]));
 }
 
+/// A server that gives every request the same answer, and what leads to it.
+async fn answering(status: &str, body: &str) -> [(String, String); 3] {
+    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut line = String::new();
+            while stream.read_line(&mut line).await.is_ok_and(|read| read > 2) {
+                line.clear();
+            }
+            // Whoever has heard enough breaks off.
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let variables = [
+        ("AWS_ENDPOINT_URL", &*format!("http://{address}")),
+        ("AWS_ACCESS_KEY_ID", "agora"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+#[tokio::test]
+async fn of_what_a_server_answers_little_is_told() {
+    let document = "<Error><Code>ExpiredToken</Code><Message>It expired.</Message><Token-0>hunter2</Token-0></Error>";
+    for (status, body, expected) in [
+        ("403 Forbidden", "x-amz-security-token: hunter2\n\u{1b}[2J", "GET was answered 403 Forbidden"),
+        ("400 Bad Request", &*"hunter2 ".repeat(200_000), "GET was answered 400 Bad Request"),
+        ("403 Forbidden", document, "GET was answered 403 Forbidden: ExpiredToken: It expired."),
+        ("200 OK", "<ListBucketResult><hunter2></ListBucketResult>", "Generic S3 error: "),
+    ] {
+        let variables = answering(status, body).await;
+        let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
+        let listed: Result<Vec<_>> = store.stored_before(FUTURE).await.unwrap().try_collect().await;
+        let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
+        let told = cause.to_string();
+        assert!(told.starts_with(expected), "{told}");
+        let whole = format!("{told} {cause:?}");
+        assert!(whole.len() < 1000 && !whole.contains("hunter2") && !whole.contains(char::is_control), "{whole}");
+    }
+}
+
 #[tokio::test]
 async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
     let (server, _) = serve("s3://agora").await;
@@ -85,6 +134,14 @@ async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
     let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
     assert!(cause.to_string().contains("NoSuchBucket"), "{cause}");
+    // Amazon's says so to every request, but to HEAD without a word.
+    let variables = answering("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>").await;
+    let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
+    let key = ImageKey::new([7; 16], ImageFormat::Png);
+    for range in [None, Some(ByteRange::From(0)), Some(ByteRange::Last(0))] {
+        let opened = store.open(&key, range).await.map(|image| image.is_some());
+        assert!(matches!(opened, Err(Error::Unavailable(_))), "{range:?}: {opened:?}");
+    }
 
     let said = |words: &str| object_store::Error::NotFound { path: "ab/abc.png".to_owned(), source: words.into() };
     assert!(matches!(found::<()>(Err(said("404: <Code>NoSuchBucket</Code>"))), Err(Error::Unavailable(_))));
