@@ -79,6 +79,10 @@ impl FromStr for Tls {
     }
 }
 
+/// What most often makes a URL none.
+const NO_URL: &str =
+    "in a user name or password, write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25 and a space as %20";
+
 /// Makes connections to the database of one URL.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -86,13 +90,15 @@ pub(crate) struct Connector {
     tls: Option<MakeRustlsConnect>,
     /// How long a connection may take to be made.
     timeout: Duration,
+    /// The host, for messages.
+    server: String,
 }
 
 impl Connector {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
-        let mut url = Url::parse(url).map_err(|_| OpenError::Url("it is no URL"))?;
+        let mut url = Url::parse(url).map_err(|_| OpenError::Url(NO_URL))?;
         // PostgreSQL's URLs know no plus sign that means a space, as those of forms do.
         let query = url.query().map(|query| query.replace('+', "%2B"));
         url.set_query(query.as_deref());
@@ -129,7 +135,8 @@ impl Connector {
         let timeout = config.get_connect_timeout().copied().unwrap_or(limits.connect_timeout);
         config.connect_timeout(timeout);
         let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities)).transpose()?;
-        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout })
+        let server = url.host_str().unwrap_or_default().to_owned();
+        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout, server })
     }
 
     /// Makes a connection, which is driven by the runtime that this is called on.
@@ -143,11 +150,14 @@ impl Connector {
             Ok(conn)
         };
         let made = tokio::time::timeout(self.timeout, make).await;
-        made.unwrap_or_else(|_| Err(ConnectionError::BadConnection("the server takes too long".to_owned())))
+        let too_long = || Err(ConnectionError::BadConnection(format!("PostgreSQL at {} takes too long", self.server)));
+        made.unwrap_or_else(|_| too_long())
     }
 
     async fn open(&self) -> ConnectionResult<Conn> {
-        let failed = |error: tokio_postgres::Error| ConnectionError::BadConnection(in_words(&error));
+        let failed = |error: tokio_postgres::Error| {
+            ConnectionError::BadConnection(format!("PostgreSQL at {}: {}", self.server, in_words(&error)))
+        };
         match &self.tls {
             None => {
                 let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
