@@ -1,5 +1,5 @@
-//! A private S3 server: real HTTP, real signatures, its objects as files in a directory of its own. It can go away and come
-//! back at the same address.
+//! A private S3 server: real HTTP, real signatures, its objects as files in a directory of its own. It can go away
+//! and come back at the same address.
 
 use std::{
     fs,

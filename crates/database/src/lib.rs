@@ -2,8 +2,8 @@
 //!
 //! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of
 //! a database (`sqlite/`, `postgres/`) says what these mean there and mounts `queries/` below itself, so that one text
-//! is compiled for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and back, and
-//! dispatch.
+//! is compiled for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and
+//! back, and dispatch.
 
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
@@ -111,8 +111,8 @@ impl Database {
         Self::open_to(Opening::Serve, url, options).await
     }
 
-    /// Opens the database that the URL names, as [`Self::open`] does, when it is there and has the schema of this program.
-    /// Nothing about it is changed.
+    /// Opens the database that the URL names, as [`Self::open`] does, when it is there and has the schema of this
+    /// program. Nothing about it is changed.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.

@@ -7,8 +7,8 @@ use icu_properties::{CodePointSetData, props::DefaultIgnorableCodePoint};
 use crate::error::Violation;
 
 /// The form in which two texts are compared "without regard to letter case": Unicode case folding and compatibility
-/// composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the spelling of an
-/// accent nor a zero-width character tells two names apart, in any alphabet.
+/// composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the spelling of
+/// an accent nor a zero-width character tells two names apart, in any alphabet.
 pub fn fold(text: &str) -> String {
     let nfkc = ComposingNormalizerBorrowed::new_nfkc();
     let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();

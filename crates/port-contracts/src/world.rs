@@ -106,7 +106,8 @@ pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
     }
 }
 
-/// Makes entities, and stores them where the name does not begin with `new`; an image that one names is recorded before.
+/// Makes entities, and stores them where the name does not begin with `new`; an image that one names is recorded
+/// before.
 pub(crate) struct World {
     db: Repositories,
     made: AtomicU64,

@@ -64,8 +64,8 @@ fn generate(data_dir: &Path, file: &Path) -> Result<()> {
     place(data_dir, file, &secret)
 }
 
-/// Writes a secret, for the owner alone, where there is none yet. It is written under another name first, so that another
-/// process that starts at the same time reads a whole one.
+/// Writes a secret, for the owner alone, where there is none yet. It is written under another name first, so that
+/// another process that starts at the same time reads a whole one.
 fn place(data_dir: &Path, file: &Path, secret: &str) -> Result<()> {
     let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
     let mut writer = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;

@@ -107,7 +107,8 @@ impl Connector {
         let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
         let authorities = get("sslrootcert");
         let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
-        // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to refuse.
+        // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to
+        // refuse.
         let unknown = of_tls.into_iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert"));
         if let Some((name, _)) = unknown {
             return Err(OpenError::Parameter(name.clone()));

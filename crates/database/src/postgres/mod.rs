@@ -66,7 +66,8 @@ const ATTEMPTS: u32 = 5;
 
 // What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
 // it: accounts with ADMIN, then any account, then its sessions; a post, then its likes and comments; a product, then
-// its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait for each other.
+// its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
+// for each other.
 
 /// The accounts with ADMIN, locked against changes by others; in one order, so that two changes cannot wait for each
 /// other.

@@ -16,8 +16,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The limits that keep requests short do not hold here: a whole table takes its time, and so does what is done with
-    /// it between two steps.
+    /// The limits that keep requests short do not hold here: a whole table takes its time, and so does what is done
+    /// with it between two steps.
     const UNLIMITED: &str = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
     /// Begins to read the database as it is now.

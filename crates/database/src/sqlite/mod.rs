@@ -357,8 +357,8 @@ fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
     }
 }
 
-/// Checks that the file is a database with the schema of this program. A connection that may write would make it one that
-/// keeps a write-ahead log.
+/// Checks that the file is a database with the schema of this program. A connection that may write would make it one
+/// that keeps a write-ahead log.
 fn inspect(file: &Path) -> Result<(), OpenError> {
     let whole = file.canonicalize().ok().filter(|path| path.is_file());
     let mut url =

@@ -1,8 +1,8 @@
 //! Everything that a database holds, read and written in bulk: for copies, backups and restores.
 //!
 //! A [`Snapshot`] reads all of it as of one moment while the service goes on. A [`Load`] fills a database in one
-//! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time limits
-//! of requests.
+//! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
+//! limits of requests.
 
 mod tables;
 
@@ -112,8 +112,8 @@ impl Snapshot {
         Ok(true)
     }
 
-    /// The next rows of a table, in the order of its primary key, from its beginning or a position on. None are left when
-    /// the page is empty.
+    /// The next rows of a table, in the order of its primary key, from its beginning or a position on. None are left
+    /// when the page is empty.
     ///
     /// # Errors
     /// When the database fails.

@@ -93,8 +93,8 @@ pub trait AccountRepository: Send + Sync {
 #[async_trait]
 pub trait SessionRepository: Send + Sync {
     /// Stores a new session; `None`, and nothing stored, when the account is disabled or its password is no longer the
-    /// one that was verified: a login that was in flight while the password was changed or the account disabled MUST NOT
-    /// leave a live session behind.
+    /// one that was verified: a login that was in flight while the password was changed or the account disabled MUST
+    /// NOT leave a live session behind.
     async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>>;
 
     /// The session with the present state of its account; `None` when there is none.

@@ -27,7 +27,8 @@ impl Username {
         if name.chars().any(char::is_control) {
             return Err("Username must not contain control characters".into());
         }
-        // In the folded form what is invisible is gone, and look-alikes such as the full-width sign are the sign itself.
+        // In the folded form what is invisible is gone, and look-alikes such as the full-width sign are the sign
+        // itself.
         let folded = text::fold(&name);
         if folded.is_empty() {
             return Err("Username is required".into());

@@ -145,8 +145,8 @@ fn key_of(meta: &ObjectMeta) -> Option<ImageKey> {
     (path_of(&key) == meta.location).then_some(key)
 }
 
-/// What was found; `None` when there is no such object. That there is no such bucket is a failure: else every image would
-/// seem to be gone.
+/// What was found; `None` when there is no such object. That there is no such bucket is a failure: else every image
+/// would seem to be gone.
 fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),

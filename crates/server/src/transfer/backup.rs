@@ -18,8 +18,8 @@ use crate::config::Secret;
 
 /// Writes the archive; what to tell the operator.
 ///
-/// The rows are those of one moment, and every image that they name is in the archive, save those that the store has lost,
-/// where that is allowed.
+/// The rows are those of one moment, and every image that they name is in the archive, save those that the store has
+/// lost, where that is allowed.
 ///
 /// # Errors
 /// What could not be read or written. Then there is no archive.
@@ -58,11 +58,12 @@ pub(crate) async fn backup(
     Ok(told)
 }
 
-/// Saves the images that rows name. Then a snapshot of rows, how many images are saved, and those that its rows name and
-/// the store has not.
+/// Saves the images that rows name. Then a snapshot of rows, how many images are saved, and those that its rows name
+/// and the store has not.
 ///
-/// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is gone. So the
-/// images named since are fetched likewise, until there are no more: those rows name none that was not fetched.
+/// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is
+/// gone. So the images named since are fetched likewise, until there are no more: those rows name none that was not
+/// fetched.
 async fn save_images(
     database: &Database,
     store: &ObjectImageStore,

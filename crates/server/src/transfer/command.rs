@@ -23,7 +23,8 @@ use crate::{
 /// What `agora copy` takes.
 #[derive(Debug, Args)]
 pub(crate) struct CopyArguments {
-    /// The database to copy, such as sqlite:data/agora.db [AGORA_COPY_FROM, which other users of the machine cannot see]
+    /// The database to copy, such as sqlite:data/agora.db [AGORA_COPY_FROM, which other users of the machine cannot
+    /// see]
     #[arg(long, value_name = "URL")]
     from: Option<Secret>,
     /// The database to fill, such as postgres://user:password@host/database [AGORA_COPY_TO]
@@ -121,8 +122,8 @@ pub(crate) async fn backup(config: &Config, arguments: BackupArguments, interrup
 /// `agora restore`; what to tell the operator.
 ///
 /// # Errors
-/// See [`restore::restore`]. A file that is no whole backup is refused before anything is made, and so is a data directory
-/// with another secret.
+/// See [`restore::restore`]. A file that is no whole backup is refused before anything is made, and so is a data
+/// directory with another secret.
 pub(crate) async fn restore(config: &Config, arguments: RestoreArguments, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     let (archive, saved) = restore::open(&arguments.file, &mut progress).await?;

@@ -11,8 +11,8 @@
 //! | `progress` | how far it is, on one line |
 //!
 //! Rows arrive in one transaction that is committed once they have been read back and agree with the source, so that a
-//! target never holds part of them. Images arrive before the rows that name them, and one that is there already is left:
-//! whatever was interrupted is simply run again.
+//! target never holds part of them. Images arrive before the rows that name them, and one that is there already is
+//! left: whatever was interrupted is simply run again.
 
 use agora_domain::{Error, Result};
 

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::config::{Config, Secret};
 
-/// Opens an archive and checks that it is whole, and one that this program can restore; it, and the secret that tokens were
-/// signed with.
+/// Opens an archive and checks that it is whole, and one that this program can restore; it, and the secret that
+/// tokens were signed with.
 ///
 /// # Errors
 /// When it is not. Nothing has been written.
@@ -36,7 +36,8 @@ pub(crate) async fn open(file: &Path, progress: &mut Progress) -> Result<(Archiv
     Ok((archive, secret.map(Secret::from)))
 }
 
-/// Fills the target from the archive, and does what else there is to do before that is committed; what to tell the operator.
+/// Fills the target from the archive, and does what else there is to do before that is committed; what to tell the
+/// operator.
 ///
 /// # Errors
 /// When the target holds something, or something could not be written. The rows of the target are then what they were.
