@@ -62,7 +62,10 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) fn new(url: &str) -> Self {
-        let client = Client::builder().no_proxy().timeout(HANG).build().unwrap();
+        // A client that works in parallel opens connections to spare, and a service ends those on which no request
+        // comes in time: none is kept until then.
+        let idle = Duration::from_secs(1);
+        let client = Client::builder().no_proxy().timeout(HANG).pool_idle_timeout(idle).build().unwrap();
         Self { url: url.to_owned(), client }
     }
 

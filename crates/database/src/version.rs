@@ -1,7 +1,9 @@
 //! Which schema a database has, and which this program works on.
 
 use diesel::{
+    QueryableByName,
     migration::{Migration, MigrationSource},
+    sql_types::Bool,
     sqlite::Sqlite,
 };
 
@@ -31,4 +33,11 @@ pub(crate) fn check(found: Option<String>, opening: Opening) -> Result<(), OpenE
         None if opening == Opening::Inspect => Err(OpenError::Foreign),
         _ => Ok(()),
     }
+}
+
+/// The answer to a question that SQL answers with yes or no.
+#[derive(QueryableByName)]
+pub(crate) struct Answer {
+    #[diesel(sql_type = Bool)]
+    pub(crate) holds: bool,
 }

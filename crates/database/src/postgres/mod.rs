@@ -13,9 +13,9 @@ use agora_domain::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use deadpool::managed::PoolError;
 use diesel::{
-    ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, QueryableByName, SelectableHelper,
+    ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper,
     result::{DatabaseErrorKind, Error as DieselError},
-    sql_types::{BigInt, Bool},
+    sql_types::BigInt,
 };
 pub(crate) use diesel_async::RunQueryDsl;
 use diesel_async::{AsyncConnection, AsyncMigrationHarness, SimpleAsyncConnection, TransactionManager};
@@ -34,7 +34,7 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::{comments, posts, products, users},
     sql_types::DbId,
-    version::{self, Opening},
+    version::{self, Answer, Opening},
 };
 
 mod connect;
@@ -107,6 +107,12 @@ pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<
 pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
     products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
+}
+
+/// Whether migrations were ever applied.
+pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
+    let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
+    Ok(diesel::sql_query(table).get_result::<Answer>(conn).await?.holds)
 }
 
 /// A PostgreSQL database.
@@ -210,9 +216,9 @@ impl Postgres {
     /// Takes the lock of a task if no node has it, on a connection of its own outside the pool, which keeps it.
     pub(crate) async fn try_lock(&self, task: Task) -> Result<Option<Conn>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
-        let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS granted").bind::<BigInt, _>(key(task));
-        let answer: QueryResult<Lock> = lock.get_result(&mut conn).await;
-        if !answer.map_err(Failure::from)?.granted {
+        let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS holds").bind::<BigInt, _>(key(task));
+        let answer: QueryResult<Answer> = lock.get_result(&mut conn).await;
+        if !answer.map_err(Failure::from)?.holds {
             return Ok(None);
         }
         conn.batch_execute(STAY_WHILE_IDLE).await.map_err(Failure::from)?;
@@ -248,12 +254,6 @@ fn key(task: Task) -> i64 {
     match task {
         Task::Sweep => MIGRATION_LOCK + 1,
     }
-}
-
-#[derive(QueryableByName)]
-struct Lock {
-    #[diesel(sql_type = Bool)]
-    granted: bool,
 }
 
 /// Checks the schema; to serve the database, brings it up to date, when no other node does.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use agora_domain::clock::Timestamp;
-use diesel::sql_types::Integer;
+use diesel::{QueryableByName, sql_types::Integer};
 use tokio::{sync::Notify, task::JoinSet};
 use uuid::Uuid;
 

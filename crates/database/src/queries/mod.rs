@@ -1,10 +1,11 @@
 //! The queries, each written once and compiled for every database that mounts this folder.
 //!
 //! A function takes a connection and rows' values, and neither begins nor ends a transaction: whoever calls it has.
-//! The few steps that differ (`lock_...`) are functions of the database's own file, side by side with the others'.
+//! The few steps that differ (`lock_...`, `has_migrations`) are functions of the database's own file, side by side
+//! with the others'.
 
 pub(crate) use super::{
-    Conn, RunQueryDsl, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product, lock_user,
+    Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product, lock_user,
 };
 
 pub(crate) mod accounts;

@@ -7,7 +7,7 @@ use diesel::{
     sql_types::{Nullable, Text},
 };
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, has_migrations};
 use crate::{
     error::{Failure, Outcome},
     schema::{
@@ -42,14 +42,12 @@ struct Schema {
 
 /// The version of the schema; nothing when there is none of ours.
 pub(crate) async fn schema(conn: &mut Conn) -> Outcome<Option<String>> {
+    if !has_migrations(conn).await? {
+        return Ok(None);
+    }
     // What the library for migrations keeps. It has no function that looks without making its table.
     let last = diesel::sql_query("SELECT max(version) AS version FROM __diesel_schema_migrations");
-    match last.get_result::<Schema>(conn).await {
-        Ok(schema) => Ok(schema.version),
-        // There is no such table.
-        Err(DieselError::DatabaseError(DatabaseErrorKind::Unknown, _)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(last.get_result::<Schema>(conn).await?.version)
 }
 
 /// How many rows the table has.

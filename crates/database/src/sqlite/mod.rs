@@ -32,7 +32,7 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::posts,
     sql_types::DbId,
-    version::{self, Opening},
+    version::{self, Answer, Opening},
 };
 
 #[path = "../queries/mod.rs"]
@@ -113,6 +113,12 @@ pub(crate) async fn lock_counters_of(_: &mut Conn, _: DbId) -> Outcome<()> {
 /// The product, locked against changes by others.
 pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
     Ok(())
+}
+
+/// Whether migrations were ever applied.
+pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
+    let tables = "SELECT count(*) > 0 AS holds FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
+    Ok(RunQueryDsl::get_result::<Answer>(diesel::sql_query(tables), conn).await?.holds)
 }
 
 /// The result of a query function: on SQLite its future is ready when it is first polled.
@@ -366,6 +372,8 @@ fn inspect(file: &Path) -> Result<(), OpenError> {
     url.set_query(Some("mode=ro"));
     let conn = Conn::establish(url.as_str());
     let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
+    conn.batch_execute(&patience).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
     version::check(schema_of(&mut conn, file)?, Opening::Inspect)
 }
 
