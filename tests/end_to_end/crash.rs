@@ -109,17 +109,23 @@ async fn expect_everything(api: &Api, reader: &User, noted: &Acknowledged) {
     assert!(images >= noted.posts.iter().filter(|(_, _, image)| image.is_some()).count());
 }
 
+/// Makes accounts, and ends the service that did by a crash.
+async fn writers(home: &Home, count: usize) -> Vec<User> {
+    let service = home.start_with_root();
+    let mut users = Vec::new();
+    for n in 0..count {
+        users.push(service.api.user(&format!("writer-{n}")).await);
+    }
+    service.kill();
+    users
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_outlives_a_crash() {
     const WRITERS: usize = 8;
     const CRASHES: usize = 3;
     let home = Home::new();
-    let service = home.start_with_root();
-    let mut users = Vec::new();
-    for n in 0..WRITERS {
-        users.push(service.api.user(&format!("writer-{n}")).await);
-    }
-    service.kill();
+    let users = writers(&home, WRITERS).await;
 
     let noted = Arc::new(Mutex::new(Acknowledged::default()));
     for crash in 1..=CRASHES {
@@ -245,12 +251,7 @@ async fn crashes_amid_changes_of_images_leave_none_behind_for_good() {
     const WRITERS: usize = 4;
     const CRASHES: usize = 4;
     let home = Home::new();
-    let service = home.start_with_root();
-    let mut users = Vec::new();
-    for n in 0..WRITERS {
-        users.push(service.api.user(&format!("writer-{n}")).await);
-    }
-    service.kill();
+    let users = writers(&home, WRITERS).await;
     for crash in 1..=CRASHES {
         let service = home.start();
         let rounds = Arc::new(AtomicUsize::new(0));

@@ -142,8 +142,11 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     let anew = Place::embedded(&home, "anew");
     home.start_with(&[("AGORA_DATABASE_URL", &anew.database), ("AGORA_MEDIA_URL", "memory:")]).stop();
     anew.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["the database is empty"]);
-    assert!(!home.path("nothing-yet.tar").exists());
+    // Another setting forgotten: nothing is made in its place.
+    let nowhere = Place::at(place.database.clone(), home.path("no-images"));
     place.settle(&home).await;
+    nowhere.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["there is no directory", "AGORA_MEDIA_URL"]);
+    assert!(!home.path("no-images").exists() && !home.path("nothing-yet.tar").exists());
     fs::write(home.path("taken.tar"), "mine").unwrap();
     backup("taken.tar").expect_refusal(&["taken.tar exists already"]);
     assert_eq!(fs::read(home.path("taken.tar")).unwrap(), b"mine");

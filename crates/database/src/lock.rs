@@ -1,4 +1,4 @@
-//! What one node, or one command, at a time does.
+//! What one node at a time does.
 
 use std::fs::File;
 
@@ -9,8 +9,7 @@ use crate::{Backend, Database, postgres};
 /// Work that one at a time does on a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
-    /// Housekeeping: collecting what nothing names any more. Whoever must not be collected from meanwhile takes its
-    /// lock as well.
+    /// Housekeeping: collecting what nothing names any more.
     Sweep,
 }
 

@@ -58,7 +58,7 @@ macro_rules! contract {
         /// keeps what the database needs, such as its directory. The caller's crate needs `tokio` with `macros` and
         /// `rt-multi-thread`.
         ///
-        /// ```ignore
+        /// ```text
         /// agora_port_contracts::repository_contract!(fresh_database);
         /// ```
         #[macro_export]

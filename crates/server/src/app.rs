@@ -225,10 +225,16 @@ pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Da
     opened.context("cannot open the database (AGORA_DATABASE_URL)")
 }
 
+/// The URL of the image store: of the one in the data directory, if no other is configured.
+pub(crate) fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
+    config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)
+}
+
 /// Opens the image store that the configuration names.
 pub(crate) async fn open_images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
-    let url = config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)?;
-    let store = agora_media::open(&url).await.context("cannot open the image store (AGORA_MEDIA_URL)")?;
+    let store = agora_media::open(&media_url(config, data_dir)?)
+        .await
+        .context("cannot open the image store (AGORA_MEDIA_URL)")?;
     Ok(store.with_public_base(config.media_public_url.clone()))
 }
 

@@ -86,8 +86,7 @@ pub(crate) async fn copy(
     let stores = match (arguments.media_from, arguments.media_to) {
         (Some(from), Some(to)) => {
             ensure!(from != to, "--media-from and --media-to are the same store");
-            let missing = directory(&from).filter(|directory| !directory.exists());
-            ensure!(missing.is_none(), "there is no directory {from}");
+            expect_directory(&from)?;
             let from = agora_media::open(&from).await.context("cannot open the store --media-from")?;
             Some(Pair { from, to: agora_media::open(&to).await.context("cannot open the store --media-to")? })
         }
@@ -98,8 +97,11 @@ pub(crate) async fn copy(
     copy::copy(databases, stores, allowed, Progress::new(interrupt)).await
 }
 
-fn directory(url: &str) -> Option<PathBuf> {
-    Url::parse(url).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
+/// Refuses a directory of images that is not there, which opening it would make.
+fn expect_directory(url: &str) -> Result<()> {
+    let directory = Url::parse(url).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok());
+    ensure!(directory.is_none_or(|directory| directory.exists()), "there is no directory {url}");
+    Ok(())
 }
 
 /// `agora backup`; what to tell the operator.
@@ -110,7 +112,8 @@ pub(crate) async fn backup(config: &Config, arguments: BackupArguments, interrup
     let url = app::database_url(config, &config.data_dir);
     let database = Database::open_existing(url.expose(), &config.database).await;
     let database = database.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")?;
-    let data_dir = data_dir::prepare(&config.data_dir)?;
+    let data_dir = std::path::absolute(&config.data_dir)?;
+    expect_directory(&app::media_url(config, &data_dir)?).context("cannot open the image store (AGORA_MEDIA_URL)")?;
     let store = app::open_images(config, &data_dir).await?;
     let kept = data_dir::existing_secret(&data_dir)?;
     let secret = config.jwt_secret.as_ref().or(kept.as_ref());

@@ -31,6 +31,7 @@ pub(crate) async fn open(file: &Path, progress: &mut Progress) -> Result<(Archiv
         header.agora,
         header.schema
     );
+    let secret = secret.map(|secret| secret.trim().to_owned());
     let is_secret = secret.as_ref().is_none_or(|secret| secret.len() >= Config::MIN_SECRET_BYTES);
     ensure!(is_secret, "the signing secret in the archive is too short");
     Ok((archive, secret.map(Secret::from)))

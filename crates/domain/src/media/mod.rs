@@ -5,15 +5,15 @@
 //! it is deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] collects it: that and nothing
 //! else, however many more objects the store holds.
 
+mod sweep;
+
 use std::{fmt::Write as _, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::{
-    StreamExt,
-    stream::{self, BoxStream},
-};
+use futures_util::stream::BoxStream;
 
+pub use self::sweep::MediaSweep;
 use crate::{
     clock::{Clock, Timestamp},
     error::{Error, FieldErrors, Resource, Result},
@@ -258,67 +258,6 @@ impl Media {
     }
 }
 
-/// Collects the images that no row names: what crashes and lost acknowledgements left behind.
-pub struct MediaSweep {
-    store: Arc<dyn ImageStore>,
-    unnamed: Arc<dyn UnnamedImages>,
-    clock: Arc<dyn Clock>,
-    min_age_millis: i64,
-}
-
-impl MediaSweep {
-    /// How many images are condemned at once.
-    const BATCH: usize = 100;
-
-    /// How many images are deleted at once: each may have to wait for a store that is slow.
-    const AT_ONCE: usize = 8;
-
-    /// A sweep that leaves alone every image on record for less than `min_age_millis`, which MUST be longer than an
-    /// upload may stay in flight: its image is on record some time before its row is there.
-    pub fn new(
-        store: Arc<dyn ImageStore>,
-        unnamed: Arc<dyn UnnamedImages>,
-        clock: Arc<dyn Clock>,
-        min_age_millis: i64,
-    ) -> Self {
-        Self { store, unnamed, clock, min_age_millis }
-    }
-
-    /// Deletes every image that has been on record for long enough; returns how many.
-    ///
-    /// # Errors
-    /// The first failure of the store or the database. An image that cannot be deleted stays on record for the next
-    /// time and does not keep the others; when not one of many can be, the store is away, and the rest is left as well.
-    pub async fn run(&self) -> Result<usize> {
-        // Once for all: what is condemned now is not old again before this is over.
-        let now = self.clock.now();
-        let cutoff = now.plus_millis(-self.min_age_millis);
-        let mut deleted = 0;
-        let mut failure = None;
-        loop {
-            let condemned = self.unnamed.condemn(cutoff, now, Self::BATCH).await?;
-            if condemned.is_empty() {
-                break;
-            }
-            let deletions = stream::iter(condemned).map(async |key| self.store.delete(&key).await.map(|()| key));
-            let outcomes: Vec<_> = deletions.buffer_unordered(Self::AT_ONCE).collect().await;
-            let mut gone = Vec::with_capacity(outcomes.len());
-            for outcome in outcomes {
-                match outcome {
-                    Ok(key) => gone.push(key),
-                    Err(error) => failure = failure.or(Some(error)),
-                }
-            }
-            if gone.is_empty() {
-                break;
-            }
-            self.unnamed.forget(&gone).await?;
-            deleted += gone.len();
-        }
-        failure.map_or(Ok(deleted), Err)
-    }
-}
-
 /// What a use case does with images: clean and store one, take one back, drop one.
 #[derive(Clone)]
 pub(crate) struct Images {
@@ -373,157 +312,4 @@ impl Images {
 }
 
 #[cfg(test)]
-mod tests {
-    use mockall::Sequence;
-
-    use super::*;
-    use crate::{clock::MockClock, error::ImageCollected};
-
-    fn key(n: u8) -> ImageKey {
-        ImageKey::new([n; 16], ImageFormat::Png)
-    }
-
-    #[test]
-    fn a_key_parses_back_and_nothing_else_does() {
-        let key = ImageKey::new([0xab; 16], ImageFormat::WebP);
-        assert_eq!(key.as_str(), "abababababababababababababababab.webp");
-        assert_eq!(ImageKey::parse(key.as_str()), Some(key));
-        for bad in [
-            "",
-            ".png",
-            "../../etc/passwd.png",
-            "ABababababababababababababababab.png",
-            "abababababababababababababababab.svg",
-            "abababababababababababababababab.png.png",
-            "ababababababababababababababab.png",
-            "abababababababababababababababab",
-        ] {
-            assert_eq!(ImageKey::parse(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn ranges_are_cut_to_the_image() {
-        assert_eq!(ByteRange::FromTo(0, 0).within(10), Some(0..1));
-        assert_eq!(ByteRange::FromTo(5, u64::MAX).within(10), Some(5..10));
-        assert_eq!(ByteRange::From(9).within(10), Some(9..10));
-        assert_eq!(ByteRange::Last(3).within(10), Some(7..10));
-        assert_eq!(ByteRange::Last(30).within(10), Some(0..10));
-        for outside in [ByteRange::FromTo(10, 12), ByteRange::FromTo(3, 2), ByteRange::From(10), ByteRange::Last(0)] {
-            assert_eq!(outside.within(10), None, "{outside:?}");
-        }
-    }
-
-    /// A sweep at 10,000 of what is on record for 1,000 or longer.
-    fn sweep(store: MockImageStore, unnamed: MockUnnamedImages) -> MediaSweep {
-        let mut clock = MockClock::new();
-        clock.expect_now().return_const(Timestamp::from_unix_millis(10_000));
-        MediaSweep::new(Arc::new(store), Arc::new(unnamed), Arc::new(clock), 1_000)
-    }
-
-    /// A record that gives these batches, one after the other.
-    fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnnamedImages {
-        let mut unnamed = MockUnnamedImages::new();
-        let mut batches = batches.into_iter();
-        unnamed
-            .expect_condemn()
-            .withf(|cutoff, now, limit| (cutoff.unix_millis(), now.unix_millis(), *limit) == (9_000, 10_000, 100))
-            .returning(move |_, _, _| Ok(batches.next().expect("no further batch is asked for")));
-        unnamed
-    }
-
-    #[tokio::test]
-    async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
-        let mut order = Sequence::new();
-        let mut store = MockImageStore::new();
-        let mut unnamed = condemning(vec![vec![key(1)], vec![key(2)], vec![]]);
-        for n in [1, 2] {
-            store.expect_delete().once().in_sequence(&mut order).withf(move |k| *k == key(n)).returning(|_| Ok(()));
-            unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
-        }
-        assert_eq!(sweep(store, unnamed).run().await.unwrap(), 2);
-    }
-
-    #[tokio::test]
-    async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_others() {
-        let mut store = MockImageStore::new();
-        store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Err(Error::unavailable("locked")));
-        store.expect_delete().times(2).returning(|_| Ok(()));
-        let mut unnamed = condemning(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
-        for n in [2, 3] {
-            unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
-        }
-        let Err(Error::Unavailable(cause)) = sweep(store, unnamed).run().await else { panic!("a failure is told") };
-        assert_eq!(cause.to_string(), "locked");
-    }
-
-    #[tokio::test]
-    async fn a_store_that_is_away_ends_the_sweep() {
-        let mut store = MockImageStore::new();
-        store.expect_delete().times(2).returning(|_| Err(Error::unavailable("no answer")));
-        let unnamed = condemning(vec![vec![key(1), key(2)]]);
-        assert!(matches!(sweep(store, unnamed).run().await, Err(Error::Unavailable(_))));
-    }
-
-    const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
-
-    fn images(store: MockImageStore, unnamed: MockUnnamedImages) -> Images {
-        let mut clock = MockClock::new();
-        clock.expect_now().return_const(NOW);
-        let cleaner = Arc::new(MockImageCleaner::new());
-        let ports = ImagePorts { cleaner, store: Arc::new(store), unnamed: Arc::new(unnamed) };
-        Images::new(ports, Arc::new(clock))
-    }
-
-    fn clean() -> CleanImage {
-        CleanImage { format: ImageFormat::Png, bytes: Bytes::from_static(b"clean") }
-    }
-
-    #[tokio::test]
-    async fn an_image_is_on_record_before_it_is_stored() {
-        let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnnamedImages::new(), Sequence::new());
-        store.expect_new_key().once().in_sequence(&mut order).returning(|format| Ok(ImageKey::new([1; 16], format)));
-        unnamed
-            .expect_announce()
-            .once()
-            .in_sequence(&mut order)
-            .withf(|k, at| (k, *at) == (&key(1), NOW))
-            .returning(|_, _| Ok(()));
-        store
-            .expect_put()
-            .once()
-            .in_sequence(&mut order)
-            .withf(|k, bytes| *k == key(1) && bytes == "clean")
-            .returning(|_, _| Ok(()));
-        assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(key(1)));
-    }
-
-    #[tokio::test]
-    async fn an_image_that_cannot_be_recorded_is_not_stored() {
-        let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
-        store.expect_new_key().returning(|format| Ok(ImageKey::new([1; 16], format)));
-        unnamed.expect_announce().returning(|_, _| Err(Error::unavailable("no connection")));
-        assert!(matches!(images(store, unnamed).put(Some(clean())).await, Err(Error::Unavailable(_))));
-    }
-
-    #[tokio::test]
-    async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
-        let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
-        for n in [1, 2] {
-            store.expect_delete().withf(move |k| *k == key(n)).once().returning(|_| Ok(()));
-            unnamed.expect_forget().withf(move |k| k == [key(n)]).once().returning(|_| Ok(()));
-        }
-        let images = images(store, unnamed);
-        images.take_back(Some(key(1)), Error::NotFound(Resource::Post)).await;
-        images.take_back(Some(key(2)), Error::unavailable(ImageCollected)).await;
-        images.take_back(Some(key(3)), Error::unavailable("connection lost")).await;
-        images.take_back(Some(key(4)), Error::internal("disk I/O error")).await;
-    }
-
-    #[tokio::test]
-    async fn an_image_that_cannot_be_deleted_stays_on_record() {
-        let mut store = MockImageStore::new();
-        store.expect_delete().once().returning(|_| Err(Error::unavailable("no answer")));
-        images(store, MockUnnamedImages::new()).drop_unnamed(Some(key(1))).await;
-    }
-}
+mod tests;

@@ -1,0 +1,93 @@
+use tempfile::TempDir;
+
+use super::*;
+
+fn fresh() -> (TempDir, Sqlite) {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 2).unwrap();
+    (directory, sqlite)
+}
+
+fn insert_user(conn: &mut Conn, n: usize) -> Outcome<()> {
+    let id = uuid::Uuid::from_u128(n as u128).simple().to_string();
+    let row = format!("x'{id}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, 0");
+    Ok(conn.batch_execute(&format!("INSERT INTO users VALUES ({row})"))?)
+}
+
+async fn count_users(sqlite: &Sqlite) -> i64 {
+    use diesel::QueryDsl;
+    let count = |conn: &mut Conn| {
+        complete(async { Ok(RunQueryDsl::get_result(crate::schema::users::table.count(), conn).await?) })
+    };
+    sqlite.read(count).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_the_whole_group_names_the_cause_and_passes() {
+    let (_directory, sqlite) = fresh();
+    // SQLite's own limit on the file stands for the disk's.
+    sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)).await.unwrap();
+    let failure = sqlite.write(|conn: &mut Conn| {
+        insert_user(conn, 1)?;
+        Ok(conn.batch_execute("CREATE TABLE t AS SELECT zeroblob(3000000) AS b")?)
+    });
+    let Err(Error::Unavailable(cause)) = failure.await else { panic!("the disk is full") };
+    assert!(cause.to_string().contains("full"), "{cause}");
+    sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1000000")?)).await.unwrap();
+    sqlite.write(|conn| insert_user(conn, 2)).await.unwrap();
+    assert_eq!(count_users(&sqlite).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_undoes_its_own_work_alone() {
+    let (_directory, sqlite) = fresh();
+    let panicking = sqlite.write(|conn: &mut Conn| -> Outcome<()> {
+        insert_user(conn, 1)?;
+        panic!("a defect");
+    });
+    let (panicked, other) = tokio::join!(panicking, sqlite.write(|conn| insert_user(conn, 2)));
+    assert!(matches!(panicked, Err(Error::Internal(_))));
+    other.unwrap();
+    let reading = sqlite.read(|_: &mut Conn| -> Outcome<()> { panic!("a defect") });
+    assert!(matches!(reading.await, Err(Error::Internal(_))));
+    for _ in 0..4 {
+        assert_eq!(count_users(&sqlite).await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_job_leaves_the_others_of_its_group() {
+    let (_directory, sqlite) = fresh();
+    let jobs = (0..20).map(|n| sqlite.write(move |conn| insert_user(conn, n / 2)));
+    let outcomes = futures_util::future::join_all(jobs).await;
+    let conflicts = outcomes.iter().filter(|it| matches!(it, Err(Error::Conflict(_)))).count();
+    assert_eq!((outcomes.iter().filter(|it| it.is_ok()).count(), conflicts), (10, 10));
+    assert_eq!(count_users(&sqlite).await, 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_database_refuses_work() {
+    let (_directory, sqlite) = fresh();
+    sqlite.close();
+    sqlite.close();
+    assert!(matches!(sqlite.write(|conn| insert_user(conn, 1)).await, Err(Error::Unavailable(_))));
+    assert!(matches!(sqlite.read(|conn| insert_user(conn, 1)).await, Err(Error::Unavailable(_))));
+}
+
+#[test]
+fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
+    for _ in 0..10 {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("agora.db");
+        let start = || {
+            thread::spawn({
+                let file = file.clone();
+                move || Sqlite::open(Opening::Serve, &file, 1).map(drop)
+            })
+        };
+        let starts: Vec<_> = (0..4).map(|_| start()).collect();
+        for start in starts {
+            start.join().unwrap().unwrap();
+        }
+    }
+}

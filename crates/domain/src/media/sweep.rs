@@ -1,0 +1,69 @@
+//! Collects what crashes left behind.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+
+use super::{ImageStore, UnnamedImages};
+use crate::{clock::Clock, error::Result};
+
+/// Collects the images that no row names: what crashes and lost acknowledgements left behind.
+pub struct MediaSweep {
+    store: Arc<dyn ImageStore>,
+    unnamed: Arc<dyn UnnamedImages>,
+    clock: Arc<dyn Clock>,
+    min_age_millis: i64,
+}
+
+impl MediaSweep {
+    /// How many images are condemned at once.
+    const BATCH: usize = 100;
+
+    /// How many images are deleted at once: each may have to wait for a store that is slow.
+    const AT_ONCE: usize = 8;
+
+    /// A sweep that leaves alone every image on record for less than `min_age_millis`, which MUST be longer than an
+    /// upload may stay in flight: its image is on record some time before its row is there.
+    pub fn new(
+        store: Arc<dyn ImageStore>,
+        unnamed: Arc<dyn UnnamedImages>,
+        clock: Arc<dyn Clock>,
+        min_age_millis: i64,
+    ) -> Self {
+        Self { store, unnamed, clock, min_age_millis }
+    }
+
+    /// Deletes every image that has been on record for long enough; returns how many.
+    ///
+    /// # Errors
+    /// The first failure of the store or the database. An image that cannot be deleted stays on record for the next
+    /// time and does not keep the others; when not one of many can be, the store is away, and the rest is left as well.
+    pub async fn run(&self) -> Result<usize> {
+        // Once for all: what is condemned now is not old again before this is over.
+        let now = self.clock.now();
+        let cutoff = now.plus_millis(-self.min_age_millis);
+        let mut deleted = 0;
+        let mut failure = None;
+        loop {
+            let condemned = self.unnamed.condemn(cutoff, now, Self::BATCH).await?;
+            if condemned.is_empty() {
+                break;
+            }
+            let deletions = stream::iter(condemned).map(async |key| self.store.delete(&key).await.map(|()| key));
+            let outcomes: Vec<_> = deletions.buffer_unordered(Self::AT_ONCE).collect().await;
+            let mut gone = Vec::with_capacity(outcomes.len());
+            for outcome in outcomes {
+                match outcome {
+                    Ok(key) => gone.push(key),
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+            if gone.is_empty() {
+                break;
+            }
+            self.unnamed.forget(&gone).await?;
+            deleted += gone.len();
+        }
+        failure.map_or(Ok(deleted), Err)
+    }
+}

@@ -1,0 +1,152 @@
+use mockall::Sequence;
+
+use super::*;
+use crate::{clock::MockClock, error::ImageCollected};
+
+fn key(n: u8) -> ImageKey {
+    ImageKey::new([n; 16], ImageFormat::Png)
+}
+
+#[test]
+fn a_key_parses_back_and_nothing_else_does() {
+    let key = ImageKey::new([0xab; 16], ImageFormat::WebP);
+    assert_eq!(key.as_str(), "abababababababababababababababab.webp");
+    assert_eq!(ImageKey::parse(key.as_str()), Some(key));
+    for bad in [
+        "",
+        ".png",
+        "../../etc/passwd.png",
+        "ABababababababababababababababab.png",
+        "abababababababababababababababab.svg",
+        "abababababababababababababababab.png.png",
+        "ababababababababababababababab.png",
+        "abababababababababababababababab",
+    ] {
+        assert_eq!(ImageKey::parse(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn ranges_are_cut_to_the_image() {
+    assert_eq!(ByteRange::FromTo(0, 0).within(10), Some(0..1));
+    assert_eq!(ByteRange::FromTo(5, u64::MAX).within(10), Some(5..10));
+    assert_eq!(ByteRange::From(9).within(10), Some(9..10));
+    assert_eq!(ByteRange::Last(3).within(10), Some(7..10));
+    assert_eq!(ByteRange::Last(30).within(10), Some(0..10));
+    for outside in [ByteRange::FromTo(10, 12), ByteRange::FromTo(3, 2), ByteRange::From(10), ByteRange::Last(0)] {
+        assert_eq!(outside.within(10), None, "{outside:?}");
+    }
+}
+
+/// A sweep at 10,000 of what is on record for 1,000 or longer.
+fn sweep(store: MockImageStore, unnamed: MockUnnamedImages) -> MediaSweep {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(Timestamp::from_unix_millis(10_000));
+    MediaSweep::new(Arc::new(store), Arc::new(unnamed), Arc::new(clock), 1_000)
+}
+
+/// A record that gives these batches, one after the other.
+fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnnamedImages {
+    let mut unnamed = MockUnnamedImages::new();
+    let mut batches = batches.into_iter();
+    unnamed
+        .expect_condemn()
+        .withf(|cutoff, now, limit| (cutoff.unix_millis(), now.unix_millis(), *limit) == (9_000, 10_000, 100))
+        .returning(move |_, _, _| Ok(batches.next().expect("no further batch is asked for")));
+    unnamed
+}
+
+#[tokio::test]
+async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
+    let mut order = Sequence::new();
+    let mut store = MockImageStore::new();
+    let mut unnamed = condemning(vec![vec![key(1)], vec![key(2)], vec![]]);
+    for n in [1, 2] {
+        store.expect_delete().once().in_sequence(&mut order).withf(move |k| *k == key(n)).returning(|_| Ok(()));
+        unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
+    }
+    assert_eq!(sweep(store, unnamed).run().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_others() {
+    let mut store = MockImageStore::new();
+    store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Err(Error::unavailable("locked")));
+    store.expect_delete().times(2).returning(|_| Ok(()));
+    let mut unnamed = condemning(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
+    for n in [2, 3] {
+        unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
+    }
+    let Err(Error::Unavailable(cause)) = sweep(store, unnamed).run().await else { panic!("a failure is told") };
+    assert_eq!(cause.to_string(), "locked");
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_ends_the_sweep() {
+    let mut store = MockImageStore::new();
+    store.expect_delete().times(2).returning(|_| Err(Error::unavailable("no answer")));
+    let unnamed = condemning(vec![vec![key(1), key(2)]]);
+    assert!(matches!(sweep(store, unnamed).run().await, Err(Error::Unavailable(_))));
+}
+
+const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
+
+fn images(store: MockImageStore, unnamed: MockUnnamedImages) -> Images {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let cleaner = Arc::new(MockImageCleaner::new());
+    let ports = ImagePorts { cleaner, store: Arc::new(store), unnamed: Arc::new(unnamed) };
+    Images::new(ports, Arc::new(clock))
+}
+
+fn clean() -> CleanImage {
+    CleanImage { format: ImageFormat::Png, bytes: Bytes::from_static(b"clean") }
+}
+
+#[tokio::test]
+async fn an_image_is_on_record_before_it_is_stored() {
+    let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnnamedImages::new(), Sequence::new());
+    store.expect_new_key().once().in_sequence(&mut order).returning(|format| Ok(ImageKey::new([1; 16], format)));
+    unnamed
+        .expect_announce()
+        .once()
+        .in_sequence(&mut order)
+        .withf(|k, at| (k, *at) == (&key(1), NOW))
+        .returning(|_, _| Ok(()));
+    store
+        .expect_put()
+        .once()
+        .in_sequence(&mut order)
+        .withf(|k, bytes| *k == key(1) && bytes == "clean")
+        .returning(|_, _| Ok(()));
+    assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(key(1)));
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_recorded_is_not_stored() {
+    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
+    store.expect_new_key().returning(|format| Ok(ImageKey::new([1; 16], format)));
+    unnamed.expect_announce().returning(|_, _| Err(Error::unavailable("no connection")));
+    assert!(matches!(images(store, unnamed).put(Some(clean())).await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
+    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
+    for n in [1, 2] {
+        store.expect_delete().withf(move |k| *k == key(n)).once().returning(|_| Ok(()));
+        unnamed.expect_forget().withf(move |k| k == [key(n)]).once().returning(|_| Ok(()));
+    }
+    let images = images(store, unnamed);
+    images.take_back(Some(key(1)), Error::NotFound(Resource::Post)).await;
+    images.take_back(Some(key(2)), Error::unavailable(ImageCollected)).await;
+    images.take_back(Some(key(3)), Error::unavailable("connection lost")).await;
+    images.take_back(Some(key(4)), Error::internal("disk I/O error")).await;
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_deleted_stays_on_record() {
+    let mut store = MockImageStore::new();
+    store.expect_delete().once().returning(|_| Err(Error::unavailable("no answer")));
+    images(store, MockUnnamedImages::new()).drop_unnamed(Some(key(1))).await;
+}
