@@ -27,7 +27,7 @@ impl Place {
     /// A fresh SQLite database and a fresh directory of images.
     pub(crate) fn embedded(home: &Home, name: &str) -> Self {
         let directory = home.path(name);
-        fs::create_dir_all(&directory).unwrap();
+        fs::create_dir_all(directory.join("media")).unwrap();
         Self::at(format!("sqlite:{}", directory.join("agora.db").display()), directory.join("media"))
     }
 
