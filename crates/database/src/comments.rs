@@ -10,7 +10,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database, read,
+    Database, hot, read,
     rows::{CommentRow, Slice, keyset, page_of},
     sql_types::{DbId, DbInstant},
     write,
@@ -20,7 +20,7 @@ use crate::{
 impl CommentRepository for Database {
     async fn create(&self, comment: &Comment) -> Result<()> {
         let row = CommentRow::of(comment);
-        write!(self, comments::insert(row))
+        hot!(self, write comments::insert(row))
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
@@ -47,7 +47,7 @@ impl CommentRepository for Database {
     }
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
-        let rows = read!(self, comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
+        let rows = hot!(self, read comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(row, author)| (keyset(row.created_at, row.id), row.by(author)));
         Ok(page_of(page, positioned.collect()))
     }

@@ -12,7 +12,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database, read,
+    Database, hot, read,
     rows::{Slice, keyset, page_of},
     sql_types::{DbId, DbInstant},
     values::{FollowRow, Related},
@@ -35,7 +35,7 @@ fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Page<UserSummary> {
 #[async_trait]
 impl FollowRepository for Database {
     async fn is_following(&self, follower: UserId, followed: UserId) -> Result<Option<bool>> {
-        read!(self, follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
+        hot!(self, read follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
     async fn toggle(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<bool> {

@@ -10,6 +10,7 @@
 mod accounts;
 mod comments;
 mod error;
+mod feeds;
 mod follows;
 mod images;
 mod lock;
@@ -45,12 +46,12 @@ pub use options::Options;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::schema_version;
 
-use crate::{postgres::Postgres, sqlite::Sqlite, version::Opening};
+use crate::{feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
 
 /// Runs a query function as one read: `read!(self, posts::find(id, viewer))`.
 macro_rules! read {
     ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.0 {
+        match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
@@ -64,10 +65,29 @@ macro_rules! read {
     };
 }
 
+/// Runs what takes one statement on PostgreSQL, by the function of that name in the database's own `hot`:
+/// `hot!(self, read posts::find(id, viewer))`.
+macro_rules! hot {
+    ($database:expr, $kind:ident $module:ident::$query:ident($($arg:expr),*)) => {
+        match &$database.backend {
+            crate::Backend::Sqlite(database) => {
+                let work = move |conn: &mut crate::sqlite::Conn| {
+                    crate::sqlite::complete(crate::sqlite::hot::$module::$query(conn, $($arg),*))
+                };
+                database.$kind(work).await
+            }
+            crate::Backend::Postgres(database) => {
+                let statement = crate::postgres::hot::$module::$query(database, $($arg),*);
+                statement.await.map_err(agora_domain::Error::from)
+            }
+        }
+    };
+}
+
 /// Runs a query function as one transaction: `write!(self, posts::delete(id))`. PostgreSQL may run it again.
 macro_rules! write {
     ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.0 {
+        match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
@@ -85,7 +105,7 @@ macro_rules! write {
     };
 }
 
-pub(crate) use {read, write};
+pub(crate) use {hot, read, write};
 
 /// One of the databases.
 #[derive(Clone)]
@@ -96,7 +116,10 @@ enum Backend {
 
 /// An open database: every repository of the domain.
 #[derive(Clone)]
-pub struct Database(Backend);
+pub struct Database {
+    backend: Backend,
+    feeds: Arc<Feeds>,
+}
 
 impl Database {
     /// Opens the database that the URL names and brings its schema up to date.
@@ -123,11 +146,15 @@ impl Database {
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             let postgres = Postgres::open(opening, url, options).await?;
-            return Ok(Self(Backend::Postgres(Arc::new(postgres))));
+            return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
         }
         let file = Self::file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        Sqlite::open(opening, &file, readers).map(|sqlite| Self(Backend::Sqlite(Arc::new(sqlite))))
+        Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
+    }
+
+    fn of(backend: Backend) -> Self {
+        Self { backend, feeds: Arc::default() }
     }
 
     /// The file of the SQLite database that the URL names; nothing when it names none.
@@ -143,7 +170,7 @@ impl Database {
     /// refused as unavailable. Blocks until it is done, so it is not called on a thread that drives connections.
     /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
     pub fn close(&self) {
-        match &self.0 {
+        match &self.backend {
             Backend::Sqlite(database) => database.close(),
             Backend::Postgres(database) => database.close(),
         }

@@ -33,7 +33,7 @@ impl Database {
     /// # Errors
     /// `Unavailable` when the database cannot be asked.
     pub async fn try_lock(&self, task: Task) -> Result<Option<TaskLock>> {
-        let held = match &self.0 {
+        let held = match &self.backend {
             Backend::Sqlite(database) => database.try_lock(task)?.map(Held::File),
             Backend::Postgres(database) => database.try_lock(task).await?.map(|conn| Held::Connection(Box::new(conn))),
         };

@@ -13,18 +13,21 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database,
+    Backend, Database,
     error::Outcome,
+    hot,
+    postgres::hot,
     read,
     rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    values::{LikeRow, Likers, ViewRow, Visible},
+    sqlite::hot::feeds::FeedSource,
+    values::{LikeRow, Seen, Visible},
     write,
 };
 
-fn view<R, A>(row: ViewRow<R>, likers: &mut Likers, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
+fn view<R, A>(Seen { row, liked_by }: Seen<R>, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
     Ok(PostView {
-        liked_by: likers.remove(&row.post.id).unwrap_or_default(),
+        liked_by,
         post: row.post.post()?,
         author: author(row.author)?,
         like_count: rows::count(row.like_count),
@@ -35,12 +38,12 @@ fn view<R, A>(row: ViewRow<R>, likers: &mut Likers, author: fn(R) -> Outcome<A>)
 
 fn page_of_views<R, A>(
     page: PageRequest,
-    (found, mut likers): (Vec<ViewRow<R>>, Likers),
+    found: Vec<Seen<R>>,
     author: fn(R) -> Outcome<A>,
 ) -> Result<Page<PostView<A>>> {
-    let positioned = found.into_iter().map(|row| {
-        let key = keyset(row.post.created_at, row.post.id);
-        Ok((key, view(row, &mut likers, author)?))
+    let positioned = found.into_iter().map(|seen| {
+        let key = keyset(seen.row.post.created_at, seen.row.post.id);
+        Ok((key, view(seen, author)?))
     });
     Ok(page_of(page, positioned.collect::<Result<_>>()?))
 }
@@ -60,19 +63,26 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 impl PostRepository for Database {
     async fn create(&self, post: &Post) -> Result<PostView> {
         let row = PostRow::of(post);
-        let (row, mut likers) = write!(self, posts::create(row))?;
-        Ok(view(row, &mut likers, AuthorRow::author)?)
+        if let Backend::Sqlite(_) = &self.backend {
+            // Before, since the request may go away when it is stored and not yet answered.
+            self.feeds.announce(row.author_id, keyset(row.created_at, row.id));
+        }
+        let created = match (&self.backend, &row.image) {
+            (Backend::Postgres(database), None) => hot::posts::create_plain(database, row).await?,
+            _ => write!(self, posts::create(row))?,
+        };
+        Ok(view(created, AuthorRow::author)?)
     }
 
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
-        let found = read!(self, posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
-        let Some((row, mut likers)) = found else { return Ok(None) };
-        let viewer_follows = row.viewer_follows;
-        Ok(Some(FoundPost { view: view(row, &mut likers, AuthorRow::author)?, viewer_follows }))
+        let found = hot!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
+        let Some(seen) = found else { return Ok(None) };
+        let viewer_follows = seen.row.viewer_follows;
+        Ok(Some(FoundPost { view: view(seen, AuthorRow::author)?, viewer_follows }))
     }
 
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
-        let found = read!(self, posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))?;
+        let found = hot!(self, read posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))?;
         Ok(found.map(rows::post_access).transpose()?)
     }
 
@@ -90,7 +100,7 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
-        let found = read!(self, posts::list_by_author(author, visible, viewer, slice))?;
+        let found = hot!(self, read posts::list_by_author(author, visible, viewer, slice))?;
         page_of_views(page, found, AuthorRow::author)
     }
 
@@ -100,16 +110,22 @@ impl PostRepository for Database {
         visible: &'static [Visibility],
         page: PageRequest,
     ) -> Result<Page<PostView>> {
-        let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
-        let found = read!(self, posts::list_followed(DbId(viewer.uuid()), visible, slice))?;
-        page_of_views(page, found, AuthorRow::author)
+        let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
+        let found = match &self.backend {
+            Backend::Sqlite(database) => {
+                let source = FeedSource { database, feeds: &self.feeds };
+                self.feeds.page(&source, viewer, visible, page).await
+            }
+            Backend::Postgres(database) => self.feeds.page(&**database, viewer, visible, page).await,
+        };
+        page_of_views(page, found?, AuthorRow::author)
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {
         let edit = edit.clone();
         let edited = write!(self, posts::edit(DbId(id.uuid()), edit, at))?;
-        let Some((row, mut likers, replaced_image)) = edited else { return Ok(None) };
-        Ok(Some(EditedPost { view: view(row, &mut likers, AuthorRow::author)?, replaced_image }))
+        let Some((seen, replaced_image)) = edited else { return Ok(None) };
+        Ok(Some(EditedPost { view: view(seen, AuthorRow::author)?, replaced_image }))
     }
 
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>> {
@@ -118,7 +134,7 @@ impl PostRepository for Database {
     }
 
     async fn toggle_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<bool> {
-        write!(self, posts::toggle_like(like_row(post, user, like)))
+        hot!(self, write posts::toggle_like(like_row(post, user, like)))
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
@@ -131,7 +147,7 @@ impl PostRepository for Database {
     }
 
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
-        let found = read!(self, posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
+        let found = hot!(self, read posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
         let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }

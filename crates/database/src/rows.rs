@@ -62,15 +62,19 @@ pub(crate) struct Slice {
 impl Slice {
     /// For a list that runs from new to old.
     pub(crate) fn newest_first(page: PageRequest) -> Self {
-        Self::starting(page, After(DbInstant::MAX, DbId(uuid::Uuid::max())))
+        Self::newest_after(page.after, page.overfetch())
+    }
+
+    /// So many rows after a position, in a list that runs from new to old.
+    pub(crate) fn newest_after(after: Option<Keyset>, limit: usize) -> Self {
+        let beginning = After(DbInstant::MAX, DbId(uuid::Uuid::max()));
+        let after = after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
+        Self { after, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
     }
 
     /// For a list that runs from old to new.
     pub(crate) fn oldest_first(page: PageRequest) -> Self {
-        Self::starting(page, After(DbInstant::MIN, DbId(uuid::Uuid::nil())))
-    }
-
-    fn starting(page: PageRequest, beginning: After) -> Self {
+        let beginning = After(DbInstant::MIN, DbId(uuid::Uuid::nil()));
         let after = page.after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
         Self { after, limit: i64::try_from(page.overfetch()).unwrap_or(i64::MAX) }
     }
@@ -135,11 +139,11 @@ pub(crate) fn roles(is_admin: bool, is_user: bool) -> Roles {
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct AuthorRow {
-    id: DbId,
-    username: String,
-    email: String,
-    biography: Option<String>,
-    profile_picture: Option<String>,
+    pub(crate) id: DbId,
+    pub(crate) username: String,
+    pub(crate) email: String,
+    pub(crate) biography: Option<String>,
+    pub(crate) profile_picture: Option<String>,
 }
 
 impl AuthorRow {
@@ -158,9 +162,9 @@ impl AuthorRow {
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct SummaryRow {
-    id: DbId,
-    username: String,
-    email: String,
+    pub(crate) id: DbId,
+    pub(crate) username: String,
+    pub(crate) email: String,
 }
 
 impl SummaryRow {
@@ -177,9 +181,9 @@ impl SummaryRow {
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct LikerRow {
-    id: DbId,
-    username: String,
-    profile_picture: Option<String>,
+    pub(crate) id: DbId,
+    pub(crate) username: String,
+    pub(crate) profile_picture: Option<String>,
 }
 
 impl LikerRow {

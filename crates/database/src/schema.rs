@@ -3,7 +3,7 @@
 use diesel::{allow_tables_to_appear_in_same_query, joinable, table};
 
 table! {
-    use diesel::sql_types::{Bool, Nullable, Text};
+    use diesel::sql_types::{BigInt, Bool, Nullable, Text};
     use crate::sql_types::{Id, Instant};
 
     users (id) {
@@ -19,6 +19,7 @@ table! {
         is_user -> Bool,
         enabled -> Bool,
         created_at -> Instant,
+        follow_version -> BigInt,
     }
 }
 

@@ -1,8 +1,9 @@
 //! The only place where the types of the two databases differ.
 
-use std::io::Write;
+use std::{error::Error, io::Write};
 
 use agora_domain::clock::Timestamp;
+use bytes::{BufMut, BytesMut};
 use diesel::{
     backend::Backend,
     deserialize::{self, FromSql, FromSqlRow},
@@ -13,6 +14,7 @@ use diesel::{
     sql_types::{BigInt, SqlType},
     sqlite::Sqlite,
 };
+use tokio_postgres::types as driver;
 use uuid::Uuid;
 
 /// The SQL type of identifiers: 16 bytes on SQLite, `uuid` on PostgreSQL.
@@ -60,6 +62,17 @@ impl DbInstant {
 /// PostgreSQL counts microseconds from 2000 on.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 
+impl DbInstant {
+    fn from_postgres(micros: i64) -> Self {
+        let micros = micros.saturating_add(POSTGRES_EPOCH_MICROS);
+        Self(Timestamp::from_unix_millis(micros.div_euclid(1000)))
+    }
+
+    fn postgres_micros(self) -> i64 {
+        self.0.unix_millis().saturating_mul(1000).saturating_sub(POSTGRES_EPOCH_MICROS)
+    }
+}
+
 impl FromSql<Instant, Sqlite> for DbInstant {
     fn from_sql(value: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         let micros = <i64 as FromSql<BigInt, Sqlite>>::from_sql(value)?;
@@ -89,15 +102,63 @@ impl ToSql<Id, Pg> for DbId {
 
 impl FromSql<Instant, Pg> for DbInstant {
     fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
-        let micros = <i64 as FromSql<BigInt, Pg>>::from_sql(value)?.saturating_add(POSTGRES_EPOCH_MICROS);
-        Ok(Self(Timestamp::from_unix_millis(micros.div_euclid(1000))))
+        Ok(Self::from_postgres(<i64 as FromSql<BigInt, Pg>>::from_sql(value)?))
     }
 }
 
 impl ToSql<Instant, Pg> for DbInstant {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-        let micros = self.0.unix_millis().saturating_mul(1000).saturating_sub(POSTGRES_EPOCH_MICROS);
-        out.write_all(&micros.to_be_bytes())?;
+        out.write_all(&self.postgres_micros().to_be_bytes())?;
         Ok(IsNull::No)
     }
+}
+
+// The same two types for statements that are sent without diesel.
+
+type Converted<T> = Result<T, Box<dyn Error + Sync + Send>>;
+
+impl driver::FromSql<'_> for DbId {
+    fn from_sql(_: &driver::Type, raw: &[u8]) -> Converted<Self> {
+        Ok(Self(Uuid::from_slice(raw)?))
+    }
+
+    fn accepts(ty: &driver::Type) -> bool {
+        *ty == driver::Type::UUID
+    }
+}
+
+impl driver::ToSql for DbId {
+    fn to_sql(&self, _: &driver::Type, out: &mut BytesMut) -> Converted<driver::IsNull> {
+        out.put_slice(self.0.as_bytes());
+        Ok(driver::IsNull::No)
+    }
+
+    fn accepts(ty: &driver::Type) -> bool {
+        *ty == driver::Type::UUID
+    }
+
+    driver::to_sql_checked!();
+}
+
+impl driver::FromSql<'_> for DbInstant {
+    fn from_sql(_: &driver::Type, raw: &[u8]) -> Converted<Self> {
+        Ok(Self::from_postgres(i64::from_be_bytes(raw.try_into()?)))
+    }
+
+    fn accepts(ty: &driver::Type) -> bool {
+        *ty == driver::Type::TIMESTAMPTZ
+    }
+}
+
+impl driver::ToSql for DbInstant {
+    fn to_sql(&self, _: &driver::Type, out: &mut BytesMut) -> Converted<driver::IsNull> {
+        out.put_i64(self.postgres_micros());
+        Ok(driver::IsNull::No)
+    }
+
+    fn accepts(ty: &driver::Type) -> bool {
+        *ty == driver::Type::TIMESTAMPTZ
+    }
+
+    driver::to_sql_checked!();
 }

@@ -1,7 +1,5 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use std::collections::HashMap;
-
 use agora_domain::posts::Liker;
 use diesel::Queryable;
 
@@ -50,8 +48,19 @@ pub(crate) struct ViewRow<A> {
     pub(crate) viewer_follows: bool,
 }
 
-/// The newest likers of each post that has any, newest first.
-pub(crate) type Likers = HashMap<DbId, Vec<Liker>>;
+impl<A> ViewRow<A> {
+    /// A new post as its author sees it.
+    pub(crate) fn new(post: PostRow, author: A) -> Self {
+        Self { post, author, like_count: 0, comment_count: 0, liked_by_viewer: false, viewer_follows: false }
+    }
+}
+
+/// A post as a viewer sees it, with its newest likers, newest first.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen<A> {
+    pub(crate) row: ViewRow<A>,
+    pub(crate) liked_by: Vec<Liker>,
+}
 
 /// The visibilities that a list shows; one stands in the place of those it has not, so that the statement is always the
 /// same and stays prepared.

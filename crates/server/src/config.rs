@@ -159,7 +159,7 @@ fn signing_secret(text: String) -> Result<Secret> {
 fn database(get: &impl Fn(&str) -> Option<String>) -> Result<Options> {
     let default = Options::default();
     let options = Options {
-        connections: number(get, "AGORA_DATABASE_CONNECTIONS", 1, 1000, default.connections)?,
+        connections: number(get, "AGORA_DATABASE_CONNECTIONS", Options::MIN_CONNECTIONS, 1000, default.connections)?,
         connect_timeout: time(get, "AGORA_DATABASE_CONNECT_TIMEOUT", default.connect_timeout)?,
         statement_timeout: time(get, "AGORA_DATABASE_STATEMENT_TIMEOUT", default.statement_timeout)?,
         wait_timeout: time(get, "AGORA_DATABASE_WAIT_TIMEOUT", default.wait_timeout)?,

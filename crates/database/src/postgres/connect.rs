@@ -13,7 +13,7 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
-use tokio_postgres::{NoTls, config::SslMode};
+use tokio_postgres::{Client, NoTls, config::SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
@@ -142,33 +142,60 @@ impl Connector {
 
     /// Makes a connection, which is driven by the runtime that this is called on.
     pub(crate) async fn connect(&self) -> ConnectionResult<Conn> {
-        // The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
-        let make = async {
-            let mut conn = self.open().await?;
+        self.in_time(async {
+            let mut conn = match &self.tls {
+                None => {
+                    let (client, connection) = self.config.connect(NoTls).await.map_err(|error| self.failed(&error))?;
+                    Conn::try_from_client_and_connection(client, connection).await?
+                }
+                Some(tls) => {
+                    let connected = self.config.connect(tls.clone()).await;
+                    let (client, connection) = connected.map_err(|error| self.failed(&error))?;
+                    Conn::try_from_client_and_connection(client, connection).await?
+                }
+            };
             if let Err(error) = conn.batch_execute(CHECK_CLIENT).await {
                 tracing::debug!(%error, "the server does not look after lost clients");
             }
             Ok(conn)
-        };
+        })
+        .await
+    }
+
+    /// Makes a connection that speaks for itself, driven by the runtime that this is called on, and runs `setup` on it.
+    pub(crate) async fn connect_raw(&self, setup: &str) -> ConnectionResult<Client> {
+        self.in_time(async {
+            let client = match &self.tls {
+                None => {
+                    let (client, connection) = self.config.connect(NoTls).await.map_err(|error| self.failed(&error))?;
+                    tokio::spawn(connection);
+                    client
+                }
+                Some(tls) => {
+                    let connected = self.config.connect(tls.clone()).await;
+                    let (client, connection) = connected.map_err(|error| self.failed(&error))?;
+                    tokio::spawn(connection);
+                    client
+                }
+            };
+            client.batch_execute(setup).await.map_err(|error| self.failed(&error))?;
+            if let Err(error) = client.batch_execute(CHECK_CLIENT).await {
+                tracing::debug!(%error, "the server does not look after lost clients");
+            }
+            Ok(client)
+        })
+        .await
+    }
+
+    /// The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
+    async fn in_time<T>(&self, make: impl Future<Output = ConnectionResult<T>>) -> ConnectionResult<T> {
         let made = tokio::time::timeout(self.timeout, make).await;
         let too_long = || Err(ConnectionError::BadConnection(format!("PostgreSQL at {} takes too long", self.server)));
         made.unwrap_or_else(|_| too_long())
     }
 
-    async fn open(&self) -> ConnectionResult<Conn> {
-        let failed = |error: tokio_postgres::Error| {
-            ConnectionError::BadConnection(format!("PostgreSQL at {}: {}", self.server, in_words(&error)))
-        };
-        match &self.tls {
-            None => {
-                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-                Conn::try_from_client_and_connection(client, connection).await
-            }
-            Some(tls) => {
-                let (client, connection) = self.config.connect(tls.clone()).await.map_err(failed)?;
-                Conn::try_from_client_and_connection(client, connection).await
-            }
-        }
+    fn failed(&self, error: &tokio_postgres::Error) -> ConnectionError {
+        ConnectionError::BadConnection(format!("PostgreSQL at {}: {}", self.server, in_words(error)))
     }
 }
 

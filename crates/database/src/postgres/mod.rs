@@ -26,6 +26,7 @@ use tokio::{runtime::Handle, time::timeout};
 pub(crate) use self::session::Session;
 use self::{
     connect::Connector,
+    pipeline::{Limits, Pipelines},
     pool::{Lease, Manager, Pool, UNPROVEN},
 };
 use crate::{
@@ -38,7 +39,10 @@ use crate::{
 };
 
 mod connect;
+pub(crate) mod hot;
+pub(crate) mod pipeline;
 mod pool;
+mod records;
 mod session;
 
 #[path = "../queries/mod.rs"]
@@ -109,6 +113,11 @@ pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
     Ok(())
 }
 
+/// Whether `posts.id` is one of these.
+pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>> {
+    posts::id.eq_any(ids)
+}
+
 /// Whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
     let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
@@ -119,6 +128,10 @@ pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
 pub(crate) struct Postgres {
     connector: Connector,
     pool: Pool,
+    /// For single statements that read little.
+    pub(crate) shared: Pipelines,
+    /// For single statements that write, or take longer.
+    pub(crate) exclusive: Pipelines,
     /// Where connections are driven and work is done: the runtime that the database was opened on, which outlives every
     /// request and every thread that serves them.
     runtime: Handle,
@@ -148,15 +161,17 @@ impl Postgres {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
         let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout, unproven);
-        let pool = Pool::builder(manager)
-            .max_size(options.connections)
-            .build()
-            .map_err(|error| OpenError::Connect(error.into()))?;
-        prepare(opening, &connector).await?;
         let limit = options.statement_timeout + GRACE;
+        let shares = options.shares();
+        let limits = || Limits { wait: options.wait_timeout, statement: limit, unproven };
+        let shared = Pipelines::shared(connector.clone(), shares.shared, limits());
+        let exclusive = Pipelines::exclusive(connector.clone(), shares.exclusive, limits());
+        let pool =
+            Pool::builder(manager).max_size(shares.pool).build().map_err(|error| OpenError::Connect(error.into()))?;
+        prepare(opening, &connector).await?;
         let (running, ended) = bounded(0);
         let running = Mutex::new(Some(running));
-        Ok(Self { connector, pool, runtime, wait: options.wait_timeout, limit, running, ended })
+        Ok(Self { connector, pool, shared, exclusive, runtime, wait: options.wait_timeout, limit, running, ended })
     }
 
     /// A connection from the pool, or a new one.
@@ -243,6 +258,8 @@ impl Postgres {
     /// refused as unavailable. Blocks until it is done.
     pub(crate) fn close(&self) {
         self.pool.close();
+        self.shared.close();
+        self.exclusive.close();
         *self.running() = None;
         // Nothing is ever sent: it ends, or it does not.
         let _ = self.ended.recv_timeout(self.limit + GRACE);

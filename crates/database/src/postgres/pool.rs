@@ -22,7 +22,7 @@ pub(super) type Pool = managed::Pool<Manager>;
 pub(super) const UNPROVEN: Duration = Duration::from_secs(1);
 
 /// How long the answer to that may take at most.
-const PROOF: Duration = Duration::from_secs(2);
+pub(super) const PROOF: Duration = Duration::from_secs(2);
 
 /// Makes and checks the connections of a pool.
 pub(super) struct Manager {

@@ -1,25 +1,12 @@
-use agora_domain::error::Resource;
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
 use crate::values::CommentAccessRow;
 use crate::{
-    error::{Failure, Outcome},
-    rows::{CommentRow, Slice, SummaryRow},
-    schema::{comments, posts, users},
+    error::Outcome,
+    schema::{comments, posts},
     sql_types::{DbId, DbInstant},
 };
-
-pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
-    let post = row.post_id;
-    super::lock_counters(conn, post).await?;
-    diesel::insert_into(comments::table).values(row).execute(conn).await.map_err(Failure::missing(Resource::Post))?;
-    diesel::update(posts::table.find(post))
-        .set(posts::comment_count.eq(posts::comment_count + 1))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
 
 pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
@@ -64,16 +51,4 @@ pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
         .execute(conn)
         .await?;
     Ok(true)
-}
-
-pub(crate) async fn list(conn: &mut Conn, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
-    Ok(comments::table
-        .inner_join(users::table)
-        .filter(comments::post_id.eq(post))
-        .filter(super::newer!(comments, slice.after))
-        .order((comments::created_at.asc(), comments::id.asc()))
-        .limit(slice.limit)
-        .select((CommentRow::as_select(), SummaryRow::as_select()))
-        .load(conn)
-        .await?)
 }

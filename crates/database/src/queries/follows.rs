@@ -1,7 +1,5 @@
 use agora_domain::error::Resource;
-use diesel::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists,
-};
+use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, QueryDsl, SelectableHelper, dsl::exists};
 
 use super::{Conn, RunQueryDsl};
 use crate::values::{FollowRow, Related};
@@ -11,12 +9,6 @@ use crate::{
     schema::{follows, users},
     sql_types::DbId,
 };
-
-/// Whether `follower` follows `followed`; nothing when there is no such user.
-pub(crate) async fn is_following(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
-    let relation = follows::table.filter(follows::follower_id.eq(follower).and(follows::followed_id.eq(users::id)));
-    Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
-}
 
 /// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
 /// two attempts; then it starts again.
@@ -55,11 +47,25 @@ async fn insert(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
         .execute(conn)
         .await
         .map_err(Failure::missing(Resource::User))?;
+    if inserted > 0 {
+        count_change(conn, follow.follower).await?;
+    }
     Ok(inserted > 0)
 }
 
 async fn delete(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {
-    Ok(diesel::delete(follows::table.find((follower, followed))).execute(conn).await? > 0)
+    let deleted = diesel::delete(follows::table.find((follower, followed))).execute(conn).await?;
+    if deleted > 0 {
+        count_change(conn, follower).await?;
+    }
+    Ok(deleted > 0)
+}
+
+/// What is remembered of the follower's feed is of an earlier state from now on.
+async fn count_change(conn: &mut Conn, follower: DbId) -> Outcome<()> {
+    let counted = users::follow_version.eq(users::follow_version + 1);
+    diesel::update(users::table.find(follower)).set(counted).execute(conn).await?;
+    Ok(())
 }
 
 pub(crate) async fn list_followers(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {

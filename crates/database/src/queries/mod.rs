@@ -5,7 +5,8 @@
 //! with the others'.
 
 pub(crate) use super::{
-    Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product, lock_user,
+    Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
+    lock_user, post_in,
 };
 
 pub(crate) mod accounts;

@@ -1,9 +1,11 @@
+use std::collections::HashMap;
+
 use agora_domain::{
     Error,
     clock::Timestamp,
     error::Resource,
     media::ImageKey,
-    posts::{PostEdit, SHOWN_LIKERS},
+    posts::{Liker, PostEdit, SHOWN_LIKERS},
 };
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
@@ -12,10 +14,10 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
-use crate::values::{LikeRow, Likers, ViewRow, Visible};
+use crate::values::{LikeRow, Seen, ViewRow};
 use crate::{
     error::{Failure, Outcome},
-    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, UserRow},
+    rows::{AuthorRow, LikerRow, PostRow, Slice, UserRow},
     schema::{follows, likes, posts, users},
     sql_types::{DbId, DbInstant, Instant},
 };
@@ -26,18 +28,13 @@ diesel::define_sql_function! {
 }
 
 #[auto_type]
-fn liked_by(viewer: DbId) -> _ {
+pub(crate) fn liked_by(viewer: DbId) -> _ {
     exists(likes::table.filter(likes::post_id.eq(posts::id).and(likes::user_id.eq(viewer))))
 }
 
 #[auto_type]
-fn author_followed_by(viewer: DbId) -> _ {
+pub(crate) fn author_followed_by(viewer: DbId) -> _ {
     exists(follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id))))
-}
-
-#[auto_type]
-fn is_one_of(one: i16, two: i16, three: i16) -> _ {
-    posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
 }
 
 /// The columns of a [`ViewRow`] as `viewer` sees it.
@@ -54,12 +51,15 @@ macro_rules! view {
     };
 }
 
+#[allow(unused_imports, reason = "for SQLite alone, where the hot reads are typed queries too")]
+pub(crate) use view;
+
 async fn insert(conn: &mut Conn, row: PostRow) -> Outcome<()> {
     diesel::insert_into(posts::table).values(row).execute(conn).await?;
     Ok(())
 }
 
-pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<(ViewRow<AuthorRow>, Likers)>> {
+pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<Seen<AuthorRow>>> {
     let found: Option<ViewRow<AuthorRow>> = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
@@ -67,21 +67,10 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Opt
         .get_result(conn)
         .await
         .optional()?;
-    let Some(row) = found else { return Ok(None) };
-    let likers = likers_of(conn, std::slice::from_ref(&row)).await?;
-    Ok(Some((row, likers)))
+    Ok(with_likers(conn, found.into_iter().collect()).await?.pop())
 }
 
-pub(crate) async fn find_access(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<AccessRow>> {
-    Ok(posts::table
-        .find(id)
-        .select((posts::id, posts::author_id, posts::visibility, author_followed_by(viewer)))
-        .get_result(conn)
-        .await
-        .optional()?)
-}
-
-pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<(Vec<ViewRow<UserRow>>, Likers)> {
+pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Seen<UserRow>>> {
     let rows: Vec<ViewRow<UserRow>> = posts::table
         .inner_join(users::table)
         .filter(super::older!(posts, slice.after))
@@ -90,59 +79,19 @@ pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Out
         .select(view!(UserRow, viewer))
         .load(conn)
         .await?;
-    let likers = likers_of(conn, &rows).await?;
-    Ok((rows, likers))
+    with_likers(conn, rows).await
 }
 
-pub(crate) async fn list_by_author(
-    conn: &mut Conn,
-    author: DbId,
-    visible: Visible,
-    viewer: DbId,
-    slice: Slice,
-) -> Outcome<(Vec<ViewRow<AuthorRow>>, Likers)> {
-    let rows: Vec<ViewRow<AuthorRow>> = posts::table
-        .inner_join(users::table)
-        .filter(posts::author_id.eq(author))
-        .filter(is_one_of(visible[0], visible[1], visible[2]))
-        .filter(super::older!(posts, slice.after))
-        .order((posts::created_at.desc(), posts::id.desc()))
-        .limit(slice.limit)
-        .select(view!(AuthorRow, viewer))
-        .load(conn)
-        .await?;
-    let likers = likers_of(conn, &rows).await?;
-    Ok((rows, likers))
-}
-
-pub(crate) async fn list_followed(
-    conn: &mut Conn,
-    viewer: DbId,
-    visible: Visible,
-    slice: Slice,
-) -> Outcome<(Vec<ViewRow<AuthorRow>>, Likers)> {
-    let followed = follows::table.filter(follows::follower_id.eq(viewer)).select(follows::followed_id);
-    let rows: Vec<ViewRow<AuthorRow>> = posts::table
-        .inner_join(users::table)
-        .filter(posts::author_id.eq_any(followed))
-        .filter(is_one_of(visible[0], visible[1], visible[2]))
-        .filter(super::older!(posts, slice.after))
-        .order((posts::created_at.desc(), posts::id.desc()))
-        .limit(slice.limit)
-        .select(view!(AuthorRow, viewer))
-        .load(conn)
-        .await?;
-    let likers = likers_of(conn, &rows).await?;
-    Ok((rows, likers))
+pub(crate) async fn with_likers<A>(conn: &mut Conn, rows: Vec<ViewRow<A>>) -> Outcome<Vec<Seen<A>>> {
+    let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
+    let mut likers = if liked.is_empty() { HashMap::new() } else { likers_of(conn, liked).await? };
+    let seen = |row: ViewRow<A>| Seen { liked_by: likers.remove(&row.post.id).unwrap_or_default(), row };
+    Ok(rows.into_iter().map(seen).collect())
 }
 
 /// The newest likers of each post: of a post with many likes only the newest are read, from the index.
-async fn likers_of<A>(conn: &mut Conn, rows: &[ViewRow<A>]) -> Outcome<Likers> {
-    let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
-    let mut likers = Likers::with_capacity(liked.len());
-    if liked.is_empty() {
-        return Ok(likers);
-    }
+async fn likers_of(conn: &mut Conn, liked: Vec<DbId>) -> Outcome<HashMap<DbId, Vec<Liker>>> {
+    let mut likers: HashMap<DbId, Vec<Liker>> = HashMap::with_capacity(liked.len());
     let newest = diesel::alias!(likes as newest);
     let oldest_shown = newest
         .filter(newest.field(likes::post_id).eq(posts::id))
@@ -154,7 +103,7 @@ async fn likers_of<A>(conn: &mut Conn, rows: &[ViewRow<A>]) -> Outcome<Likers> {
     let found: Vec<(DbId, LikerRow)> = posts::table
         .inner_join(likes::table.on(likes::post_id.eq(posts::id)))
         .inner_join(users::table.on(users::id.eq(likes::user_id)))
-        .filter(posts::id.eq_any(liked))
+        .filter(super::post_in(liked))
         .filter(likes::created_at.ge(coalesce(oldest_shown, DbInstant::MIN)))
         .order((posts::id, likes::created_at.desc(), likes::id.desc()))
         .select((posts::id, LikerRow::as_select()))
@@ -191,16 +140,6 @@ pub(crate) async fn delete(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<
     Ok(row)
 }
 
-/// Turns the like on if it is off, off if it is on.
-pub(crate) async fn toggle_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
-    super::lock_counters(conn, like.post).await?;
-    if insert_like(conn, like).await? {
-        return Ok(true);
-    }
-    delete_like(conn, like.post, like.user).await?;
-    Ok(false)
-}
-
 pub(crate) async fn set_like(conn: &mut Conn, like: LikeRow) -> Outcome<()> {
     super::lock_counters(conn, like.post).await?;
     insert_like(conn, like).await.map(|_| ())
@@ -213,7 +152,7 @@ pub(crate) async fn unset_like(conn: &mut Conn, post: DbId, user: DbId) -> Outco
     Ok(known)
 }
 
-async fn insert_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
+pub(crate) async fn insert_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
     let inserted = diesel::insert_into(likes::table)
         .values((
             likes::post_id.eq(like.post),
@@ -233,7 +172,7 @@ async fn insert_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
     Ok(true)
 }
 
-async fn delete_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
+pub(crate) async fn delete_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
     if diesel::delete(likes::table.find((post, user))).execute(conn).await? == 0 {
         return Ok(false);
     }
@@ -241,25 +180,8 @@ async fn delete_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
     Ok(true)
 }
 
-/// When the like was made and its id, then who made it.
-pub(crate) async fn list_likers(
-    conn: &mut Conn,
-    post: DbId,
-    slice: Slice,
-) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
-    Ok(likes::table
-        .inner_join(users::table)
-        .filter(likes::post_id.eq(post))
-        .filter(super::older!(likes, slice.after))
-        .order((likes::created_at.desc(), likes::id.desc()))
-        .limit(slice.limit)
-        .select((likes::created_at, likes::id, LikerRow::as_select()))
-        .load(conn)
-        .await?)
-}
-
 /// Stores a post and reads it back as its author sees it.
-pub(crate) async fn create(conn: &mut Conn, row: PostRow) -> Outcome<(ViewRow<AuthorRow>, Likers)> {
+pub(crate) async fn create(conn: &mut Conn, row: PostRow) -> Outcome<Seen<AuthorRow>> {
     let (id, author, image, at) = (row.id, row.author_id, row.image.clone(), row.created_at);
     insert(conn, row).await?;
     super::images::replace(conn, None, image.as_deref(), at).await?;
@@ -273,7 +195,7 @@ pub(crate) async fn edit(
     id: DbId,
     edit: PostEdit,
     at: Timestamp,
-) -> Outcome<Option<(ViewRow<AuthorRow>, Likers, Option<ImageKey>)>> {
+) -> Outcome<Option<(Seen<AuthorRow>, Option<ImageKey>)>> {
     let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
     let (author, old) = (row.author_id, row.image.clone());
     let (edited, replaced) = row.post()?.apply(&edit, at)?;
@@ -281,5 +203,5 @@ pub(crate) async fn edit(
     let new = row.image.clone();
     update(conn, row).await?;
     super::images::replace(conn, old.as_deref(), new.as_deref(), DbInstant(at)).await?;
-    Ok(find(conn, id, author).await?.map(|(view, likers)| (view, likers, replaced)))
+    Ok(find(conn, id, author).await?.map(|seen| (seen, replaced)))
 }

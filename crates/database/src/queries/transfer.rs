@@ -2,7 +2,7 @@
 
 use agora_domain::Error;
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName,
+    BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, SelectableHelper,
     result::{DatabaseErrorKind, Error as DieselError},
     sql_types::{Nullable, Text},
 };
@@ -14,22 +14,28 @@ use crate::{
         comments, follows, likes, posts, product_images, product_variants, products, sessions, unnamed_images, users,
     },
     sql_types::DbId,
-    transfer::{AnyKey, AnyRows, Table},
+    transfer::{
+        AnyKey, AnyRows, Table,
+        tables::{
+            CommentRecord, FollowRecord, LikeRecord, PostRecord, ProductImageRecord, ProductRecord, SessionRecord,
+            UserRecord, VariantRecord,
+        },
+    },
 };
 
-/// Runs `$run!(Variant, table, key columns...)` for the table.
+/// Runs `$run!(Variant, table, row, key columns...)` for the table.
 macro_rules! for_table {
     ($table:expr, $run:ident) => {
         match $table {
-            Table::Users => $run!(Users, users, id),
-            Table::Sessions => $run!(Sessions, sessions, id),
-            Table::Posts => $run!(Posts, posts, id),
-            Table::Likes => $run!(Likes, likes, post_id, user_id),
-            Table::Comments => $run!(Comments, comments, id),
-            Table::Follows => $run!(Follows, follows, follower_id, followed_id),
-            Table::Products => $run!(Products, products, id),
-            Table::ProductVariants => $run!(ProductVariants, product_variants, product_id, position),
-            Table::ProductImages => $run!(ProductImages, product_images, product_id, position),
+            Table::Users => $run!(Users, users, UserRecord, id),
+            Table::Sessions => $run!(Sessions, sessions, SessionRecord, id),
+            Table::Posts => $run!(Posts, posts, PostRecord, id),
+            Table::Likes => $run!(Likes, likes, LikeRecord, post_id, user_id),
+            Table::Comments => $run!(Comments, comments, CommentRecord, id),
+            Table::Follows => $run!(Follows, follows, FollowRecord, follower_id, followed_id),
+            Table::Products => $run!(Products, products, ProductRecord, id),
+            Table::ProductVariants => $run!(ProductVariants, product_variants, VariantRecord, product_id, position),
+            Table::ProductImages => $run!(ProductImages, product_images, ProductImageRecord, product_id, position),
         }
     };
 }
@@ -53,7 +59,7 @@ pub(crate) async fn schema(conn: &mut Conn) -> Outcome<Option<String>> {
 /// How many rows the table has.
 pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
     macro_rules! count {
-        ($variant:ident, $table:ident, $($key:ident),+) => {
+        ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             $table::table.count().get_result(conn).await?
         };
     }
@@ -63,8 +69,8 @@ pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
 /// The rows that follow the one of a key.
 pub(crate) async fn page(conn: &mut Conn, table: Table, after: Option<AnyKey>, limit: i64) -> Outcome<AnyRows> {
     macro_rules! page {
-        ($variant:ident, $table:ident, $key:ident) => {{
-            let mut page = $table::table.order($table::$key).limit(limit).into_boxed();
+        ($variant:ident, $table:ident, $row:ident, $key:ident) => {{
+            let mut page = $table::table.select($row::as_select()).order($table::$key).limit(limit).into_boxed();
             match after {
                 None => {}
                 Some(AnyKey::$variant(after)) => page = page.filter($table::$key.gt(after)),
@@ -72,8 +78,12 @@ pub(crate) async fn page(conn: &mut Conn, table: Table, after: Option<AnyKey>, l
             }
             AnyRows::$variant(page.load(conn).await?)
         }};
-        ($variant:ident, $table:ident, $first:ident, $second:ident) => {{
-            let mut page = $table::table.order(($table::$first, $table::$second)).limit(limit).into_boxed();
+        ($variant:ident, $table:ident, $row:ident, $first:ident, $second:ident) => {{
+            let mut page = $table::table
+                .select($row::as_select())
+                .order(($table::$first, $table::$second))
+                .limit(limit)
+                .into_boxed();
             match after {
                 None => {}
                 Some(AnyKey::$variant(first, second)) => {
@@ -108,7 +118,7 @@ fn refused(error: DieselError) -> Failure {
 /// Adds the rows.
 pub(crate) async fn insert(conn: &mut Conn, rows: AnyRows) -> Outcome<usize> {
     macro_rules! insert {
-        ($variant:ident, $table:ident, $($key:ident),+) => {
+        ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             match rows {
                 AnyRows::$variant(rows) => {
                     diesel::insert_into($table::table).values(&rows).execute(conn).await.map_err(refused)?
@@ -123,7 +133,7 @@ pub(crate) async fn insert(conn: &mut Conn, rows: AnyRows) -> Outcome<usize> {
 /// Deletes every row of every table.
 pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
     macro_rules! clear {
-        ($variant:ident, $table:ident, $($key:ident),+) => {
+        ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             diesel::delete($table::table).execute(conn).await?
         };
     }

@@ -25,7 +25,7 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use url::Url;
 
-pub(crate) use self::session::Session;
+pub(crate) use self::{post_in::post_in, session::Session};
 use crate::{
     Task,
     error::{Failure, OpenError, Outcome},
@@ -35,6 +35,8 @@ use crate::{
     version::{self, Answer, Opening},
 };
 
+pub(crate) mod hot;
+mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 mod session;

@@ -4,7 +4,7 @@
 //! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
 //! limits of requests.
 
-mod tables;
+pub(crate) mod tables;
 
 use agora_domain::{Error, Result, media::ImageKey};
 use futures_util::stream::{self, Stream};
@@ -192,7 +192,7 @@ impl Database {
     /// # Errors
     /// When the database fails.
     pub async fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot(match &self.0 {
+        Ok(Snapshot(match &self.backend {
             Backend::Sqlite(database) => Session::Sqlite(database.snapshot().await?),
             Backend::Postgres(database) => Session::Postgres(Box::new(database.snapshot().await?)),
         }))
@@ -203,7 +203,7 @@ impl Database {
     /// # Errors
     /// When the database fails, or another process writes to it.
     pub async fn load(&self) -> Result<Load> {
-        Ok(Load(Snapshot(match &self.0 {
+        Ok(Load(Snapshot(match &self.backend {
             Backend::Sqlite(database) => Session::Sqlite(database.load().await?),
             Backend::Postgres(database) => Session::Postgres(Box::new(database.load().await?)),
         })))

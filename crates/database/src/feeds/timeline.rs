@@ -1,0 +1,217 @@
+//! What a feed is made of, for one viewer.
+
+use std::time::Instant;
+
+use agora_domain::page::Keyset;
+
+use super::recent::{Mark, NewPost};
+use crate::sql_types::DbId;
+
+/// How many positions are kept at most: what twenty pages of ordinary size take.
+const KEPT: usize = 420;
+
+/// The positions of the newest posts of those whom a viewer follows, whoever may see them: every such post down to an
+/// end is here, and perhaps some that are gone, or whose author is no longer followed.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    /// Which state of the viewer's follows it is of.
+    pub(super) version: i64,
+    /// Whom the viewer follows: the random half of each identifier, in order.
+    followed: Box<[u64]>,
+    /// Newest first.
+    keys: Vec<Keyset>,
+    /// Whether there are no older posts.
+    is_whole: bool,
+    /// All posts with marks before this one are taken in.
+    pub(super) mark: Mark,
+    pub(super) read_at: Instant,
+}
+
+/// What is read of a viewer's feed when nothing is known of it, as of one moment.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) version: i64,
+    pub(crate) mark: Mark,
+    pub(crate) followed: Vec<DbId>,
+    /// The newest positions, newest first.
+    pub(crate) keys: Vec<Keyset>,
+}
+
+/// The part of a feed that a page needs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// As many positions as were asked for, or all that there are.
+    Enough(Vec<Keyset>),
+    /// What is older than this has to be read first.
+    Beyond(Keyset),
+    /// It is too far from what is kept.
+    Elsewhere,
+}
+
+fn random_half(id: DbId) -> u64 {
+    id.0.as_u64_pair().1
+}
+
+impl Timeline {
+    /// From what was read, with so many positions asked for.
+    pub(super) fn new(loaded: Loaded, asked: usize, now: Instant) -> Self {
+        let mut followed: Box<[u64]> = loaded.followed.into_iter().map(random_half).collect();
+        followed.sort_unstable();
+        let is_whole = loaded.keys.len() < asked;
+        Self { version: loaded.version, followed, keys: loaded.keys, is_whole, mark: loaded.mark, read_at: now }
+    }
+
+    /// About how many bytes it takes, when it has grown.
+    pub(super) fn weight(&self) -> u64 {
+        let bytes = size_of::<Self>() + self.followed.len() * size_of::<u64>() + self.keys.len() * size_of::<Keyset>();
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Takes in posts that came in.
+    pub(super) fn absorb<'a>(&mut self, posts: impl Iterator<Item = &'a NewPost>) {
+        for NewPost { author, key, .. } in posts {
+            if !self.follows(*author) {
+                continue;
+            }
+            let Err(place) = self.keys.binary_search_by(|kept| key.cmp(kept)) else { continue };
+            // What is older than what is kept is found when that is read.
+            if place < self.keys.len() || self.is_whole {
+                self.keys.insert(place, *key);
+            }
+        }
+        if self.keys.len() > KEPT {
+            self.keys.truncate(KEPT);
+            self.is_whole = false;
+        }
+    }
+
+    /// Whether a post belongs among positions, all after one and down to another, and is not there.
+    pub(super) fn is_missing(
+        &self,
+        post: &NewPost,
+        among: &[Keyset],
+        after: Option<Keyset>,
+        end: Option<Keyset>,
+    ) -> bool {
+        let key = post.key;
+        let is_within = after.is_none_or(|after| key < after) && end.is_none_or(|end| key > end);
+        is_within && self.follows(post.author) && among.binary_search_by(|kept| key.cmp(kept)).is_err()
+    }
+
+    fn follows(&self, author: DbId) -> bool {
+        self.followed.binary_search(&random_half(author)).is_ok()
+    }
+
+    /// Up to `wanted` positions after one, `needed` at least.
+    pub(super) fn part(&self, after: Option<Keyset>, needed: usize, wanted: usize) -> Part {
+        let first = after.map_or(0, |after| self.keys.partition_point(|key| *key >= after));
+        let part = &self.keys[first..];
+        match self.keys.last() {
+            _ if part.len() >= needed || self.is_whole => Part::Enough(part.iter().take(wanted).copied().collect()),
+            // The position itself may be the oldest that is kept; what is older was never looked at.
+            Some(end) if first < self.keys.len() || after == Some(*end) => Part::Beyond(*end),
+            _ => Part::Elsewhere,
+        }
+    }
+
+    /// Adds positions older than its end, all that there are or so many as were asked for, which were read after all
+    /// posts before a mark were taken in; whether there is room.
+    pub(super) fn extend(&mut self, end: Keyset, older: Vec<Keyset>, asked: usize, mark: Mark) -> bool {
+        // Somebody else added to it meanwhile, or it was trimmed.
+        if self.keys.last() != Some(&end) {
+            return true;
+        }
+        if self.keys.len() + older.len() > KEPT {
+            return false;
+        }
+        // A post that was taken in since, and left out as older than the end, may have come after these were read.
+        self.mark = self.mark.min(mark);
+        self.is_whole = older.len() < asked;
+        self.keys.extend(older);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agora_domain::clock::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn key(n: i64) -> Keyset {
+        Keyset { at: Timestamp::from_unix_millis(n), id: Uuid::nil() }
+    }
+
+    fn author(n: u64) -> DbId {
+        DbId(Uuid::from_u64_pair(0, n))
+    }
+
+    fn post(by: u64, n: i64) -> NewPost {
+        NewPost { mark: Mark(0), author: author(by), key: key(n) }
+    }
+
+    /// The feed of somebody who follows 1 and 2, with posts of these instants read, so many asked for.
+    fn timeline(instants: &[i64], asked: usize) -> Timeline {
+        let keys = instants.iter().copied().map(key).collect();
+        let loaded = Loaded { version: 1, mark: Mark(0), followed: vec![author(2), author(1)], keys };
+        Timeline::new(loaded, asked, Instant::now())
+    }
+
+    fn enough(instants: &[i64]) -> Part {
+        Part::Enough(instants.iter().copied().map(key).collect())
+    }
+
+    #[test]
+    fn a_page_is_what_comes_after_a_position() {
+        let timeline = timeline(&[9, 7, 5, 3], 5);
+        assert_eq!(timeline.part(None, 2, 3), enough(&[9, 7, 5]));
+        assert_eq!(timeline.part(Some(key(7)), 2, 3), enough(&[5, 3]));
+        assert_eq!(timeline.part(Some(key(6)), 2, 1), enough(&[5]));
+        assert_eq!(timeline.part(Some(key(3)), 2, 3), enough(&[]), "the end of a whole feed");
+    }
+
+    #[test]
+    fn what_is_not_kept_is_read_from_where_it_ends() {
+        let mut timeline = timeline(&[9, 7, 5, 3], 4);
+        assert_eq!(timeline.part(None, 4, 9), enough(&[9, 7, 5, 3]));
+        assert_eq!(timeline.part(Some(key(7)), 3, 9), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(Some(key(3)), 1, 9), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(Some(key(2)), 1, 9), Part::Elsewhere);
+        assert!(timeline.extend(key(3), vec![key(2), key(1)], 3, Mark(0)));
+        assert_eq!(timeline.part(Some(key(7)), 3, 9), enough(&[5, 3, 2, 1]));
+        assert_eq!(timeline.part(Some(key(2)), 9, 9), enough(&[1]), "whole now");
+    }
+
+    #[test]
+    fn new_posts_of_the_followed_take_their_place() {
+        let mut timeline = timeline(&[9, 7, 5], 3);
+        let posts = [post(1, 10), post(3, 11), post(2, 6), post(1, 9), post(2, 4)];
+        timeline.absorb(posts.iter());
+        timeline.absorb(posts.iter());
+        assert_eq!(timeline.part(None, 5, 9), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
+    }
+
+    #[test]
+    fn only_what_comes_between_two_positions_is_missing_there() {
+        let timeline = timeline(&[9, 7, 5], 9);
+        let is_missing = |post| timeline.is_missing(&post, &[key(7), key(5)], Some(key(8)), Some(key(5)));
+        assert!(is_missing(post(1, 6)));
+        assert!(!is_missing(post(1, 7)), "it is there");
+        assert!(!is_missing(post(3, 6)), "not followed");
+        assert!(!is_missing(post(1, 10)), "on an earlier page");
+        assert!(!is_missing(post(1, 4)), "on a later one");
+        assert!(timeline.is_missing(&post(1, 4), &[key(7), key(5)], None, None));
+    }
+
+    #[test]
+    fn it_does_not_grow_beyond_bounds() {
+        let mut timeline = timeline(&[5], 9);
+        let posts: Vec<_> = (0..1000).map(|n| post(1, 10 + n)).collect();
+        timeline.absorb(posts.iter());
+        assert_eq!(timeline.keys.len(), KEPT);
+        assert_eq!(timeline.part(Some(key(20)), 1, 1), Part::Elsewhere, "no longer whole");
+        let end = *timeline.keys.last().unwrap();
+        assert!(!timeline.extend(end, vec![key(1)], 9, Mark(0)));
+    }
+}

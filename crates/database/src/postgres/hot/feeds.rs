@@ -1,0 +1,143 @@
+use agora_domain::page::Keyset;
+use bytes::{BufMut, BytesMut};
+use tokio_postgres::{
+    Row,
+    types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
+};
+
+use super::{Columns, posts::SEEN_AT, posts::seen, records};
+use crate::{
+    error::Outcome,
+    feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, Mark, NewPost, Source},
+    postgres::{Postgres, pipeline::Text, records::Records},
+    rows::{After, AuthorRow, Slice, keyset},
+    sql_types::{DbId, DbInstant},
+    values::{Seen, Visible},
+};
+
+type Converted<T> = Result<T, Box<dyn std::error::Error + Sync + Send>>;
+
+impl FromSql<'_> for Mark {
+    fn from_sql(_: &Type, raw: &[u8]) -> Converted<Self> {
+        Ok(Self(u64::from_be_bytes(raw.try_into()?)))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::XID8
+    }
+}
+
+impl ToSql for Mark {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Converted<IsNull> {
+        out.put_u64(self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::XID8
+    }
+
+    to_sql_checked!();
+}
+
+/// The positions of a feed older than `($2, $3)`, `$4` of them: of each author followed by `$1` the newest so many.
+macro_rules! keys {
+    () => {
+        "SELECT n.created_at, n.id FROM follows f CROSS JOIN LATERAL (\
+            SELECT p.created_at, p.id FROM posts p WHERE p.author_id = f.followed_id \
+            AND p.created_at <= $2 AND (p.created_at < $2 OR p.id < $3) \
+            ORDER BY p.created_at DESC, p.id DESC LIMIT $4\
+        ) n WHERE f.follower_id = $1 ORDER BY n.created_at DESC, n.id DESC LIMIT $4"
+    };
+}
+
+static LOAD: Text = Text {
+    sql: concat!(
+        "SELECT v.follow_version, pg_snapshot_xmin(pg_current_snapshot()), \
+            ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $5), \
+            ARRAY(SELECT ROW(k.created_at, k.id) FROM (",
+        keys!(),
+        ") k) FROM users v WHERE v.id = $1"
+    ),
+    types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT8],
+};
+
+static OLDER: Text = Text { sql: keys!(), types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8] };
+
+// A transaction below the smallest number that is still at work is done: what it stored is seen. Numbers above the
+// largest are of another database that this one was restored from.
+static CHANGES: Text = Text {
+    sql: "SELECT v.follow_version, pg_snapshot_xmin(pg_current_snapshot()), ARRAY(\
+            SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
+            WHERE p.transaction >= $2 AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) \
+            ORDER BY p.transaction LIMIT $3\
+        ) FROM users v WHERE v.id = $1",
+    types: &[Type::UUID, Type::XID8, Type::INT8],
+};
+
+fn limit(of: usize) -> i64 {
+    i64::try_from(of).unwrap_or(i64::MAX)
+}
+
+fn followed(row: &Row) -> Outcome<Option<Loaded>> {
+    let mut columns = Columns::of(row);
+    let (version, mark, followed) = (columns.take()?, columns.take()?, columns.take::<Vec<DbId>>()?);
+    if followed.len() > MAX_FOLLOWED {
+        return Ok(None);
+    }
+    let keys = records(&columns.take::<Records<'_>>()?, |fields| Ok(keyset(fields.take()?, fields.take()?)))?;
+    Ok(Some(Loaded { version, mark, followed, keys }))
+}
+
+impl Source for Postgres {
+    async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
+        let Slice { after: After(at, id), limit: keys } = Slice::newest_after(None, keys);
+        // It takes longer the more authors are followed, and nobody is to wait behind it.
+        let rows = self.exclusive.query(&LOAD, &[&viewer, &at, &id, &keys, &limit(MAX_FOLLOWED + 1)]).await?;
+        rows.first().map(followed).transpose().map(Option::flatten)
+    }
+
+    async fn older(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
+        let After(at, id) = slice.after;
+        let rows = self.exclusive.query(&OLDER, &[&viewer, &at, &id, &slice.limit]).await?;
+        let key = |row: &Row| {
+            let mut columns = Columns::of(row);
+            Ok(keyset(columns.take::<DbInstant>()?, columns.take()?))
+        };
+        rows.iter().map(key).collect()
+    }
+
+    async fn read(
+        &self,
+        viewer: DbId,
+        visible: Visible,
+        keys: Vec<Keyset>,
+        posts: usize,
+        since: Mark,
+    ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
+        let ids: Vec<DbId> = keys.into_iter().map(|key| DbId(key.id)).collect();
+        let [one, two, three] = visible;
+        let [changes, posts] = self
+            .shared
+            .query_both([
+                (&CHANGES, &[&viewer, &since, &limit(MAX_CHANGES)]),
+                (&SEEN_AT, &[&viewer, &ids, &one, &two, &three, &limit(posts)]),
+            ])
+            .await?;
+        let changes = match changes.first() {
+            Some(row) => changed(row)?,
+            None => Changes { version: None, posts: Vec::new(), to: since },
+        };
+        Ok((changes, posts.iter().map(seen).collect::<Outcome<_>>()?))
+    }
+}
+
+fn changed(row: &Row) -> Outcome<Changes> {
+    let mut columns = Columns::of(row);
+    let (version, to) = (columns.take()?, columns.take()?);
+    let posts = records(&columns.take::<Records<'_>>()?, |fields| {
+        let (mark, author) = (fields.take()?, fields.take()?);
+        Ok(NewPost { mark, author, key: keyset(fields.take()?, fields.take()?) })
+    })?;
+    Ok(Changes { version: Some(version), posts, to })
+}

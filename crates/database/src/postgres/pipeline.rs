@@ -1,0 +1,372 @@
+//! Connections for single statements.
+//!
+//! A statement that is its own transaction leaves nothing open behind it: if its request goes away, it is done all the
+//! same, and its answer is dropped when it comes. So it can be sent by the thread that serves the request, on a
+//! connection that this thread drives itself, which spares the hand over between threads that work in several steps
+//! takes. One that reads little does not even need a connection to itself: it is sent behind those that wait for their
+//! answers already, so that many travel and are answered in one go. One that writes waits for locks and for the disk,
+//! and no other is to wait behind it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use agora_domain::{
+    Error,
+    error::{Conflict, Resource},
+};
+use futures_util::future::try_join;
+use tokio::{
+    runtime::{self, Handle},
+    sync::{Mutex as AsyncMutex, Semaphore},
+    time::timeout,
+};
+use tokio_postgres::{
+    Client, Row, Statement,
+    error::SqlState,
+    types::{ToSql, Type},
+};
+
+use crate::error::Failure;
+
+use super::{ATTEMPTS, connect::Connector, pool::PROOF};
+
+/// How many shared connections a thread that serves requests makes for itself: one that is waited for, one to go on
+/// with.
+const SHARED_PER_RUNTIME: usize = 2;
+
+/// What statements here rely on: each walks an index and looks up the rest by key, one row at a time. What the planner
+/// makes of its estimates for lists of unknown length, or of the values of the first five executions, could be worse by
+/// orders of magnitude for others, so it is told.
+const PLANNING: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET jit = off";
+
+/// A statement that is its own transaction, with the types of its parameters.
+pub(crate) struct Text {
+    pub(crate) sql: &'static str,
+    pub(crate) types: &'static [Type],
+}
+
+/// The values of a statement's parameters.
+pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A statement with the values of its parameters.
+type Call<'a> = (&'a Text, Values<'a>);
+
+/// How connections to one database are used.
+pub(super) struct Limits {
+    /// How long a request waits for a connection.
+    pub(super) wait: Duration,
+    /// How long a statement may take.
+    pub(super) statement: Duration,
+    /// After how long without an answer a connection has to prove that it is still there.
+    pub(super) unproven: Duration,
+}
+
+/// Connections that statements share, or that each has to itself.
+pub(crate) struct Pipelines {
+    connector: Connector,
+    slots: Box<[Slot]>,
+    /// Where each connection has one statement at a time: as many turns as connections.
+    turns: Option<Semaphore>,
+    closed: AtomicBool,
+    limits: Limits,
+}
+
+/// A place for a connection.
+#[derive(Default)]
+struct Slot {
+    making: AsyncMutex<()>,
+    current: Mutex<Option<Arc<Pipeline>>>,
+}
+
+/// A connection, driven by the runtime that made it.
+struct Pipeline {
+    client: Client,
+    /// What is prepared on it, by the address of its text.
+    prepared: Mutex<HashMap<usize, Statement>>,
+    /// How many statements wait for their answer.
+    waiting: AtomicUsize,
+    home: runtime::Id,
+    answered: Mutex<Instant>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pipelines {
+    /// So many connections for statements that read, and that are many on each at a time.
+    pub(super) fn shared(connector: Connector, connections: usize, limits: Limits) -> Self {
+        Self::new(connector, connections, None, limits)
+    }
+
+    /// So many connections with one statement on each at a time.
+    pub(super) fn exclusive(connector: Connector, connections: usize, limits: Limits) -> Self {
+        Self::new(connector, connections, Some(Semaphore::new(connections)), limits)
+    }
+
+    fn new(connector: Connector, connections: usize, turns: Option<Semaphore>, limits: Limits) -> Self {
+        let slots = (0..connections).map(|_| Slot::default()).collect();
+        Self { connector, slots, turns, closed: AtomicBool::new(false), limits }
+    }
+
+    /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
+    /// is one that PostgreSQL ends and undoes to resolve a deadlock.
+    pub(crate) async fn query(&self, text: &Text, values: Values<'_>) -> Result<Vec<Row>, Refused> {
+        Ok(self.repeat((text, values), None).await?.0)
+    }
+
+    /// Runs two statements that do not wait for each other, as [`query`](Self::query) does one.
+    pub(crate) async fn query_both(&self, [one, two]: [(&Text, Values<'_>); 2]) -> Result<[Vec<Row>; 2], Refused> {
+        Ok(self.repeat(one, Some(two)).await?.into())
+    }
+
+    async fn repeat(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.run(one, two).await {
+                Err(Refused::Lost) if attempts == 1 && self.turns.is_none() => {}
+                Err(Refused::Statement(error)) if attempts < ATTEMPTS && is_deadlock(&error) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn run(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+        let acquired = timeout(self.limits.wait, async {
+            let turn = match &self.turns {
+                Some(turns) => Some(turns.acquire().await.map_err(|_| closed())?),
+                None => None,
+            };
+            Ok::<_, Error>((turn, self.acquire().await?))
+        });
+        let no_connection = |_| Error::unavailable("no connection to the database became free in time");
+        let (_turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
+        match timeout(self.limits.statement, pipeline.query(one, two)).await {
+            Ok(Ok(answer)) => {
+                *lock(&pipeline.answered) = Instant::now();
+                Ok(answer)
+            }
+            Ok(Err(_)) if pipeline.client.is_closed() => {
+                slot.vacate(&pipeline);
+                Err(Refused::Lost)
+            }
+            Ok(Err(error)) => Err(Refused::Statement(error)),
+            Err(_) => {
+                slot.vacate(&pipeline);
+                Err(Refused::Before(Error::unavailable("the database did not answer in time")))
+            }
+        }
+    }
+
+    /// A connection that is there.
+    async fn acquire(&self) -> agora_domain::Result<(&Slot, Arc<Pipeline>)> {
+        let home = Handle::current().id();
+        loop {
+            if self.closed.load(Ordering::Acquire) {
+                return Err(closed());
+            }
+            let slot = self.choose(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
+            let Some(pipeline) = slot.get_or_make(&self.connector).await? else { continue };
+            let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
+            if is_proven || pipeline.is_there(PROOF.min(self.limits.wait / 2)).await {
+                return Ok((slot, pipeline));
+            }
+            slot.vacate(&pipeline);
+        }
+    }
+
+    /// The place of a connection of this runtime that nothing waits on; or an empty place; or that with the least to
+    /// wait for.
+    fn choose(&self, home: runtime::Id) -> Option<&Slot> {
+        let mut own: Option<(usize, &Slot)> = None;
+        let mut others: Option<(usize, &Slot)> = None;
+        let mut empty = None;
+        let mut owned = 0;
+        for slot in &self.slots {
+            let Some(pipeline) = slot.current() else {
+                empty = empty.or(Some(slot));
+                continue;
+            };
+            let waiting = pipeline.waiting.load(Ordering::Relaxed);
+            let is_own = pipeline.home == home;
+            owned += usize::from(is_own);
+            let best = if is_own { &mut own } else { &mut others };
+            if best.is_none_or(|(least, _)| waiting < least) {
+                *best = Some((waiting, slot));
+            }
+        }
+        let place = |(_, slot): (usize, _)| slot;
+        let idle = |(waiting, _): &(usize, _)| *waiting == 0;
+        if self.turns.is_some() {
+            own.filter(idle).map(place).or(empty).or(others.filter(idle).or(own).or(others).map(place))
+        } else {
+            // More than that would answer no sooner, and travel in smaller groups.
+            let has_enough = owned >= SHARED_PER_RUNTIME;
+            own.filter(|own| has_enough || idle(own)).map(place).or(empty).or(own.or(others).map(place))
+        }
+    }
+
+    /// Closes each connection once nobody waits for an answer on it; later statements are refused.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        for slot in &self.slots {
+            *lock(&slot.current) = None;
+        }
+    }
+}
+
+fn closed() -> Error {
+    Error::unavailable("the database is closed")
+}
+
+impl Slot {
+    /// The connection in its place, if there is one. The end of a connection is known at once; so is that of the runtime
+    /// that drove it.
+    fn current(&self) -> Option<Arc<Pipeline>> {
+        let mut current = lock(&self.current);
+        if current.as_ref().is_some_and(|pipeline| pipeline.client.is_closed()) {
+            *current = None;
+        }
+        current.clone()
+    }
+
+    /// The connection in its place, or a new one; nothing when somebody else made one meanwhile.
+    async fn get_or_make(&self, connector: &Connector) -> agora_domain::Result<Option<Arc<Pipeline>>> {
+        if let Some(pipeline) = self.current() {
+            return Ok(Some(pipeline));
+        }
+        let _making = self.making.lock().await;
+        if self.current().is_some() {
+            return Ok(None);
+        }
+        let client = connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
+        let made = Arc::new(Pipeline {
+            client,
+            prepared: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            home: Handle::current().id(),
+            answered: Mutex::new(Instant::now()),
+        });
+        *lock(&self.current) = Some(Arc::clone(&made));
+        Ok(Some(made))
+    }
+
+    /// Takes the connection out of its place, for a new one.
+    fn vacate(&self, pipeline: &Arc<Pipeline>) {
+        let mut current = lock(&self.current);
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, pipeline)) {
+            *current = None;
+        }
+    }
+}
+
+/// Why a statement was not answered.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// It was not sent, or not answered in time.
+    Before(Error),
+    /// Its connection was lost.
+    Lost,
+    /// The server refused it.
+    Statement(tokio_postgres::Error),
+}
+
+fn is_deadlock(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Before(error)
+    }
+}
+
+impl Refused {
+    /// Takes a broken foreign key for a missing resource: where the key can only name that.
+    pub(crate) fn missing(resource: Resource) -> impl Fn(Self) -> Failure {
+        move |refused| match refused {
+            Self::Statement(error) if error.code() == Some(&SqlState::FOREIGN_KEY_VIOLATION) => {
+                Failure::Rule(Error::NotFound(resource))
+            }
+            refused => Failure::from(refused),
+        }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        let error = match refused {
+            Refused::Before(error) => error,
+            Refused::Lost => Error::unavailable("the connection to the database was lost"),
+            Refused::Statement(error) => match error.as_db_error() {
+                // Class 23: a constraint.
+                Some(broken) if broken.code().code().starts_with("23") => {
+                    tracing::warn!(message = broken.message(), "unforeseen conflict");
+                    Error::Conflict(Conflict::Unforeseen)
+                }
+                // A limit of time, a full disk: conditions that pass.
+                Some(error) => Error::unavailable(error.message().to_owned()),
+                None => Error::internal(error),
+            },
+        };
+        Self::Rule(error)
+    }
+}
+
+/// Counts a statement that waits, also when its request goes away.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn on(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Pipeline {
+    async fn query(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), tokio_postgres::Error> {
+        let _waiting = Waiting::on(&self.waiting);
+        match two {
+            None => Ok((self.query_one(one).await?, Vec::new())),
+            Some(two) => try_join(self.query_one(one), self.query_one(two)).await,
+        }
+    }
+
+    async fn query_one(&self, (text, values): Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let key = text.sql.as_ptr().addr();
+        let known = lock(&self.prepared).get(&key).cloned();
+        let statement = match known {
+            Some(statement) => statement,
+            None => {
+                let made = self.client.prepare_typed(text.sql, text.types).await?;
+                lock(&self.prepared).insert(key, made.clone());
+                made
+            }
+        };
+        self.client.query(&statement, values).await
+    }
+
+    /// Whether it answers within the time.
+    async fn is_there(&self, proof: Duration) -> bool {
+        let _waiting = Waiting::on(&self.waiting);
+        let answers = matches!(timeout(proof, self.client.batch_execute("")).await, Ok(Ok(())));
+        if answers {
+            *lock(&self.answered) = Instant::now();
+        }
+        answers
+    }
+}

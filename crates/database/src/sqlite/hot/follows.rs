@@ -1,0 +1,14 @@
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, dsl::exists};
+
+use super::{Conn, RunQueryDsl};
+use crate::{
+    error::Outcome,
+    schema::{follows, users},
+    sql_types::DbId,
+};
+
+/// Whether `follower` follows `followed`; nothing when there is no such user.
+pub(crate) async fn is_following(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
+    let relation = follows::table.filter(follows::follower_id.eq(follower).and(follows::followed_id.eq(users::id)));
+    Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
+}

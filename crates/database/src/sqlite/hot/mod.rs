@@ -1,0 +1,8 @@
+//! What takes one statement on PostgreSQL, where functions of the same names are in `postgres::hot`.
+
+pub(crate) mod comments;
+pub(crate) mod feeds;
+pub(crate) mod follows;
+pub(crate) mod posts;
+
+use super::{Conn, RunQueryDsl, queries};

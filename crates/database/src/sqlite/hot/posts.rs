@@ -1,0 +1,99 @@
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::auto_type};
+
+pub(crate) use super::queries::posts::find;
+use super::{
+    super::post_in,
+    Conn, RunQueryDsl,
+    queries::{
+        self,
+        posts::{author_followed_by, liked_by, view, with_likers},
+    },
+};
+use crate::{
+    error::Outcome,
+    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice},
+    schema::{likes, posts, users},
+    sql_types::{DbId, DbInstant},
+    values::{LikeRow, Seen, ViewRow, Visible},
+};
+
+#[auto_type]
+fn is_one_of(one: i16, two: i16, three: i16) -> _ {
+    posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
+}
+
+pub(crate) async fn find_access(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<AccessRow>> {
+    Ok(posts::table
+        .find(id)
+        .select((posts::id, posts::author_id, posts::visibility, author_followed_by(viewer)))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
+
+/// Turns the like on if it is off, off if it is on.
+pub(crate) async fn toggle_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
+    if queries::posts::insert_like(conn, like).await? {
+        return Ok(true);
+    }
+    queries::posts::delete_like(conn, like.post, like.user).await?;
+    Ok(false)
+}
+
+pub(crate) async fn list_by_author(
+    conn: &mut Conn,
+    author: DbId,
+    visible: Visible,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<Seen<AuthorRow>>> {
+    let rows: Vec<ViewRow<AuthorRow>> = posts::table
+        .inner_join(users::table)
+        .filter(posts::author_id.eq(author))
+        .filter(is_one_of(visible[0], visible[1], visible[2]))
+        .filter(queries::older!(posts, slice.after))
+        .order((posts::created_at.desc(), posts::id.desc()))
+        .limit(slice.limit)
+        .select(view!(AuthorRow, viewer))
+        .load(conn)
+        .await?;
+    with_likers(conn, rows).await
+}
+
+/// The posts of a list that are there, have one of the visibilities, and whose author the viewer follows.
+pub(crate) async fn list_at(
+    conn: &mut Conn,
+    viewer: DbId,
+    visible: Visible,
+    ids: Vec<DbId>,
+    limit: i64,
+) -> Outcome<Vec<Seen<AuthorRow>>> {
+    let rows: Vec<ViewRow<AuthorRow>> = posts::table
+        .inner_join(users::table)
+        .filter(post_in(ids))
+        .filter(is_one_of(visible[0], visible[1], visible[2]))
+        .filter(author_followed_by(viewer))
+        .order((posts::created_at.desc(), posts::id.desc()))
+        .limit(limit)
+        .select(view!(AuthorRow, viewer))
+        .load(conn)
+        .await?;
+    with_likers(conn, rows).await
+}
+
+/// When the like was made and its id, then who made it.
+pub(crate) async fn list_likers(
+    conn: &mut Conn,
+    post: DbId,
+    slice: Slice,
+) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
+    Ok(likes::table
+        .inner_join(users::table)
+        .filter(likes::post_id.eq(post))
+        .filter(queries::older!(likes, slice.after))
+        .order((likes::created_at.desc(), likes::id.desc()))
+        .limit(slice.limit)
+        .select((likes::created_at, likes::id, LikerRow::as_select()))
+        .load(conn)
+        .await?)
+}

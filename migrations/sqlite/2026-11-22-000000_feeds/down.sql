@@ -1,0 +1,2 @@
+-- Derived from the rest: nothing is lost.
+ALTER TABLE users DROP COLUMN follow_version;
