@@ -43,7 +43,7 @@ const TECHNOLOGIES: [(&str, &[&str]); 4] = [
     ("agora-database", &["diesel", "diesel-async", "diesel_migrations", "libsqlite3-sys", "crossbeam-channel"]),
     ("agora-http", &["actix-multipart"]),
     ("agora-media", &["object_store", "image", "png", "gif"]),
-    ("agora-security", &["bcrypt", "jsonwebtoken", "quick_cache"]),
+    ("agora-security", &["bcrypt", "jsonwebtoken"]),
 ];
 
 fn root() -> PathBuf {

@@ -1,5 +1,7 @@
 //! The post repository.
 
+use std::sync::Arc;
+
 use agora_domain::{
     Error, Result,
     accounts::Account,
@@ -20,7 +22,7 @@ use crate::{
     read,
     rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    sqlite::hot::feeds::FeedSource,
+    sqlite::{self, hot::feeds::FeedSource},
     values::{LikeRow, Seen, Visible},
     write,
 };
@@ -63,13 +65,14 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 impl PostRepository for Database {
     async fn create(&self, post: &Post) -> Result<PostView> {
         let row = PostRow::of(post);
-        if let Backend::Sqlite(_) = &self.backend {
-            // Before, since the request may go away when it is stored and not yet answered.
-            self.feeds.announce(row.author_id, keyset(row.created_at, row.id));
-        }
-        let created = match (&self.backend, &row.image) {
-            (Backend::Postgres(database), None) => hot::posts::create_plain(database, row).await?,
-            _ => write!(self, posts::create(row))?,
+        let created = match &self.backend {
+            Backend::Sqlite(database) => {
+                let (feeds, author, key) = (Arc::clone(&self.feeds), row.author_id, keyset(row.created_at, row.id));
+                let work = move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::create(conn, row));
+                database.write_then(work, move || feeds.announce(author, key)).await?
+            }
+            Backend::Postgres(database) if row.image.is_none() => hot::posts::create_plain(database, row).await?,
+            Backend::Postgres(_) => write!(self, posts::create(row))?,
         };
         Ok(view(created, AuthorRow::author)?)
     }

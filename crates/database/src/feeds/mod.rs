@@ -86,12 +86,19 @@ pub(crate) trait Source {
 
 type Remembered = Arc<Mutex<Timeline>>;
 
+/// What the cache holds: its weight must stay what it was when it was put there.
+#[derive(Clone)]
+struct Weighed {
+    timeline: Remembered,
+    weight: u64,
+}
+
 #[derive(Clone)]
 struct ByWeight;
 
-impl Weighter<DbId, Remembered> for ByWeight {
-    fn weight(&self, _: &DbId, timeline: &Remembered) -> u64 {
-        lock(timeline).weight()
+impl Weighter<DbId, Weighed> for ByWeight {
+    fn weight(&self, _: &DbId, weighed: &Weighed) -> u64 {
+        weighed.weight
     }
 }
 
@@ -101,7 +108,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What is remembered of feeds.
 pub(crate) struct Feeds {
-    timelines: Cache<DbId, Remembered, ByWeight>,
+    timelines: Cache<DbId, Weighed, ByWeight>,
     recent: RwLock<Recent>,
 }
 
@@ -177,7 +184,7 @@ impl Feeds {
 
     async fn attempt(&self, source: &impl Source, wanted: Wanted) -> Outcome<Attempt> {
         let Wanted { viewer, visible, after, posts: needed, candidates } = wanted;
-        let remembered = self.timelines.get(&viewer);
+        let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
         let remembered = match remembered.filter(|remembered| lock(remembered).read_at.elapsed() < MAX_AGE) {
             Some(remembered) => remembered,
             None => match self.load(source, viewer, candidates).await? {
@@ -185,7 +192,7 @@ impl Feeds {
                 None => return Ok(Attempt::Not),
             },
         };
-        let Some((part, since)) = self.part(&remembered, after, needed, candidates) else {
+        let Some((part, since)) = self.part(&remembered, after, candidates) else {
             return Ok(self.forget(viewer));
         };
         let keys = match part {
@@ -223,19 +230,18 @@ impl Feeds {
         })
     }
 
+    fn remember(&self, viewer: DbId, timeline: &Remembered) {
+        let weight = lock(timeline).weight();
+        self.timelines.insert(viewer, Weighed { timeline: Arc::clone(timeline), weight });
+    }
+
     fn forget(&self, viewer: DbId) -> Attempt {
         self.timelines.remove(&viewer);
         Attempt::Again
     }
 
     /// The positions after one, with what came in up to a mark; nothing when what came in is not known any more.
-    fn part(
-        &self,
-        remembered: &Remembered,
-        after: Option<Keyset>,
-        needed: usize,
-        wanted: usize,
-    ) -> Option<(Part, Mark)> {
+    fn part(&self, remembered: &Remembered, after: Option<Keyset>, wanted: usize) -> Option<(Part, Mark)> {
         let recent = self.recent();
         let mut timeline = lock(remembered);
         // What was just read is ahead of what this node knows.
@@ -244,14 +250,14 @@ impl Feeds {
             timeline.absorb(recent.since(mark)?);
             timeline.mark = recent.to();
         }
-        Some((timeline.part(after, needed, wanted), recent.to()))
+        Some((timeline.part(after, wanted), recent.to()))
     }
 
     async fn load(&self, source: &impl Source, viewer: DbId, limit: usize) -> Outcome<Option<Remembered>> {
         let Some(loaded) = source.load(viewer, limit).await? else { return Ok(None) };
         let mark = loaded.mark;
         let timeline = Arc::new(Mutex::new(Timeline::new(loaded, limit, Instant::now())));
-        self.timelines.insert(viewer, Arc::clone(&timeline));
+        self.remember(viewer, &timeline);
         let mut recent = self.recent_mut();
         if recent.to() == Mark::default() {
             recent.start(mark);
@@ -270,12 +276,11 @@ impl Feeds {
         let mark = lock(remembered).mark;
         let older = source.older(viewer, Slice::newest_after(Some(end), limit)).await?;
         let has_room = lock(remembered).extend(end, older, limit, mark);
-        // It weighs more now.
-        self.timelines.insert(viewer, Arc::clone(remembered));
+        self.remember(viewer, remembered);
         Ok(if has_room { Attempt::Again } else { Attempt::Not })
     }
 
-    /// Says that a post is about to be stored, where nobody else can store one.
+    /// Says that a post is stored, where every one that is stored is said.
     pub(crate) fn announce(&self, author: DbId, key: Keyset) {
         self.recent_mut().push(author, key);
     }

@@ -40,7 +40,7 @@ pub(crate) struct Loaded {
 /// The part of a feed that a page needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// As many positions as were asked for, or all that there are.
+    /// As many positions as were asked for, or fewer, which are all that there are.
     Enough(Vec<Keyset>),
     /// What is older than this has to be read first.
     Beyond(Keyset),
@@ -102,12 +102,12 @@ impl Timeline {
         self.followed.binary_search(&random_half(author)).is_ok()
     }
 
-    /// Up to `wanted` positions after one, `needed` at least.
-    pub(super) fn part(&self, after: Option<Keyset>, needed: usize, wanted: usize) -> Part {
+    /// So many positions after one.
+    pub(super) fn part(&self, after: Option<Keyset>, wanted: usize) -> Part {
         let first = after.map_or(0, |after| self.keys.partition_point(|key| *key >= after));
         let part = &self.keys[first..];
         match self.keys.last() {
-            _ if part.len() >= needed || self.is_whole => Part::Enough(part.iter().take(wanted).copied().collect()),
+            _ if part.len() >= wanted || self.is_whole => Part::Enough(part.iter().take(wanted).copied().collect()),
             // The position itself may be the oldest that is kept; what is older was never looked at.
             Some(end) if first < self.keys.len() || after == Some(*end) => Part::Beyond(*end),
             _ => Part::Elsewhere,
@@ -165,22 +165,23 @@ mod tests {
     #[test]
     fn a_page_is_what_comes_after_a_position() {
         let timeline = timeline(&[9, 7, 5, 3], 5);
-        assert_eq!(timeline.part(None, 2, 3), enough(&[9, 7, 5]));
-        assert_eq!(timeline.part(Some(key(7)), 2, 3), enough(&[5, 3]));
-        assert_eq!(timeline.part(Some(key(6)), 2, 1), enough(&[5]));
-        assert_eq!(timeline.part(Some(key(3)), 2, 3), enough(&[]), "the end of a whole feed");
+        assert_eq!(timeline.part(None, 3), enough(&[9, 7, 5]));
+        assert_eq!(timeline.part(Some(key(7)), 3), enough(&[5, 3]));
+        assert_eq!(timeline.part(Some(key(6)), 1), enough(&[5]));
+        assert_eq!(timeline.part(Some(key(3)), 3), enough(&[]), "the end of a whole feed");
     }
 
     #[test]
     fn what_is_not_kept_is_read_from_where_it_ends() {
         let mut timeline = timeline(&[9, 7, 5, 3], 4);
-        assert_eq!(timeline.part(None, 4, 9), enough(&[9, 7, 5, 3]));
-        assert_eq!(timeline.part(Some(key(7)), 3, 9), Part::Beyond(key(3)));
-        assert_eq!(timeline.part(Some(key(3)), 1, 9), Part::Beyond(key(3)));
-        assert_eq!(timeline.part(Some(key(2)), 1, 9), Part::Elsewhere);
+        assert_eq!(timeline.part(None, 4), enough(&[9, 7, 5, 3]));
+        assert_eq!(timeline.part(None, 5), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(Some(key(7)), 3), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(Some(key(3)), 1), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(Some(key(2)), 1), Part::Elsewhere);
         assert!(timeline.extend(key(3), vec![key(2), key(1)], 3, Mark(0)));
-        assert_eq!(timeline.part(Some(key(7)), 3, 9), enough(&[5, 3, 2, 1]));
-        assert_eq!(timeline.part(Some(key(2)), 9, 9), enough(&[1]), "whole now");
+        assert_eq!(timeline.part(Some(key(7)), 9), enough(&[5, 3, 2, 1]));
+        assert_eq!(timeline.part(Some(key(2)), 9), enough(&[1]), "whole now");
     }
 
     #[test]
@@ -189,7 +190,8 @@ mod tests {
         let posts = [post(1, 10), post(3, 11), post(2, 6), post(1, 9), post(2, 4)];
         timeline.absorb(posts.iter());
         timeline.absorb(posts.iter());
-        assert_eq!(timeline.part(None, 5, 9), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
+        assert_eq!(timeline.part(None, 5), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
+        assert_eq!(timeline.part(None, 6), Part::Beyond(key(5)));
     }
 
     #[test]
@@ -210,7 +212,7 @@ mod tests {
         let posts: Vec<_> = (0..1000).map(|n| post(1, 10 + n)).collect();
         timeline.absorb(posts.iter());
         assert_eq!(timeline.keys.len(), KEPT);
-        assert_eq!(timeline.part(Some(key(20)), 1, 1), Part::Elsewhere, "no longer whole");
+        assert_eq!(timeline.part(Some(key(20)), 1), Part::Elsewhere, "no longer whole");
         let end = *timeline.keys.last().unwrap();
         assert!(!timeline.extend(end, vec![key(1)], 9, Mark(0)));
     }

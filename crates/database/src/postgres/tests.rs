@@ -246,19 +246,19 @@ async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
-    const CONNECTIONS: usize = 4;
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let start = move || private_postgres::Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned());
     let _server = tokio::task::spawn_blocking(start).await.unwrap();
     let proxy = proxy::Proxy::start(([127, 0, 0, 1], port).into()).await;
     let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
     let wait_timeout = Duration::from_secs(3);
-    let options = Options { connections: CONNECTIONS, wait_timeout, ..Options::default() };
+    let options = Options { connections: 16, wait_timeout, ..Options::default() };
     // Each has to prove that it is still there, however short it was idle.
     let database = Arc::new(Postgres::open_with(Opening::Serve, &url, &options, Duration::ZERO).await.unwrap());
     // As many connections as there can be.
-    let all = Arc::new(tokio::sync::Barrier::new(CONNECTIONS));
-    let reads = (0..CONNECTIONS).map(|_| {
+    let connections = database.pool.status().max_size;
+    let all = Arc::new(tokio::sync::Barrier::new(connections));
+    let reads = (0..connections).map(|_| {
         let all = Arc::clone(&all);
         database.read(move |_| {
             Box::pin(async move {
@@ -268,10 +268,21 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
         })
     });
     futures_util::future::try_join_all(reads).await.unwrap();
+    let like = LikeRow { post: id(2, 1), user: id(1, 1), id: id(4, 1), at: AT };
+    let single_statements = async || {
+        let statements = (0..connections).map(async |_| {
+            assert!(hot::posts::find(&database, like.post, like.user).await.unwrap().is_none());
+            let refused = hot::posts::toggle_like(&database, like).await.unwrap_err();
+            assert!(matches!(Error::from(refused), Error::NotFound(_)));
+        });
+        futures_util::future::join_all(statements).await;
+    };
+    single_statements().await;
     proxy.lose();
-    for _ in 0..CONNECTIONS {
+    for _ in 0..connections {
         pid(&database).await;
     }
+    single_statements().await;
 }
 
 /// What the users of the next test do to a post at the same time.
@@ -299,11 +310,11 @@ async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
     let outcome = match step {
         Step::Like => {
             let like = LikeRow { post, user: author, id: id(4, number), at: AT };
-            database.write(move |conn| Box::pin(queries::posts::toggle_like(conn, like))).await.map(drop)
+            hot::posts::toggle_like(&database, like).await.map(drop).map_err(Error::from)
         }
         Step::Comment => {
             let row = comment(post, author, id(5, number));
-            database.write(move |conn| Box::pin(queries::comments::insert(conn, row.clone()))).await
+            hot::comments::insert(&database, row).await.map_err(Error::from)
         }
         Step::DeleteComment => {
             let old = id(3, number);
@@ -335,7 +346,7 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
         write(&database, format!("INSERT INTO posts VALUES ({values})")).await.unwrap();
         for user in 0..USERS {
             let row = comment(post, id(1, user), id(3, n * 1000 + user));
-            database.write(move |conn| Box::pin(queries::comments::insert(conn, row.clone()))).await.unwrap();
+            hot::comments::insert(&database, row).await.unwrap();
         }
         let mut work = JoinSet::new();
         for user in 0..USERS {

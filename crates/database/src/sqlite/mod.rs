@@ -142,16 +142,19 @@ trait WriteJob: Send {
     fn finish(self: Box<Self>, group: Result<(), &str>);
 }
 
-struct Write<T, F> {
+struct Write<T, F, A> {
     work: Option<F>,
     outcome: Option<Outcome<T>>,
+    /// What is to happen once it is stored, whether or not anybody waits.
+    after: A,
     reply: oneshot::Sender<Outcome<T>>,
 }
 
-impl<T, F> WriteJob for Write<T, F>
+impl<T, F, A> WriteJob for Write<T, F, A>
 where
     T: Send,
     F: FnOnce(&mut Conn) -> Outcome<T> + Send,
+    A: FnOnce() + Send,
 {
     fn run(&mut self, conn: &mut Conn) -> Result<(), String> {
         let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
@@ -180,6 +183,9 @@ where
             // Nobody waited any more when its turn came.
             (Ok(()), None) => return,
         };
+        if outcome.is_ok() {
+            (self.after)();
+        }
         // Whoever no longer waits does not miss it.
         let _ = self.reply.send(outcome);
     }
@@ -268,8 +274,19 @@ impl Sqlite {
         T: Send + 'static,
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
     {
+        self.write_then(work, || ()).await
+    }
+
+    /// Runs work that writes, as [`write`](Self::write) does, and what is to happen once it is stored, before anybody
+    /// is told so: quick work, since others wait for the thread that does it.
+    pub(crate) async fn write_then<T, F, A>(&self, work: F, after: A) -> agora_domain::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        A: FnOnce() + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, reply }))?;
+        submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, after, reply }))?;
         receive(answer).await
     }
 

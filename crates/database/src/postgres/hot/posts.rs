@@ -169,15 +169,16 @@ pub(crate) async fn find_access(database: &Postgres, id: DbId, viewer: DbId) -> 
 static AUTHOR_OF_NEW: Text = Text {
     sql: "WITH new AS (\
             INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at) \
-            VALUES ($2, $1, $3, $4, $5, $5)\
+            VALUES ($2, $1, $3, $4, $5, $6)\
         ) SELECT id, username, email, biography, profile_picture FROM users WHERE id = $1",
-    types: &[Type::UUID, Type::UUID, Type::TEXT, Type::INT2, Type::TIMESTAMPTZ],
+    types: &[Type::UUID, Type::UUID, Type::TEXT, Type::INT2, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ],
 };
 
 /// Stores a post without an image; the post as its author sees it.
 pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<Seen<AuthorRow>> {
-    let PostRow { id, author_id, content, visibility, created_at, .. } = &post;
-    let rows = database.exclusive.query(&AUTHOR_OF_NEW, &[author_id, id, content, visibility, created_at]).await;
+    let PostRow { id, author_id, content, visibility, created_at, updated_at, .. } = &post;
+    let values: [&(dyn ToSql + Sync); 6] = [author_id, id, content, visibility, created_at, updated_at];
+    let rows = database.exclusive.query(&AUTHOR_OF_NEW, &values).await;
     let rows = rows.map_err(Refused::missing(Resource::User))?;
     let row = rows.first().ok_or(Failure::Rule(Error::NotFound(Resource::User)))?;
     let mut columns = Columns::of(row);

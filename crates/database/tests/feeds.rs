@@ -1,0 +1,291 @@
+//! What is remembered of feeds is what is stored, whoever changes that: each case on one node with SQLite, and on two
+//! nodes with one PostgreSQL.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use agora_database::{Database, Options};
+use agora_domain::{
+    accounts::{Account, Email, NewAccount, PasswordHash, Roles, Username},
+    clock::Timestamp,
+    id::{PostId, RelationId, UserId},
+    page::{Keyset, PageRequest, PageSize},
+    posts::{ImageEdit, Post, PostEdit, PostText, Visibility},
+    relation::NewRelation,
+};
+use tokio::task::{JoinSet, spawn_blocking};
+use uuid::Uuid;
+
+#[path = "../../../tests/support/postgres.rs"]
+mod private_postgres;
+
+/// One database, through one node or several.
+#[derive(Clone)]
+struct World {
+    nodes: Vec<Database>,
+    made: Arc<AtomicU64>,
+    _directory: Option<Arc<tempfile::TempDir>>,
+}
+
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from_unix_millis(1_700_000_000_000 + i64::try_from(millis).unwrap())
+}
+
+impl World {
+    async fn on_sqlite() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("agora.db").display());
+        let nodes = vec![Database::open(&url, &Options::default()).await.unwrap()];
+        Self { nodes, made: Arc::default(), _directory: Some(Arc::new(directory)) }
+    }
+
+    async fn on_postgres() -> Self {
+        let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
+        let options = Options { connections: 8, ..Options::default() };
+        let mut nodes = Vec::new();
+        for _ in 0..2 {
+            nodes.push(Database::open(&url, &options).await.unwrap());
+        }
+        Self { nodes, made: Arc::default(), _directory: None }
+    }
+
+    fn next(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn id(&self) -> Uuid {
+        let n = self.next();
+        Uuid::from_u64_pair(0x018b_cfe5_6800_7000 | n, 0x8000_0000_0000_0000 | n)
+    }
+
+    fn node(&self, n: u64) -> &Database {
+        &self.nodes[usize::try_from(n).unwrap() % self.nodes.len()]
+    }
+
+    async fn user(&self) -> UserId {
+        let id = UserId::new(self.id());
+        let name = format!("user{}", self.next());
+        let account = Account {
+            id,
+            email: Email::parse(&format!("{name}@example.org")).unwrap(),
+            username: Username::parse(&name).unwrap(),
+            biography: None,
+            profile_picture: None,
+            roles: Roles::USER,
+            enabled: true,
+            created_at: at(0),
+        };
+        let new = NewAccount { account, password: PasswordHash::new("$hash$".to_owned()) };
+        self.node(0).accounts().create(&new).await.unwrap();
+        id
+    }
+
+    async fn users(&self, count: usize) -> Vec<UserId> {
+        let mut users = Vec::new();
+        for _ in 0..count {
+            users.push(self.user().await);
+        }
+        users
+    }
+
+    async fn post(&self, node: u64, author: UserId, created_at: Timestamp) -> Post {
+        let post = Post {
+            id: PostId::new(self.id()),
+            author,
+            text: PostText::parse("text").unwrap(),
+            image: None,
+            visibility: Visibility::Public,
+            created_at,
+            updated_at: created_at,
+        };
+        self.node(node).posts().create(&post).await.unwrap();
+        post
+    }
+
+    async fn toggle(&self, node: u64, follower: UserId, followed: UserId) -> bool {
+        let relation = NewRelation { id: RelationId::new(self.id()), at: at(self.next()) };
+        self.node(node).follows().toggle(follower, followed, relation).await.unwrap()
+    }
+
+    /// The ids of a feed's posts, read in pages of a size.
+    async fn feed(&self, node: u64, viewer: UserId, size: u64) -> Vec<PostId> {
+        let size = PageSize::parse(&size.to_string()).unwrap();
+        let (mut ids, mut after) = (Vec::new(), None);
+        loop {
+            let request = PageRequest { after, size };
+            let visible = &[Visibility::Public, Visibility::Followers];
+            let page = self.node(node).posts().list_followed(viewer, visible, request).await.unwrap();
+            ids.extend(page.items.iter().map(|view| view.post.id));
+            after = page.next;
+            if after.is_none() {
+                return ids;
+            }
+        }
+    }
+}
+
+/// Numbers without an evident order, always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.roll(of.len() as u64)).unwrap()]
+    }
+}
+
+/// What feeds are made of, kept beside the database.
+#[derive(Default)]
+struct Model {
+    posts: BTreeMap<PostId, Post>,
+    follows: BTreeSet<(UserId, UserId)>,
+}
+
+impl Model {
+    fn feed(&self, viewer: UserId) -> Vec<PostId> {
+        let is_shown =
+            |post: &&Post| post.visibility != Visibility::Private && self.follows.contains(&(viewer, post.author));
+        let mut shown: Vec<_> = self.posts.values().filter(is_shown).collect();
+        shown.sort_by_key(|post| std::cmp::Reverse(Keyset { at: post.created_at, id: post.id.uuid() }));
+        shown.into_iter().map(|post| post.id).collect()
+    }
+}
+
+/// Posts come in out of order, are deleted, hidden and shown, authors are followed and left; feeds are read in between.
+async fn feeds_follow_every_change(w: World) {
+    let users = w.users(6).await;
+    let (mut dice, mut model) = (Dice(1), Model::default());
+    for step in 0..700 {
+        let (node, user) = (dice.roll(2), dice.pick(&users));
+        match dice.roll(10) {
+            0..=4 => {
+                // Clocks of nodes differ.
+                let created_at = at(1_000 + step - dice.roll(20).min(step));
+                let post = w.post(node, user, created_at).await;
+                model.posts.insert(post.id, post);
+            }
+            5 | 6 => {
+                let followed = dice.pick(&users);
+                if followed != user {
+                    let pair = (user, followed);
+                    let is_on = w.toggle(node, user, followed).await;
+                    assert_eq!(is_on, if is_on { model.follows.insert(pair) } else { !model.follows.remove(&pair) });
+                }
+            }
+            change if !model.posts.is_empty() => {
+                let ids: Vec<_> = model.posts.keys().copied().collect();
+                let id = dice.pick(&ids);
+                if change == 7 {
+                    w.node(node).posts().delete(id, at(step)).await.unwrap().unwrap();
+                    model.posts.remove(&id);
+                } else {
+                    let visibility = dice.pick(&Visibility::ALL);
+                    let edit = PostEdit { text: None, visibility: Some(visibility), image: ImageEdit::Keep };
+                    w.node(node).posts().edit(id, &edit, at(step)).await.unwrap().unwrap();
+                    model.posts.get_mut(&id).unwrap().visibility = visibility;
+                }
+            }
+            _ => {}
+        }
+        let (node, viewer, size) = (dice.roll(2), dice.pick(&users), 1 + dice.roll(30));
+        assert_eq!(w.feed(node, viewer, size).await, model.feed(viewer), "step {step}, node {node}, size {size}");
+    }
+}
+
+/// Whoever was told that something is stored finds it in feeds at once, on another node too, while others write.
+async fn a_feed_shows_what_was_acknowledged(w: World) {
+    const WRITERS: u64 = 8;
+    let viewers = w.users(3).await;
+    let mut writers = JoinSet::new();
+    for n in 0..WRITERS {
+        let author = w.user().await;
+        for viewer in &viewers {
+            w.toggle(0, *viewer, author).await;
+        }
+        let (w, viewers) = (w.clone(), viewers.clone());
+        writers.spawn(async move {
+            for round in 0..12 {
+                let post = w.post(n + round, author, at(w.next())).await.id;
+                for viewer in &viewers {
+                    assert!(w.feed(n + round + 1, *viewer, 100).await.contains(&post), "{n}, round {round}");
+                }
+                let own = w.user().await;
+                w.toggle(n, own, author).await;
+                assert!(w.feed(n + 1, own, 100).await.contains(&post), "a feed is read for the first time");
+                assert!(!w.toggle(n, own, author).await);
+                assert!(!w.feed(n + 1, own, 100).await.contains(&post), "the author is followed no more");
+                assert!(w.toggle(n + 1, own, author).await);
+                assert!(w.feed(n, own, 100).await.contains(&post), "and is followed again");
+            }
+        });
+    }
+    while let Some(writer) = writers.join_next().await {
+        writer.unwrap();
+    }
+}
+
+/// More comes in between two looks at a feed than is kept.
+async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
+    let [viewer, author, other] = w.users(3).await[..] else { unreachable!() };
+    w.toggle(0, viewer, author).await;
+    let old = w.post(0, author, at(1)).await.id;
+    assert_eq!(w.feed(0, viewer, 10).await, [old]);
+    let new = w.post(1, author, at(2)).await.id;
+    let mut posts = JoinSet::new();
+    for n in 0..4500 {
+        let w = w.clone();
+        posts.spawn(async move { w.post(1, other, at(10 + n)).await });
+        if posts.len() > 32 {
+            posts.join_next().await.unwrap().unwrap();
+        }
+    }
+    while let Some(post) = posts.join_next().await {
+        post.unwrap();
+    }
+    assert_eq!(w.feed(0, viewer, 10).await, [new, old]);
+    let newer = w.post(1, author, at(3)).await.id;
+    assert_eq!(w.feed(0, viewer, 10).await, [newer, new, old]);
+}
+
+macro_rules! on_each_database {
+    ($($case:ident),+) => {
+        mod sqlite {
+            use super::*;
+
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $case() {
+                    super::$case(World::on_sqlite().await).await;
+                }
+            )+
+        }
+
+        mod postgres {
+            use super::*;
+
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $case() {
+                    super::$case(World::on_postgres().await).await;
+                }
+            )+
+        }
+    };
+}
+
+on_each_database!(
+    feeds_follow_every_change,
+    a_feed_shows_what_was_acknowledged,
+    a_feed_that_was_not_looked_at_for_long_is_whole
+);
