@@ -64,7 +64,7 @@ async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
 #[test]
 fn what_cannot_be_made_is_refused_and_makes_nothing() {
     let home = Home::new();
-    for arguments in [["--users", "19"], ["--users", "1000001"], ["--posts", "10000001"], ["--seed", "-1"]] {
+    for arguments in [["--users", "19"], ["--users", "1000001"], ["--posts", "10000001"], ["--seed", "first"]] {
         let refused = run(home.agora(&[&["demo", "seed"], arguments.as_slice()].concat()), "");
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert!(refused.stderr.contains(arguments[0]), "{refused:?}");

@@ -5,13 +5,13 @@
 //! | `random` | numbers that are the same everywhere, skewed as life is |
 //! | `people` | accounts, and who follows whom |
 //! | `posts` | posts, and who likes and comments on them |
-//! | `words` | names and texts |
+//! | `words`, `vocabulary` | names and texts |
 //! | `catalog` | products |
 //! | `rows` | all of it as rows |
 //!
 //! The year has three parts: people join, then they follow each other, then they post. So nobody ever did what they
-//! could not have done at that moment. Nothing is kept that grows with the posts: likes and comments are made by going
-//! through the posts again, which come out the same each time.
+//! could not have done at that moment. Nothing is kept that grows with the posts: likes and comments are made by
+//! going through the posts again, which come out the same each time.
 
 use agora_database::{Rows, Table};
 use agora_domain::accounts::{Password, PasswordHasher};
@@ -36,6 +36,9 @@ mod random;
 mod rows;
 #[cfg(test)]
 mod tests;
+// Formatted, each word would have a line of its own.
+#[rustfmt::skip]
+mod vocabulary;
 mod words;
 
 const HOUR: i64 = 60 * 60 * 1_000;

@@ -39,7 +39,7 @@ impl Random {
 
     /// A number below the bound; 0 when that is 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.0.next_u64()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// The index of one of so many.
@@ -63,8 +63,8 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number from 0 on with a heavy tail (Pareto's, exponent 4/3): half of all are below 0.7, their mean is 3, and one
-    /// in ten thousand is above 1,000.
+    /// A number from 0 on with a heavy tail (Pareto's, exponent 4/3): half of all are below 0.7, their mean is 3, and
+    /// one in ten thousand is above 1,000.
     pub(super) fn tail(&mut self) -> f64 {
         let root = (1.0 - self.unit()).sqrt();
         1.0 / (root * root.sqrt()) - 1.0
@@ -131,7 +131,7 @@ impl Ranks {
     }
 }
 
-/// Identifiers as the service makes them, UUIDs of version 7, for instants that do not decrease.
+/// Identifiers as the service makes them: UUIDs of version 7, whose order is that of their instants.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     millis: i64,
@@ -139,7 +139,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// The identifier of what was made at an instant, greater than those before.
+    /// The identifier of what was made at an instant. When the one before was of the same, this is greater.
     pub(super) fn next(&mut self, random: &mut Random, millis: i64) -> Uuid {
         if millis == self.millis {
             self.tail += 1 + u128::from(random.below(1 << 32));
