@@ -1,4 +1,4 @@
-//! `agora copy`, `agora backup` and `agora restore`: the real binary, between real databases.
+//! `agora copy`, `agora backup`, `agora restore` and `agora demo seed`: the real binary, between real databases.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,6 +7,7 @@
 mod api;
 mod backup;
 mod copy;
+mod demo;
 mod hostile;
 mod images;
 mod large;

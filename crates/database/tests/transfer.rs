@@ -223,6 +223,17 @@ async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn postgresql_knows_what_it_was_filled_with() {
+    let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
+    let mut load = open(&url).await.load().await.unwrap();
+    fill(&mut load).await;
+    load.commit().await.unwrap();
+    let sql = "SELECT reltuples FROM pg_class WHERE relname = 'users';";
+    let known = tokio::task::spawn_blocking(move || private_postgres::shared().session(&name).run(sql)).await.unwrap();
+    assert_eq!(known.trim(), "620", "as many users as its plans count on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_that_are_there_already_are_a_conflict() {
     for kind in KINDS {
         let target = filled(kind).await;

@@ -24,10 +24,9 @@ use crate::{
     admin,
     app::{Adapters, App},
     config::Config,
-    transfer::{
-        Interrupt,
-        command::{self, BackupArguments, CopyArguments, RestoreArguments},
-    },
+    demo::{self, SeedArguments},
+    progress::Interrupt,
+    transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
 };
 
 /// The backend of a small social network with a product catalog. Without a command, it serves.
@@ -63,6 +62,15 @@ enum Command {
     Backup(BackupArguments),
     /// Fill an empty database, image store and data directory from a file of `agora backup`
     Restore(RestoreArguments),
+    /// Try the product out, or measure it
+    #[command(subcommand)]
+    Demo(DemoCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum DemoCommand {
+    /// Fill an empty database with a made-up network: the same arguments give the same rows
+    Seed(SeedArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -153,6 +161,9 @@ fn execute(arguments: Arguments) -> Result<()> {
         }
         Some(Command::Restore(arguments)) => {
             runtime.block_on(interruptible(|interrupt| command::restore(&config, arguments, interrupt)))
+        }
+        Some(Command::Demo(DemoCommand::Seed(arguments))) => {
+            runtime.block_on(interruptible(|interrupt| demo::seed(&config, arguments, interrupt)))
         }
     }
 }

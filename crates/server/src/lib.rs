@@ -5,6 +5,8 @@ pub mod app;
 pub mod cli;
 pub mod config;
 mod data_dir;
+mod demo;
+mod progress;
 mod sweep;
 mod system;
 mod transfer;

@@ -48,8 +48,10 @@ impl Session {
         Ok(work(&mut self.conn).await?)
     }
 
-    /// Commits. Nothing can be done after it.
+    /// Commits. Nothing can be done after it. What was filled is measured first: until the server gets round to that by
+    /// itself, its plans would be those for empty tables.
     pub(crate) async fn commit(&mut self) -> Result<()> {
-        Ok(self.conn.batch_execute("COMMIT").await.map_err(Failure::from)?)
+        let tables = Table::ALL.map(Table::name).join(", ");
+        Ok(self.conn.batch_execute(&format!("ANALYZE {tables}; COMMIT")).await.map_err(Failure::from)?)
     }
 }

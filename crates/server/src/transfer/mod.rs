@@ -8,7 +8,6 @@
 //! | `archive` | that file: its form, and that it is whole |
 //! | `rows` | rows from a source into a target, with checksums of both |
 //! | `images` | images likewise |
-//! | `progress` | how far it is, on one line |
 //!
 //! Rows arrive in one transaction that is committed once they have been read back and agree with the source, so that a
 //! target never holds part of them. Images arrive before the rows that name them, and one that is there already is
@@ -16,20 +15,18 @@
 
 use agora_domain::{Error, Result};
 
+use crate::progress::{Interrupt, Progress};
+
 mod archive;
 mod backup;
 pub(crate) mod command;
 mod copy;
 mod images;
-mod progress;
 mod restore;
 mod rows;
 
-pub(crate) use progress::Interrupt;
-use progress::Progress;
-
 /// What went wrong in an operator's words: those of the domain are for clients.
-trait Told<T> {
+pub(crate) trait Told<T> {
     /// The outcome, or what went wrong with `what`.
     fn told(self, what: &str) -> anyhow::Result<T>;
 }

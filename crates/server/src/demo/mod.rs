@@ -1,0 +1,135 @@
+//! `agora demo seed`: a made-up network, to measure with and to try the product out.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | `random` | numbers that are the same everywhere, skewed as life is |
+//! | `people` | accounts, and who follows whom |
+//! | `posts` | posts, and who likes and comments on them |
+//! | `words`, `vocabulary` | names and texts |
+//! | `catalog` | products |
+//! | `rows` | all of it as rows |
+//!
+//! The year has three parts: people join, then they follow each other, then they post. So nobody ever did what they
+//! could not have done at that moment. Nothing is kept that grows with the posts: likes and comments are made by
+//! going through the posts again, which come out the same each time.
+
+use agora_database::{Rows, Table};
+use agora_domain::accounts::{Password, PasswordHasher};
+use agora_security::BcryptHasher;
+use anyhow::{Context, Result, ensure};
+use clap::{Args, value_parser};
+use tokio::{sync::mpsc, task};
+
+use self::posts::Network;
+use crate::{
+    app,
+    config::Config,
+    data_dir,
+    progress::{Interrupt, Progress},
+    transfer::Told,
+};
+
+mod catalog;
+mod people;
+mod posts;
+mod random;
+mod rows;
+#[cfg(test)]
+mod tests;
+// Formatted, each word would have a line of its own.
+#[rustfmt::skip]
+mod vocabulary;
+mod words;
+
+const HOUR: i64 = 60 * 60 * 1_000;
+const DAY: i64 = 24 * HOUR;
+
+/// 2026-06-30T12:00:00Z: nothing is made later.
+const END: i64 = 1_782_820_800_000;
+const START: i64 = END - 365 * DAY;
+/// When the last ordinary account has joined.
+const JOINS_UNTIL: i64 = START + 60 * DAY;
+/// When the last follow has begun.
+const FOLLOWS_UNTIL: i64 = START + 90 * DAY;
+
+/// The password of every account.
+const PASSWORD: &str = "demo password";
+
+/// The most posts that fit in the time.
+const MOST_POSTS: u64 = 10_000_000;
+
+/// How many batches of rows may wait to be written.
+const WAITING: usize = 4;
+
+/// The database, as it is named to an operator.
+const DATABASE: &str = "the database";
+
+/// What `agora demo seed` takes.
+#[derive(Debug, Args)]
+pub(crate) struct SeedArguments {
+    /// How many posts to make
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = value_parser!(u64).range(..=MOST_POSTS))]
+    posts: u64,
+    /// How many ordinary accounts to make; some with fixed names, for benchmarks, come on top
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(people::USERS))]
+    users: u64,
+    /// Which of all such networks it is to be
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// `agora demo seed`; what to tell the operator.
+///
+/// # Errors
+/// When the database is not empty, or could not be filled. It is then what it was.
+pub(crate) async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrupt) -> Result<String> {
+    let mut progress = Progress::new(interrupt);
+    let data_dir = data_dir::prepare(&config.data_dir)?;
+    let database = app::open_database(config, &data_dir).await?;
+    let mut load = database.load().await.told(DATABASE)?;
+    let is_empty = load.contents().is_empty().await.told(DATABASE)?;
+    ensure!(is_empty, "the database is not empty: name a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");
+
+    let password = Password::parse(PASSWORD).map_err(|violation| anyhow::anyhow!("{violation}"))?;
+    let hash = BcryptHasher::new(config.bcrypt_cost, 1, 0).hash(&password).await?;
+    let SeedArguments { posts, users, seed } = arguments;
+    let users = usize::try_from(users)?;
+    let (network, total) = task::spawn_blocking(move || {
+        let network = Network::new(seed, users, posts);
+        let total = network.count();
+        (network, total)
+    })
+    .await?;
+    progress.phase("rows", Some(total));
+    // Rows are made while others are written.
+    let (sender, mut receiver) = mpsc::channel(WAITING);
+    let making = task::spawn_blocking(move || {
+        let mut hand_over = |rows: Rows| sender.blocking_send(rows).context("the rows are not wanted any more");
+        network.rows(&hash, &mut hand_over).map(|()| network)
+    });
+    let mut counts = Table::ALL.map(|table| (table, 0));
+    while let Some(rows) = receiver.recv().await {
+        let (table, count) = (rows.table(), u64::try_from(rows.len())?);
+        load.insert(rows).await.told(DATABASE)?;
+        counts.iter_mut().filter(|(counted, _)| *counted == table).for_each(|(_, sum)| *sum += count);
+        progress.advance(count)?;
+    }
+    let network = making.await??;
+    load.commit().await.told(DATABASE)?;
+    Ok(told(&network, &counts))
+}
+
+/// What was made, in words.
+fn told(network: &Network, counts: &[(Table, u64)]) -> String {
+    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    let mut told = format!("Made {total} rows. The last are of 2026-06-30.");
+    for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
+        told += &format!("\n  {:<18}{count:>12}", table.name());
+    }
+    let busiest = network.people.posters.first().map_or(0, |user| *user as usize);
+    let name = network.names().nth(busiest).map(|(name, _)| name).unwrap_or_default();
+    told + &format!(
+        "\nEvery account has the password \"{PASSWORD}\", such as {name}, who posts most, reader_10_1, who follows 10, \
+         and writer_1."
+    )
+}
