@@ -17,7 +17,8 @@ pub(crate) struct Statement {
     pub(crate) parameters: Vec<Option<String>>,
 }
 
-/// The statements of each group of requests. Those of authentication are left out: the service seldom sends them.
+/// The statements of each group of requests. Those of authentication are left out, since the service seldom sends them,
+/// and empty ones, which ask whether a connection is still there.
 pub(crate) fn capture(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
     // What is done once for each session, connection or author is not what a request costs.
     for request in groups.iter().flatten() {
@@ -39,8 +40,12 @@ fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Ve
         thread::sleep(Duration::from_millis(50));
     }
     let mut statements = parse(&postgres.log_since(position)?)?;
-    statements.retain(|statement| !statement.sql.contains("\"sessions\""));
+    statements.retain(|statement| !statement.sql.trim().is_empty() && !of_authentication(&statement.sql));
     Ok(statements)
+}
+
+fn of_authentication(sql: &str) -> bool {
+    sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "sessions")
 }
 
 /// The statements in a piece of the log.

@@ -26,6 +26,7 @@ const MOST_SCRIPTS: usize = 128;
 pub(crate) struct Pgbench<'a> {
     postgres: &'a Postgres,
     files: Vec<(PathBuf, usize)>,
+    variables: Vec<(String, String)>,
     /// Requests in a transaction of pgbench.
     requests: usize,
     /// With which pgbench is fastest.
@@ -65,7 +66,8 @@ impl<'a> Pgbench<'a> {
             fs::write(&file, &script.text)?;
             files.push((file, script.weight));
         }
-        let mut made = Self { postgres, files, requests, connections: 0 };
+        let variables = scripts.iter().flat_map(|script| script.variables.clone()).collect();
+        let mut made = Self { postgres, files, variables, requests, connections: 0 };
         let mut best = 0.0;
         for connections in CONNECTIONS {
             let rate = made.run_with(connections, 1)?;
@@ -86,6 +88,9 @@ impl<'a> Pgbench<'a> {
         pgbench.args(["-M", "prepared", "-n", "-j", "1", "-c", &connections.to_string(), "-T", &seconds.to_string()]);
         // No two runs make the same ids: none makes a thousand for each millisecond.
         pgbench.arg("-D").arg(format!("k={}", now_millis() * 1000));
+        for (name, value) in &self.variables {
+            pgbench.arg("-D").arg(format!("{name}={value}"));
+        }
         for (file, weight) in &self.files {
             pgbench.arg("-f").arg(format!("{}@{weight}", file.display()));
         }

@@ -7,11 +7,15 @@ use uuid::Uuid;
 
 use crate::capture::Statement;
 
-/// A script for pgbench, and how many of the captured requests it stands for.
+/// A script for pgbench.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) text: String,
+    /// How many of the captured requests it stands for.
     pub(crate) weight: usize,
+    /// What it sends as it was sent: names and values. They go as parameters, too, since a constant could be planned
+    /// otherwise.
+    pub(crate) variables: Vec<(String, String)>,
 }
 
 /// How a script chooses among the captured requests.
@@ -28,7 +32,7 @@ const CAPTURE_MILLIS: u64 = 60 * 60 * 1000;
 
 /// Makes one script for each sequence of statements that occurs. What differs between the requests becomes an element
 /// of a constant array; ids that the service made since `since`, in milliseconds, are made anew by each run; all else
-/// stays as it was sent. `types` tells the types of a statement's parameters.
+/// is sent as it was. `types` tells the types of a statement's parameters.
 pub(crate) fn scripts(
     captured: &[Vec<Statement>],
     since: u64,
@@ -42,10 +46,14 @@ pub(crate) fn scripts(
     }
     let one = kinds.len() == 1;
     ensure!(one || choice == Choice::Any, "the statements of the users are not the same");
-    kinds.into_iter().map(|(sequence, requests)| script(&sequence, &requests, since, choice, &mut types)).collect()
+    let kinds = kinds.into_iter().enumerate();
+    kinds
+        .map(|(number, (sequence, requests))| script(number, &sequence, &requests, since, choice, &mut types))
+        .collect()
 }
 
 fn script(
+    number: usize,
     sequence: &[&str],
     requests: &[&Vec<Statement>],
     since: u64,
@@ -53,6 +61,7 @@ fn script(
     types: &mut impl FnMut(&str) -> Result<Vec<String>>,
 ) -> Result<Script> {
     ensure!(!sequence.is_empty(), "a request sent no statement");
+    let mut variables: Vec<(String, String)> = Vec::new();
     let fresh: Vec<Vec<&str>> = requests.iter().map(|statements| fresh_ids(statements, since)).collect();
     let mut text = match choice {
         Choice::Any => format!("\\set n random(1, {})\n", requests.len()),
@@ -75,16 +84,21 @@ fn script(
         let mut values = Vec::new();
         for parameter in 0..count.unwrap_or_default() {
             let column: Vec<Option<&str>> = requests.iter().map(|request| value(request, place, parameter)).collect();
-            let made = made_anew(&column, &fresh);
             let kind = types.get(parameter).with_context(|| format!("the type of ${} in {sql}", parameter + 1))?;
-            values.push(match made {
-                Some(id) => format!("('f' || lpad(to_hex(:id{id}::bigint), 31, '0'))::{kind}"),
-                None => expression(&column, kind),
+            values.push(match (made_anew(&column, &fresh), constant(&column)) {
+                (Some(id), _) => format!("('f' || lpad(to_hex(:id{id}::bigint), 31, '0'))::{kind}"),
+                (None, Some(value)) => {
+                    let name = format!("s{number}_{}", variables.len());
+                    let place = format!(":{name}::{kind}");
+                    variables.push((name, value.to_owned()));
+                    place
+                }
+                (None, None) => chosen(&column, kind),
             });
         }
         writeln!(text, "{};", fill(sql, &values)?)?;
     }
-    Ok(Script { text, weight: requests.len() })
+    Ok(Script { text, weight: requests.len(), variables })
 }
 
 fn value(statements: &[Statement], place: usize, parameter: usize) -> Option<&str> {
@@ -115,21 +129,24 @@ fn made_anew(column: &[Option<&str>], fresh: &[Vec<&str>]) -> Option<usize> {
     if places.len() == 1 { places.pop() } else { None }
 }
 
+/// The value that all requests have.
+fn constant<'a>(column: &[Option<&'a str>]) -> Option<&'a str> {
+    let first = column.first().copied().flatten()?;
+    column.iter().all(|value| *value == Some(first)).then_some(first)
+}
+
 /// What a parameter is in the request of the number `:n`.
-fn expression(column: &[Option<&str>], kind: &str) -> String {
+fn chosen(column: &[Option<&str>], kind: &str) -> String {
     let literals: Vec<String> = column.iter().map(|value| value.map_or("NULL".to_owned(), literal)).collect();
-    match literals.first() {
-        Some(first) if literals.iter().all(|literal| literal == first) => format!("{first}::{kind}"),
-        _ if kind.ends_with("[]") => {
-            // An array of arrays would have to be a rectangle.
-            let mut text = "CASE :n::bigint".to_owned();
-            for (literal, n) in literals.iter().zip(1..) {
-                let _ = write!(text, " WHEN {n} THEN {literal}::{kind}");
-            }
-            text + " END"
-        }
-        _ => format!("(ARRAY[{}]::{kind}[])[:n::bigint]", literals.join(",")),
+    if !kind.ends_with("[]") {
+        return format!("(ARRAY[{}]::{kind}[])[:n::bigint]", literals.join(","));
     }
+    // An array of arrays would have to be a rectangle.
+    let mut text = "CASE :n::bigint".to_owned();
+    for (literal, n) in literals.iter().zip(1..) {
+        let _ = write!(text, " WHEN {n} THEN {literal}::{kind}");
+    }
+    text + " END"
 }
 
 /// A string of SQL without what pgbench would take for a variable.
