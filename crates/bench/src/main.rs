@@ -15,6 +15,7 @@ mod round;
 mod script;
 mod service;
 mod table;
+mod timeline;
 mod usage;
 mod works;
 mod wrk;

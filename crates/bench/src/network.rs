@@ -61,7 +61,10 @@ pub(crate) struct Sample {
 
 impl Sample {
     /// Looks around as somebody who follows many.
-    pub(crate) fn taken_as(api: &Api, token: &str) -> Result<Self> {
+    pub(crate) fn taken(service: &Service) -> Result<Self> {
+        let api = &service.api;
+        let tokens = People { service }.readers(1000, 1)?;
+        let token = tokens.first().context("a reader")?;
         let mut dice = Dice::new(1);
         let mut authors = followed(api, token)?;
         dice.shuffle(&mut authors);

@@ -22,6 +22,14 @@ const CONNECTIONS: [u32; 5] = [2, 4, 8, 16, 32];
 /// How many scripts pgbench takes.
 const MOST_SCRIPTS: usize = 128;
 
+/// What a run came to.
+pub(crate) struct Run {
+    /// Requests per second.
+    pub(crate) rate: f64,
+    /// Microseconds of PostgreSQL's CPU for each request.
+    pub(crate) cpu: f64,
+}
+
 /// Scripts that do the same as requests to the service.
 pub(crate) struct Pgbench<'a> {
     postgres: &'a Postgres,
@@ -70,7 +78,7 @@ impl<'a> Pgbench<'a> {
         let mut made = Self { postgres, files, variables, requests, connections: 0 };
         let mut best = 0.0;
         for connections in CONNECTIONS {
-            let rate = made.run_with(connections, 1)?;
+            let Run { rate, .. } = made.run_with(connections, 1)?;
             if rate > best {
                 (best, made.connections) = (rate, connections);
             }
@@ -78,12 +86,12 @@ impl<'a> Pgbench<'a> {
         Ok(made)
     }
 
-    /// Requests per second.
-    pub(crate) fn run(&self, seconds: u64) -> Result<f64> {
+    /// Runs for some seconds with the best number of connections.
+    pub(crate) fn run(&self, seconds: u64) -> Result<Run> {
         self.run_with(self.connections, seconds)
     }
 
-    fn run_with(&self, connections: u32, seconds: u64) -> Result<f64> {
+    fn run_with(&self, connections: u32, seconds: u64) -> Result<Run> {
         let mut pgbench = self.postgres.client("pgbench");
         pgbench.args(["-M", "prepared", "-n", "-j", "1", "-c", &connections.to_string(), "-T", &seconds.to_string()]);
         // No two runs make the same ids: none makes a thousand for each millisecond.
@@ -94,8 +102,13 @@ impl<'a> Pgbench<'a> {
         for (file, weight) in &self.files {
             pgbench.arg("-f").arg(format!("{}@{weight}", file.display()));
         }
+        let before = self.postgres.cpu()?;
         let printed = output(pgbench.arg("agora"))?;
-        Ok(rate(&printed).with_context(|| format!("pgbench: {printed}"))? * self.requests as f64)
+        let used = self.postgres.cpu()?.saturating_sub(before);
+        let told = |name| number(&printed, name).with_context(|| format!("pgbench: {printed}"));
+        let requests = self.requests as f64;
+        let done = told("number of transactions actually processed: ")? * requests;
+        Ok(Run { rate: told("tps = ")? * requests, cpu: used.as_secs_f64() * 1e6 / done.max(1.0) })
     }
 }
 
@@ -106,9 +119,9 @@ fn types(postgres: &Postgres, sql: &str) -> Result<Vec<String>> {
     Ok(told.lines().map(str::to_owned).collect())
 }
 
-/// The transactions per second in what pgbench prints.
-fn rate(printed: &str) -> Option<f64> {
-    let line = printed.lines().find_map(|line| line.strip_prefix("tps = "))?;
+/// The number behind this in what pgbench prints.
+fn number(printed: &str, name: &str) -> Option<f64> {
+    let line = printed.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -117,10 +130,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_that_without_connecting() {
-        let printed = "latency average = 1 ms\ntps = 1234.5 (without initial connection time)\n\
+    fn numbers_are_those_of_all_scripts() {
+        let printed = "number of transactions actually processed: 20\nlatency average = 1 ms\n\
+            tps = 1234.5 (without initial connection time)\n\
             SQL script 1: x\n - 10 transactions (50.0% of total, tps = 617.2)\n";
-        assert_eq!(rate(printed), Some(1234.5));
-        assert_eq!(rate("pgbench: error"), None);
+        assert_eq!(number(printed, "tps = "), Some(1234.5));
+        assert_eq!(number(printed, "number of transactions actually processed: "), Some(20.0));
+        assert_eq!(number("pgbench: error", "tps = "), None);
     }
 }
