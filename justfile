@@ -15,6 +15,6 @@ check:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
     cargo deny --offline check bans licenses sources
 
-# The hot path beside a bare handler, as a ratio (needs wrk)
-measure:
-    scripts/measure
+# The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
+bench *ARGUMENTS:
+    scripts/bench {{ARGUMENTS}}

@@ -11,7 +11,9 @@ use std::{
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// The arrows between the crates: each, and all that it may know.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
+    // It drives the binary from outside.
+    ("agora-bench", &[]),
     ("agora-domain", &[]),
     ("agora-database", &["agora-domain"]),
     ("agora-http", &["agora-domain"]),

@@ -1,0 +1,159 @@
+//! Checks of what the service answers, once before and then again and again while it is driven.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Api, Request},
+    network::id,
+};
+
+/// The time between two requests of the checks.
+const PACE: Duration = Duration::from_millis(50);
+
+/// What a toggle says.
+pub(crate) const LIKED: &str = "Post liked successfully";
+pub(crate) const UNLIKED: &str = "Post unliked successfully";
+
+/// The envelope of a read.
+pub(crate) fn verify_success(body: &Value) -> Result<()> {
+    let keys: Vec<&str> = body.as_object().context("no object")?.keys().map(String::as_str).collect();
+    ensure!(keys == ["data", "message"] && body["message"] == "success", "not the envelope of a success");
+    Ok(())
+}
+
+/// A post with all that belongs to it.
+pub(crate) fn verify_post(post: &Value, expected: Option<&String>) -> Result<()> {
+    let found = id(post)?;
+    ensure!(expected.is_none_or(|expected| *expected == found), "another post");
+    let likers = post["likedBy"].as_array().context("no likers")?.len();
+    let likes = post["likeCount"].as_u64().context("no number of likes")?;
+    ensure!(u64::try_from(likers)? == likes.min(50), "{likers} likers for {likes} likes");
+    ensure!(post["content"].is_string() && post["createdAt"].is_string(), "no content or time");
+    ensure!(post["likedByMe"].is_boolean() && post["commentCount"].is_u64(), "no counts");
+    id(&post["author"]).map(drop)
+}
+
+/// So many entries, each once, in the order of time.
+fn verify_order(list: &Value, count: u64, newest_first: bool) -> Result<&Vec<Value>> {
+    let entries = list.as_array().context("no list")?;
+    ensure!(u64::try_from(entries.len())? == count, "{} entries instead of {count}", entries.len());
+    let keys = entries.iter().map(|entry| Ok((entry["createdAt"].as_str().context("no time")?, id(entry)?)));
+    let keys: Vec<(&str, String)> = keys.collect::<Result<_>>()?;
+    let ordered = |pair: &[(&str, String)]| matches!(pair, [a, b] if if newest_first { a > b } else { a < b });
+    ensure!(keys.windows(2).all(ordered), "not in order");
+    let ids: BTreeSet<&String> = keys.iter().map(|(_, id)| id).collect();
+    ensure!(ids.len() == entries.len(), "an entry occurs twice");
+    Ok(entries)
+}
+
+/// A page of posts, newest first.
+pub(crate) fn verify_posts(list: &Value, count: u64) -> Result<()> {
+    verify_order(list, count, true)?.iter().try_for_each(|post| verify_post(post, None))
+}
+
+/// A page of the comments of a post, oldest first.
+pub(crate) fn verify_comments(list: &Value, post: &str, count: u64) -> Result<()> {
+    for comment in verify_order(list, count, false)? {
+        ensure!(id(&comment["post"])? == post, "a comment on another post");
+        ensure!(comment["content"].as_str().is_some_and(|content| !content.is_empty()), "no content");
+        id(&comment["author"])?;
+    }
+    Ok(())
+}
+
+/// How answers are checked while others are asked for.
+pub(crate) enum Check {
+    /// They are what they were before.
+    Same(Vec<(Request, Value)>),
+    /// This account's likes come and go.
+    Likes { token: String, posts: Vec<String> },
+    /// What this account writes is there.
+    Posts { token: String, author: String },
+}
+
+/// What the checks found.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) requests: u64,
+    pub(crate) errors: u64,
+}
+
+impl Check {
+    /// Checks until it is told to stop; what is wrong is printed.
+    pub(crate) fn run(&self, api: &Api, stop: &AtomicBool) -> Checked {
+        let mut checked = Checked::default();
+        let mut number = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let mut requests = 0;
+            if let Err(error) = self.step(&mut Counted { api, requests: &mut requests }, number) {
+                checked.errors += 1;
+                crate::note(&format!("wrong answer: {error:#}"));
+            }
+            checked.requests += u64::from(requests);
+            number += 1;
+            thread::sleep(PACE * requests);
+        }
+        checked
+    }
+
+    fn step(&self, api: &mut Counted<'_>, number: usize) -> Result<()> {
+        match self {
+            Self::Same(expected) => {
+                let Some((request, body)) = expected.get(number % expected.len().max(1)) else { return Ok(()) };
+                let answer = api.send(request, 200)?;
+                ensure!(answer == *body, "{}: {answer} instead of {body}", request.path);
+                Ok(())
+            }
+            Self::Likes { token, posts } => {
+                let Some(post) = posts.get(number % posts.len().max(1)) else { return Ok(()) };
+                let like = Request::post(format!("/api/posts/like/{post}"), token, None);
+                let look = Request::get(format!("/api/posts/by-id/{post}"), token);
+                for (message, liked) in [(LIKED, true), (UNLIKED, false)] {
+                    let answer = api.send(&like, 200)?;
+                    ensure!(answer == json!({ "message": message, "data": null }), "{message}: {answer}");
+                    let post = api.send(&look, 200)?;
+                    ensure!(post["data"]["likedByMe"] == liked, "{message}, but it shows {post}");
+                }
+                Ok(())
+            }
+            Self::Posts { token, author } => {
+                let text = format!("Written to be read again: number {number}.");
+                let request = Request::post("/api/posts/create", token, Some(&json!({ "text": text })));
+                let mut answer = api.send(&request, 201)?;
+                ensure!(answer["message"] == "Post created successfully", "{answer}");
+                let post = answer["data"].take();
+                let right = post["content"] == text && post["author"]["id"] == **author && post["likeCount"] == 0;
+                ensure!(right, "{text:?} became {post}");
+                let found = api.send(&Request::get(format!("/api/posts/by-id/{}", id(&post)?), token), 200)?;
+                ensure!(found["data"] == post, "{post} was read again as {found}");
+                Ok(())
+            }
+        }
+    }
+}
+
+struct Counted<'a> {
+    api: &'a Api,
+    requests: &'a mut u32,
+}
+
+impl Counted<'_> {
+    fn send(&mut self, request: &Request, status: u16) -> Result<Value> {
+        *self.requests += 1;
+        let answer = self.api.send(request)?;
+        ensure!(answer.status == status, "{} {}: {} {}", request.method, request.path, answer.status, answer.text);
+        Ok(answer.body)
+    }
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

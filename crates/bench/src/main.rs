@@ -1,0 +1,72 @@
+//! The benchmark of the service: it makes private databases, fills them, starts the real binary on them, drives it with
+//! wrk and checks the answers meanwhile, beside what limits it. `scripts/bench` builds and runs it.
+
+mod api;
+mod capture;
+mod check;
+mod keeper;
+mod network;
+mod options;
+mod paths;
+mod pgbench;
+mod postgres;
+mod report;
+mod round;
+mod script;
+mod service;
+mod table;
+mod timeline;
+mod usage;
+mod works;
+mod wrk;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::{
+    keeper::Keeper,
+    options::{Options, What},
+    report::Report,
+};
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&format!("agora-bench: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    options.check()?;
+    let keeper = Keeper::new(&options.directory)?;
+    let mut report = Report::new(options)?;
+    for what in options.what() {
+        match what {
+            What::Paths => paths::run(&keeper, options, &mut report)?,
+            What::All => {}
+        }
+    }
+    report.tell_where()
+}
+
+/// Tells whoever waits what happens.
+fn note(text: &str) {
+    // Nobody may be there to read it.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The milliseconds since 1970.
+#[allow(clippy::disallowed_methods, reason = "the port is the service's, which this is not")]
+fn now_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

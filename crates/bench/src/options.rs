@@ -1,0 +1,150 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+
+use crate::{
+    service::{Kind, Size},
+    works::Subject,
+    wrk::Load,
+};
+
+/// Measures the service, on SQLite and on PostgreSQL, beside what limits it.
+#[derive(Debug, Parser)]
+pub(crate) struct Options {
+    /// What to measure [default: paths]
+    #[arg(value_enum)]
+    what: Vec<What>,
+
+    /// On which database
+    #[arg(long, value_enum, default_value = "both")]
+    database: Databases,
+
+    /// Only these paths; may be given several times
+    #[arg(long, value_enum)]
+    work: Vec<Subject>,
+
+    /// How many posts the seeded network has
+    #[arg(long, default_value_t = 100_000)]
+    posts: u64,
+
+    /// How many ordinary users it has
+    #[arg(long, default_value_t = 10_000)]
+    users: u64,
+
+    /// What it is drawn from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// How often each is measured, in turns; medians are told
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: usize,
+
+    /// How long each turn takes
+    #[arg(long, default_value_t = 5)]
+    pub(crate) seconds: u64,
+
+    /// Connections that wrk holds
+    #[arg(long, default_value_t = 32)]
+    connections: u32,
+
+    /// Threads of wrk
+    #[arg(long, default_value_t = 1)]
+    threads: u32,
+
+    /// The service's binary [default: `agora` beside this program]
+    #[arg(long)]
+    agora: Option<PathBuf>,
+
+    /// Where databases are made, and the results written
+    #[arg(long, default_value = "target/bench")]
+    pub(crate) directory: PathBuf,
+}
+
+/// A part of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum What {
+    /// What a social backend does all day, beside a bare handler and pgbench
+    Paths,
+    /// Everything
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Databases {
+    Sqlite,
+    Postgres,
+    Both,
+}
+
+impl Options {
+    /// Fails when something could not be measured.
+    pub(crate) fn check(&self) -> Result<()> {
+        ensure!(self.rounds > 0 && self.seconds > 0 && self.connections > 0, "there is nothing to measure");
+        self.agora()?;
+        self.bare()?;
+        Ok(())
+    }
+
+    /// The parts to run, each once.
+    pub(crate) fn what(&self) -> Vec<What> {
+        if self.what.contains(&What::All) {
+            return What::value_variants().iter().copied().filter(|what| *what != What::All).collect();
+        }
+        let mut what = if self.what.is_empty() { vec![What::Paths] } else { self.what.clone() };
+        what.dedup();
+        what
+    }
+
+    /// What they are called together.
+    pub(crate) fn name(&self) -> String {
+        if self.what.contains(&What::All) {
+            return "all".to_owned();
+        }
+        let names = self.what().into_iter().filter_map(|what| Some(what.to_possible_value()?.get_name().to_owned()));
+        names.collect::<Vec<_>>().join("-")
+    }
+
+    /// The databases to measure.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        match self.database {
+            Databases::Sqlite => vec![Kind::Sqlite],
+            Databases::Postgres => vec![Kind::Postgres],
+            Databases::Both => vec![Kind::Sqlite, Kind::Postgres],
+        }
+    }
+
+    /// The paths to measure.
+    pub(crate) fn subjects(&self) -> Vec<Subject> {
+        let wanted = |subject: &Subject| self.work.is_empty() || self.work.contains(subject);
+        Subject::PATHS.into_iter().filter(wanted).collect()
+    }
+
+    /// How large the network is.
+    pub(crate) fn size(&self) -> Size {
+        Size { posts: self.posts, users: self.users }
+    }
+
+    /// How wrk drives.
+    pub(crate) fn load(&self) -> Load {
+        Load { connections: self.connections, threads: self.threads, seconds: self.seconds }
+    }
+
+    /// The service's binary.
+    pub(crate) fn agora(&self) -> Result<PathBuf> {
+        let path = self.agora.clone().map_or_else(|| beside("agora"), Ok)?;
+        path.canonicalize().with_context(|| format!("the service's binary {}", path.display()))
+    }
+
+    /// The bare handler's binary.
+    pub(crate) fn bare(&self) -> Result<PathBuf> {
+        let path = beside("agora-bench-bare")?;
+        path.canonicalize().with_context(|| format!("the bare handler's binary {}", path.display()))
+    }
+}
+
+fn beside(name: &str) -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name(name))
+}

@@ -1,0 +1,162 @@
+//! A private PostgreSQL server with durable settings.
+
+use std::{
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom},
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    keeper::{Keeper, Running, output, until},
+    usage,
+};
+
+/// What the server is told; the rest is its defaults.
+pub(crate) const SETTINGS: [&str; 5] =
+    ["fsync=on", "synchronous_commit=on", "shared_buffers=1GB", "max_connections=200", "max_wal_size=8GB"];
+
+/// The name of the database.
+const DATABASE: &str = "agora";
+
+/// Begins each entry of the log.
+pub(crate) const LOG_PREFIX: &str = "@entry ";
+
+/// A server with one database. It is stopped when this is dropped.
+pub(crate) struct Postgres {
+    running: Running,
+    programs: PathBuf,
+    directory: PathBuf,
+}
+
+impl Postgres {
+    /// Makes and starts a server with an empty database in a fresh directory of the run.
+    pub(crate) fn start(keeper: &Arc<Keeper>, name: &str) -> Result<Self> {
+        let programs = programs()?;
+        let directory = keeper.directory().join(name);
+        fs::create_dir(&directory)?;
+        let root = fs::metadata("/proc/self")?.uid() == 0;
+        if root {
+            output(Command::new("chown").arg("postgres:").arg(&directory))?;
+        }
+        let mut initdb = as_server_user(root, &programs.join("initdb"));
+        initdb.args(["--username=agora", "--auth=trust", "--encoding=UTF8", "--locale=C", "-D"]);
+        output(initdb.arg(directory.join("data")).current_dir("/"))?;
+        let mut server = as_server_user(root, &programs.join("postgres"));
+        server.arg("-D").arg(directory.join("data")).arg("-k").arg(&directory);
+        for setting in SETTINGS.iter().copied().chain(["listen_addresses=", "port=5432"]) {
+            server.args(["-c", setting]);
+        }
+        server.arg("-c").arg(format!("log_line_prefix={LOG_PREFIX}"));
+        let log = File::create(directory.join("log"))?;
+        log.set_permissions(PermissionsExt::from_mode(0o644))?;
+        server.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let mut running = keeper.start(&mut server, "QUIT")?;
+        let client = |program: &str| client(&programs, &directory, program);
+        until("PostgreSQL", || {
+            running.ensure_alive().context("PostgreSQL does not start")?;
+            Ok(client("pg_isready").output()?.status.success())
+        })?;
+        output(client("createdb").arg(DATABASE))?;
+        Ok(Self { running, programs, directory })
+    }
+
+    /// The URL of the database, through the server's socket.
+    pub(crate) fn url(&self) -> String {
+        let socket = self.directory.display().to_string().replace('/', "%2F");
+        format!("postgres://agora@{socket}:5432/{DATABASE}")
+    }
+
+    /// A client program for the database.
+    pub(crate) fn client(&self, program: &str) -> Command {
+        client(&self.programs, &self.directory, program)
+    }
+
+    /// Runs statements; what they return, a row a line, fields apart by tabs.
+    pub(crate) fn sql(&self, sql: &str) -> Result<String> {
+        let file = self.directory.join("statements.sql");
+        fs::write(&file, sql)?;
+        let mut psql = self.client("psql");
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--field-separator=\t"]);
+        psql.args(["--set=ON_ERROR_STOP=1", "-d", DATABASE, "-f"]).arg(file);
+        output(&mut psql)
+    }
+
+    /// Makes what was just filled ready to be measured, as time would have: statistics, the visibility map, no
+    /// checkpoint due.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.sql("VACUUM (ANALYZE); CHECKPOINT;").map(drop)
+    }
+
+    /// Logs every statement from now on, or no longer.
+    pub(crate) fn log_statements(&self, log: bool) -> Result<()> {
+        let value = if log { "'all'" } else { "'none'" };
+        self.sql(&format!("ALTER SYSTEM SET log_statement = {value};\nSELECT pg_reload_conf();"))?;
+        // Each connection of the service takes it from the same signal, at its own time.
+        std::thread::sleep(Duration::from_millis(500));
+        Ok(())
+    }
+
+    /// How long the log is.
+    pub(crate) fn log_length(&self) -> Result<u64> {
+        Ok(fs::metadata(self.directory.join("log"))?.len())
+    }
+
+    /// The log from a position on.
+    pub(crate) fn log_since(&self, position: u64) -> Result<String> {
+        let mut file = File::open(self.directory.join("log"))?;
+        file.seek(SeekFrom::Start(position))?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The CPU time that all processes of the server have used.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        usage::cpu_of_family(self.running.id())
+    }
+
+    /// The bytes of its write-ahead log.
+    pub(crate) fn wal_size(&self) -> Result<u64> {
+        let size = self.sql("SELECT coalesce(sum(size), 0) FROM pg_ls_waldir();")?;
+        size.trim().parse().context("the size of the WAL")
+    }
+
+    /// The server's version.
+    pub(crate) fn version() -> Result<String> {
+        Ok(output(Command::new(programs()?.join("postgres")).arg("--version"))?.trim().to_owned())
+    }
+}
+
+fn client(programs: &Path, directory: &Path, program: &str) -> Command {
+    let mut command = Command::new(programs.join(program));
+    command.arg("-h").arg(directory).args(["-U", "agora", "-p", "5432"]).current_dir("/");
+    command
+}
+
+/// The server refuses to run as root: there it runs as the user that its package makes.
+fn as_server_user(root: bool, program: &Path) -> Command {
+    if !root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(program);
+    command
+}
+
+/// Where the server's programs are: on Debian not on the PATH, but in a directory by version.
+fn programs() -> Result<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();
+    found.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = found.into_iter().rev().chain(std::env::split_paths(&path));
+    let needed = ["postgres", "initdb", "createdb", "psql", "pgbench"];
+    let complete = |place: &PathBuf| needed.iter().all(|program| place.join(program).exists());
+    places.find(complete).context("PostgreSQL's server or pgbench is missing: apt-get install postgresql")
+}

@@ -1,0 +1,79 @@
+//! A round: a work is driven for some seconds, while its answers are checked and what is used is counted.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Result, anyhow};
+
+use crate::{
+    service::{Bare, Place, Service},
+    usage,
+    works::Work,
+    wrk::{self, Driven, Load},
+};
+
+/// By how much the average size of an answer may be off: a round ends in the middle of the list of requests.
+const SIZE_TOLERANCE: f64 = 0.02;
+
+/// What a round of the service came to.
+pub(crate) struct Round {
+    pub(crate) driven: Driven,
+    /// Microseconds of CPU for each request, of the service and of the database's own processes.
+    pub(crate) service_cpu: f64,
+    pub(crate) database_cpu: f64,
+    /// Failed requests and wrong answers.
+    pub(crate) errors: u64,
+    /// The most bytes that the service had in memory.
+    pub(crate) peak: u64,
+}
+
+/// Drives the service.
+pub(crate) fn service(
+    (place, service): (&Place, &Service),
+    directory: &Path,
+    work: &Work,
+    load: Load,
+) -> Result<Round> {
+    usage::forget_peak(service.id())?;
+    let (service_before, database_before) = (service.cpu()?, place.database_cpu()?);
+    let stop = AtomicBool::new(false);
+    let (driven, checked) = thread::scope(|scope| {
+        let checks = scope.spawn(|| work.check.run(&service.api, &stop));
+        let driven = wrk::drive(directory, service.api.base(), &work.requests, load);
+        stop.store(true, Ordering::Relaxed);
+        (driven, checks.join())
+    });
+    let (driven, checked) = (driven?, checked.map_err(|_| anyhow!("the checks failed"))?);
+    let requests = driven.requests + checked.requests;
+    let mut errors = driven.errors() + checked.errors;
+    if driven.errors() > 0 {
+        crate::note(&format!("failed requests:{}", driven.told()));
+    }
+    if (driven.size() - work.size).abs() > work.size * SIZE_TOLERANCE {
+        errors += 1;
+        crate::note(&format!("wrong answers: {:.0} bytes instead of {:.0}", driven.size(), work.size));
+    }
+    Ok(Round {
+        service_cpu: per_request(service.cpu()?.saturating_sub(service_before), requests),
+        database_cpu: per_request(place.database_cpu()?.saturating_sub(database_before), requests),
+        errors,
+        peak: usage::peak(service.id())?,
+        driven,
+    })
+}
+
+/// Drives the bare handler: what came of it, and its microseconds of CPU for each request.
+pub(crate) fn bare(bare: &Bare, directory: &Path, work: &Work, load: Load) -> Result<(Driven, f64)> {
+    let before = bare.cpu()?;
+    let driven = wrk::drive(directory, bare.api.base(), &work.requests, load)?;
+    let cpu = per_request(bare.cpu()?.saturating_sub(before), driven.requests);
+    Ok((driven, cpu))
+}
+
+fn per_request(time: Duration, requests: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / requests.max(1) as f64
+}

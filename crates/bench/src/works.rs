@@ -1,0 +1,192 @@
+//! What is driven: for each work its requests, what must come back, and what is compared with it.
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, Request},
+    check::{self, Check},
+    network::{Dice, People, Sample},
+    script::Choice,
+};
+
+/// How many accounts share a work.
+const ACCOUNTS: usize = 32;
+
+/// How many posts each account likes that pgbench likes too.
+const LIKED_EACH: usize = 8;
+
+/// The entries of a page.
+pub(crate) const PAGE: u64 = 20;
+
+/// A path of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Subject {
+    /// Post by id
+    Post,
+    /// First page of the feed of those who follow 20
+    #[value(name = "feed-20")]
+    Feed20,
+    /// First page of the feed of those who follow 1,000
+    #[value(name = "feed-1000")]
+    Feed1000,
+    /// First page of comments
+    Comments,
+    /// Like and unlike
+    Like,
+    /// New post
+    NewPost,
+}
+
+impl Subject {
+    /// All, reads first: what is written does not change them.
+    pub(crate) const PATHS: [Self; 6] =
+        [Self::Post, Self::Feed20, Self::Feed1000, Self::Comments, Self::Like, Self::NewPost];
+
+    /// Its name, for people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Post => "post by id",
+            Self::Feed20 => "feed, 20 followed",
+            Self::Feed1000 => "feed, 1,000 followed",
+            Self::Comments => "comments page",
+            Self::Like => "like and unlike",
+            Self::NewPost => "new post",
+        }
+    }
+
+    /// Its name, for files.
+    pub(crate) fn slug(self) -> &'static str {
+        match self {
+            Self::Post => "post",
+            Self::Feed20 => "feed-20",
+            Self::Feed1000 => "feed-1000",
+            Self::Comments => "comments",
+            Self::Like => "like",
+            Self::NewPost => "new-post",
+        }
+    }
+
+    /// Makes the work, after looking at each answer once.
+    pub(crate) fn prepare(self, people: &People<'_>, sample: &Sample) -> Result<Work> {
+        let api = &people.service.api;
+        match self {
+            Self::Post => posts(api, &people.readers(20, ACCOUNTS)?, sample),
+            Self::Feed20 => feed(api, &people.readers(20, ACCOUNTS)?),
+            Self::Feed1000 => feed(api, &people.readers(1000, ACCOUNTS)?),
+            Self::Comments => comments(api, &people.readers(20, ACCOUNTS)?, sample),
+            Self::Like => likes(api, &people.readers(20, ACCOUNTS + 1)?, sample),
+            Self::NewPost => new_posts(api, &people.writers(ACCOUNTS + 1)?),
+        }
+    }
+}
+
+/// A work, ready to be driven.
+pub(crate) struct Work {
+    /// What wrk sends, in turns.
+    pub(crate) requests: Vec<Request>,
+    /// What pgbench does, too: groups of requests that belong together.
+    pub(crate) groups: Vec<Vec<Request>>,
+    /// How pgbench chooses among them.
+    pub(crate) choice: Choice,
+    /// How answers are checked.
+    pub(crate) check: Check,
+    /// The bytes of an answer, on average.
+    pub(crate) size: f64,
+    /// An answer of middling size.
+    pub(crate) typical: Answer,
+}
+
+/// Reads, after each was done once and looked at.
+fn reads(api: &Api, requests: Vec<Request>, verify: impl Fn(usize, &Value) -> Result<()>) -> Result<Work> {
+    let (mut answers, mut expected) = (Vec::new(), Vec::new());
+    for (number, request) in requests.iter().enumerate() {
+        let answer = api.expect(request)?;
+        check::verify_success(&answer.body)
+            .and_then(|()| verify(number, &answer.body["data"]))
+            .with_context(|| format!("{}: {}", request.path, answer.text))?;
+        expected.push((request.clone(), answer.body.clone()));
+        answers.push(answer);
+    }
+    let groups = requests.iter().map(|request| vec![request.clone()]).collect();
+    work(requests, groups, Choice::Any, Check::Same(expected), answers)
+}
+
+fn work(
+    requests: Vec<Request>,
+    groups: Vec<Vec<Request>>,
+    choice: Choice,
+    check: Check,
+    mut answers: Vec<Answer>,
+) -> Result<Work> {
+    ensure!(!answers.is_empty(), "the network has nothing of the kind");
+    let size = answers.iter().map(|answer| answer.size as f64).sum::<f64>() / answers.len() as f64;
+    answers.sort_by_key(|answer| answer.size);
+    let typical = answers.swap_remove(answers.len() / 2);
+    Ok(Work { requests, groups, choice, check, size, typical })
+}
+
+/// Each post by another account in turn.
+pub(crate) fn posts(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+    let pairs = sample.posts.iter().zip(tokens.iter().cycle());
+    let requests = pairs.map(|(post, token)| Request::get(format!("/api/posts/by-id/{post}"), token)).collect();
+    reads(api, requests, |number, data| check::verify_post(data, sample.posts.get(number)))
+}
+
+/// The first page of each account's feed.
+pub(crate) fn feed(api: &Api, tokens: &[String]) -> Result<Work> {
+    let first = |token: &String| Request::get(format!("/api/posts/following/all?size={PAGE}"), token);
+    reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, PAGE))
+}
+
+/// The first page of comments of the posts that have the most.
+pub(crate) fn comments(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+    let pairs = sample.commented.iter().zip(tokens.iter().cycle());
+    let path = |post: &str| format!("/api/comments/all/{post}?size={PAGE}");
+    let requests = pairs.map(|((post, _), token)| Request::get(path(post), token)).collect();
+    reads(api, requests, |number, data| match sample.commented.get(number) {
+        Some((post, count)) => check::verify_comments(data, post, (*count).min(PAGE)),
+        None => bail!("one more than asked for"),
+    })
+}
+
+/// Each account likes and unlikes posts; the last one's likes are checked.
+fn likes(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+    let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
+    let like = |post: &String, token: &String| Request::post(format!("/api/posts/like/{post}"), token, None);
+    let mut dice = Dice::new(2);
+    let mut groups = Vec::new();
+    let mut requests = Vec::new();
+    let mut answers = Vec::new();
+    for token in tokens {
+        let mut posts = sample.posts.clone();
+        dice.shuffle(&mut posts);
+        for post in posts.iter().take(LIKED_EACH) {
+            let request = like(post, token);
+            api.expect(&Request { method: "DELETE", ..request.clone() })?;
+            for message in [check::LIKED, check::UNLIKED] {
+                let answer = api.expect(&request)?;
+                ensure!(answer.body["message"] == message, "{}: {}", request.path, answer.text);
+                answers.push(answer);
+            }
+            groups.push(vec![request.clone(), request]);
+        }
+        requests.extend(posts.iter().take(4 * LIKED_EACH).map(|post| like(post, token)));
+    }
+    dice.shuffle(&mut requests);
+    let check = Check::Likes { token: checker.clone(), posts: sample.posts.clone() };
+    work(requests, groups, Choice::OfOwnUser(tokens.len()), check, answers)
+}
+
+/// Each account writes; what the last one writes is checked.
+fn new_posts(api: &Api, tokens: &[String]) -> Result<Work> {
+    let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
+    let text = "A post of ordinary length, as people write them: a sentence or two, and then nothing more to say.";
+    let write = |token: &String| Request::post("/api/posts/create", token, Some(&json!({ "text": text })));
+    let requests: Vec<Request> = tokens.iter().map(write).collect();
+    let answers = requests.iter().map(|request| api.expect(request)).collect::<Result<_>>()?;
+    let groups = requests.iter().map(|request| vec![request.clone()]).collect();
+    let check = Check::Posts { token: checker.clone(), author: crate::network::me(api, checker)? };
+    work(requests, groups, Choice::Any, check, answers)
+}

@@ -1,0 +1,146 @@
+//! The load generator: wrk, with requests that are built before it begins.
+
+use std::{fmt::Write, fs, path::Path, process::Command};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::{api::Request, keeper::output};
+
+/// Builds the requests of the file that the argument names, sends them in turn, and prints what came of it as a line of
+/// JSON.
+const SCRIPT: &str = r#"
+local requests, count, at, threads = {}, 0, 0, 0
+function setup(thread)
+    thread:set("number", threads)
+    threads = threads + 1
+end
+function init(arguments)
+    for line in io.lines(arguments[1]) do
+        local method, path, token, body = line:match("^(.-)\t(.-)\t(.-)\t(.*)$")
+        local headers = {}
+        if token ~= "" then headers["Authorization"] = "Bearer " .. token end
+        if body == "" then body = nil else headers["Content-Type"] = "application/json" end
+        count = count + 1
+        requests[count] = wrk.format(method, path, headers, body)
+    end
+    at = math.floor(count / (number + 1)) % count
+end
+function request()
+    at = at % count + 1
+    return requests[at]
+end
+function done(summary, latency)
+    local errors = summary.errors
+    print(string.format(
+        '{"requests":%d,"micros":%d,"bytes":%d,"p50":%d,"p99":%d,"max":%d,' ..
+        '"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d}',
+        summary.requests, summary.duration, summary.bytes,
+        latency:percentile(50), latency:percentile(99), latency.max,
+        errors.connect, errors.read, errors.write, errors.timeout, errors.status))
+end
+"#;
+
+/// What came of a round. Times are microseconds.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+pub(crate) struct Driven {
+    pub(crate) requests: u64,
+    micros: u64,
+    bytes: u64,
+    pub(crate) p50: u64,
+    pub(crate) p99: u64,
+    pub(crate) max: u64,
+    connect: u64,
+    read: u64,
+    write: u64,
+    timeout: u64,
+    status: u64,
+}
+
+impl Driven {
+    /// Requests per second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.requests as f64 * 1e6 / self.micros.max(1) as f64
+    }
+
+    /// Bytes per answer.
+    pub(crate) fn size(&self) -> f64 {
+        self.bytes as f64 / self.requests.max(1) as f64
+    }
+
+    /// Answers that are not 2xx, and requests without one.
+    pub(crate) fn errors(&self) -> u64 {
+        self.connect + self.read + self.write + self.timeout + self.status
+    }
+
+    /// The errors by kind; empty without any.
+    pub(crate) fn told(&self) -> String {
+        let kinds = [
+            ("connect", self.connect),
+            ("read", self.read),
+            ("write", self.write),
+            ("timeout", self.timeout),
+            ("status", self.status),
+        ];
+        let mut text = String::new();
+        for (kind, count) in kinds.iter().filter(|(_, count)| *count > 0) {
+            let _ = write!(text, " {kind} {count}");
+        }
+        text
+    }
+}
+
+/// How wrk drives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) connections: u32,
+    pub(crate) threads: u32,
+    pub(crate) seconds: u64,
+}
+
+/// Sends these requests, again and again.
+pub(crate) fn drive(directory: &Path, base: &str, requests: &[Request], load: Load) -> Result<Driven> {
+    ensure!(!requests.is_empty(), "there is nothing to send");
+    // One connection of each thread at least.
+    let threads = load.threads.min(load.connections);
+    let script = directory.join("wrk.lua");
+    let list = tempfile::Builder::new().prefix("requests-").tempfile_in(directory)?;
+    fs::write(&script, SCRIPT)?;
+    let mut text = String::new();
+    for Request { method, path, token, body } in requests {
+        writeln!(text, "{method}\t{path}\t{token}\t{}", body.as_deref().unwrap_or_default())?;
+    }
+    fs::write(list.path(), text)?;
+    let mut wrk = Command::new("wrk");
+    wrk.arg(format!("-t{threads}")).arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.seconds));
+    wrk.args(["--timeout", "30s", "-s"]).arg(script).arg(base).arg("--").arg(list.path());
+    read(&output(&mut wrk)?)
+}
+
+fn read(printed: &str) -> Result<Driven> {
+    let line = printed.lines().find(|line| line.starts_with('{')).with_context(|| format!("wrk: {printed}"))?;
+    Ok(serde_json::from_str(line)?)
+}
+
+/// The program's version.
+pub(crate) fn version() -> String {
+    // It ends with a failure after it has told its version.
+    let told = Command::new("wrk").arg("-v").output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&told).split(" Copyright").next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_found_among_what_wrk_prints() {
+        let printed = "Running 1s test @ http://127.0.0.1:1\n  1 threads and 2 connections\nRequests/sec: 10.00\n\
+            {\"requests\":10,\"micros\":2000000,\"bytes\":1000,\"p50\":1,\"p99\":2,\"max\":3,\
+            \"connect\":0,\"read\":1,\"write\":0,\"timeout\":0,\"status\":2}\n";
+        let driven = read(printed).unwrap();
+        assert!((driven.rate() - 5.0).abs() < 1e-9 && (driven.size() - 100.0).abs() < 1e-9);
+        assert_eq!((driven.errors(), driven.told().as_str()), (3, " read 1 status 2"));
+        assert!(read("unable to connect").is_err());
+    }
+}
