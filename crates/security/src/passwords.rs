@@ -7,7 +7,7 @@ use agora_domain::{
     accounts::{Password, PasswordAttempt, PasswordHash, PasswordHasher},
 };
 use async_trait::async_trait;
-use tokio::{sync::Semaphore, task};
+use tokio::sync::{Semaphore, oneshot};
 
 /// Hashes passwords with bcrypt on threads of their own. So many hashes run at once and so many wait; what comes
 /// beyond that is refused at once.
@@ -82,13 +82,27 @@ impl Workers {
             .try_acquire_owned()
             .map_err(|_| Error::unavailable("too many passwords are waiting to be hashed"))?;
         let turn = Arc::clone(&self.running).acquire_owned().await.map_err(Error::internal)?;
-        task::spawn_blocking(move || {
+        let (reply, answer) = oneshot::channel();
+        let run = move || {
             // Held by the work itself: it goes on when the request that asked for it is cancelled.
             let _permits = (admitted, turn);
-            work()
-        })
-        .await
-        .map_err(Error::internal)
+            yield_to_others();
+            // Whoever no longer waits does not miss it.
+            let _ = reply.send(work());
+        };
+        // A thread of its own takes nothing beside a hash, and can have a priority of its own.
+        thread::Builder::new().name("agora-hash".to_owned()).spawn(run).map_err(Error::unavailable)?;
+        answer.await.map_err(|_| Error::internal("the hashing of a password panicked"))
+    }
+}
+
+/// Gives this thread the lowest priority. A hash takes a quarter of a second of a core; a request that is ready takes
+/// the core from it at once, instead of when its time slice ends.
+fn yield_to_others() {
+    // Elsewhere priorities are those of processes.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, 19) {
+        tracing::debug!(%error, "passwords are hashed with ordinary priority");
     }
 }
 
@@ -103,7 +117,7 @@ mod tests {
     };
 
     use bcrypt::HashParts;
-    use tokio::sync::oneshot;
+    use tokio::task;
 
     use super::*;
 
@@ -284,6 +298,15 @@ mod tests {
         let workers = Workers::new(1, 0);
         assert!(matches!(workers.run(|| panic!("on purpose")).await, Err::<(), _>(Error::Internal(_))));
         assert!(workers.run(|| ()).await.is_ok());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_hash_gives_way_to_everything_else() {
+        let priority = || rustix::process::getpriority_process(None).unwrap();
+        let before = priority();
+        assert_eq!(Workers::new(1, 0).run(priority).await.unwrap(), 19);
+        assert_eq!(priority(), before, "this thread's own");
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(super) static SEEN_AT: Text = Text {
         "SELECT ",
         seen_columns!("true"),
         " FROM (\
-            SELECT p.* FROM unnest($2) k JOIN posts p ON p.id = k WHERE p.visibility IN ($3, $4, $5) \
+            SELECT p.* FROM unnest($2::uuid[]) k JOIN posts p ON p.id = k WHERE p.visibility IN ($3, $4, $5) \
             AND EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) \
             ORDER BY p.created_at DESC, p.id DESC LIMIT $6\
         ) p JOIN users a ON a.id = p.author_id ORDER BY p.created_at DESC, p.id DESC"
