@@ -338,4 +338,7 @@ fn is_deadlock(failure: &Failure) -> bool {
 }
 
 #[cfg(test)]
+#[path = "../../../../tests/support/postgres.rs"]
+mod private_postgres;
+#[cfg(test)]
 mod tests;

@@ -18,8 +18,6 @@ use uuid::Uuid;
 use super::*;
 use crate::{rows::CommentRow, sql_types::DbInstant, values::LikeRow};
 
-#[path = "../../../../tests/support/postgres.rs"]
-mod private_postgres;
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;
 

@@ -12,7 +12,7 @@ use crate::{
     sql_types::DbId,
 };
 
-static LIST: Text = Text {
+pub(super) static LIST: Text = Text {
     sql: "SELECT c.id, c.post_id, c.author_id, c.content, c.created_at, c.updated_at, u.username, u.email \
         FROM (SELECT * FROM comments WHERE post_id = $1 AND created_at >= $2 AND (created_at > $2 OR id > $3) \
             ORDER BY created_at, id LIMIT $4) c \

@@ -51,7 +51,7 @@ macro_rules! keys {
     };
 }
 
-static LOAD: Text = Text {
+pub(super) static LOAD: Text = Text {
     sql: concat!(
         "SELECT v.follow_version, pg_snapshot_xmin(pg_current_snapshot()), \
             ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $5), \
@@ -62,11 +62,11 @@ static LOAD: Text = Text {
     types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT8],
 };
 
-static OLDER: Text = Text { sql: keys!(), types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8] };
+pub(super) static OLDER: Text = Text { sql: keys!(), types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8] };
 
 // A transaction below the smallest number that is still at work is done: what it stored is seen. Numbers above the
 // largest are of another database that this one was restored from.
-static CHANGES: Text = Text {
+pub(super) static CHANGES: Text = Text {
     sql: "SELECT v.follow_version, pg_snapshot_xmin(pg_current_snapshot()), ARRAY(\
             SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
             WHERE p.transaction >= $2 AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) \

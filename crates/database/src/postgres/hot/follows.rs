@@ -7,7 +7,7 @@ use crate::{
     sql_types::DbId,
 };
 
-static IS_FOLLOWING: Text = Text {
+pub(super) static IS_FOLLOWING: Text = Text {
     sql: "SELECT EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = u.id) \
         FROM users u WHERE u.id = $2",
     types: &[Type::UUID, Type::UUID],

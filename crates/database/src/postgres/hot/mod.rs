@@ -35,3 +35,6 @@ impl<'a> Columns<'a> {
         self.row.try_get(column).map_err(|error| Failure::Rule(Error::internal(error.to_string())))
     }
 }
+
+#[cfg(test)]
+mod tests;

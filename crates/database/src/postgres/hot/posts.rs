@@ -37,7 +37,7 @@ macro_rules! seen_columns {
     };
 }
 
-static FIND: Text = Text {
+pub(super) static FIND: Text = Text {
     sql: concat!(
         "SELECT ",
         seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
@@ -60,7 +60,7 @@ pub(super) static SEEN_AT: Text = Text {
     types: &[Type::UUID, Type::UUID_ARRAY, Type::INT2, Type::INT2, Type::INT2, Type::INT8],
 };
 
-static FIND_ACCESS: Text = Text {
+pub(super) static FIND_ACCESS: Text = Text {
     sql: "SELECT p.id, p.author_id, p.visibility, \
         EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) \
         FROM posts p WHERE p.id = $2",
@@ -105,7 +105,7 @@ fn liked_by(likers: Records<'_>) -> Outcome<Vec<Liker>> {
 }
 
 /// The posts of an author that have one of the visibilities.
-static LIST_BY_AUTHOR: Text = Text {
+pub(super) static LIST_BY_AUTHOR: Text = Text {
     sql: concat!(
         "SELECT ",
         seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
@@ -129,7 +129,7 @@ pub(crate) async fn list_by_author(
     database.shared.query(&LIST_BY_AUTHOR, &values).await?.iter().map(seen).collect()
 }
 
-static LIST_LIKERS: Text = Text {
+pub(super) static LIST_LIKERS: Text = Text {
     sql: "SELECT l.created_at, l.id, u.id, u.username, u.profile_picture FROM (\
             SELECT user_id, created_at, id FROM likes WHERE post_id = $1 \
             AND created_at <= $2 AND (created_at < $2 OR id < $3) ORDER BY created_at DESC, id DESC LIMIT $4\
@@ -195,7 +195,7 @@ pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<
 // The post is locked first: whoever deletes it, and its likes with it, takes them in the same order. The statement sees
 // likes as they were when it began; when another toggle of the same like was committed while it waited for the lock, it
 // may find the like neither to make nor to delete.
-static TOGGLE_LIKE: Text = Text {
+pub(super) static TOGGLE_LIKE: Text = Text {
     sql: "WITH post AS MATERIALIZED (SELECT id FROM posts WHERE id = $1 FOR NO KEY UPDATE), \
         liked AS (\
             INSERT INTO likes (post_id, user_id, id, created_at) SELECT id, $2, $3, $4 FROM post \

@@ -75,7 +75,7 @@ async fn load(conn: &mut Conn, viewer: DbId, keys: usize, mark: Mark) -> Outcome
 }
 
 /// The positions of a feed from one on: of each author followed the newest so many, from the index.
-async fn older(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
+pub(super) async fn older(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
     let newest = diesel::alias!(posts as newest);
     let oldest_wanted = newest
         .filter(newest.field(posts::author_id).eq(follows::followed_id))

@@ -6,3 +6,6 @@ pub(crate) mod follows;
 pub(crate) mod posts;
 
 use super::{Conn, RunQueryDsl, queries};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! What statements cost does not depend on how much there is: each finds its rows by an index, and none walks a table.
+
+use std::sync::{Arc, Mutex};
+
+use agora_domain::page::PageRequest;
+use diesel::{
+    Connection, QueryableByName,
+    connection::{InstrumentationEvent, SimpleConnection},
+    sql_types::Text,
+};
+use diesel_migrations::MigrationHarness;
+use uuid::Uuid;
+
+use super::{comments, feeds, follows, posts};
+use crate::{
+    error::Outcome,
+    rows::Slice,
+    sql_types::DbId,
+    sqlite::{Conn, MIGRATIONS, complete},
+};
+
+#[derive(QueryableByName)]
+struct Step {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+const fn id(n: u64) -> DbId {
+    DbId(Uuid::from_u64_pair(0, n))
+}
+
+/// The steps of every statement that a read takes.
+fn steps<T>(read: impl FnOnce(&mut Conn) -> Outcome<T>) -> Vec<String> {
+    let mut conn = Conn::establish(":memory:").unwrap();
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    // Something to find, so that what follows a first statement is run as well.
+    let (user, post) = (id(1).0.simple(), id(2).0.simple());
+    conn.batch_execute(&format!(
+        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0);
+        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0);
+        INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);"
+    ))
+    .unwrap();
+    let statements = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&statements);
+    conn.set_instrumentation(move |event: InstrumentationEvent<'_>| {
+        if let InstrumentationEvent::StartQuery { query, .. } = event {
+            let text = query.to_string();
+            seen.lock().unwrap().push(text.split(" -- binds").next().unwrap_or_default().to_owned());
+        }
+    });
+    read(&mut conn).map(drop).unwrap();
+    conn.set_instrumentation(|_: InstrumentationEvent<'_>| ());
+    let statements = std::mem::take(&mut *statements.lock().unwrap());
+    assert!(!statements.is_empty());
+    let explain = |statement| {
+        let explain = diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}"));
+        diesel::RunQueryDsl::load::<Step>(explain, &mut conn).unwrap()
+    };
+    statements.into_iter().flat_map(explain).map(|step| step.detail).collect()
+}
+
+/// Checks that each table is searched by an index, and that rows come in order unless `sorts`.
+#[track_caller]
+fn expect_searches(steps: &[String], sorts: bool) {
+    assert!(steps.iter().any(|step| step.starts_with("SEARCH")), "{steps:?}");
+    for step in steps {
+        let walks = step.starts_with("SCAN") && !step.starts_with("SCAN json_each");
+        assert!(!walks, "{step} in {steps:?}");
+        assert!(sorts || !step.contains("TEMP B-TREE"), "{step} in {steps:?}");
+    }
+}
+
+#[test]
+fn hot_reads_search_by_an_index_and_walk_it_in_order() {
+    let newest = || Slice::newest_first(PageRequest::FIRST);
+    let oldest = || Slice::oldest_first(PageRequest::FIRST);
+    expect_searches(&steps(|conn| complete(posts::find_access(conn, id(2), id(1)))), false);
+    expect_searches(&steps(|conn| complete(follows::is_following(conn, id(1), id(2)))), false);
+    expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), newest()))), false);
+    expect_searches(&steps(|conn| complete(comments::list(conn, id(2), oldest()))), false);
+}
+
+#[test]
+fn reads_that_sort_what_they_show_search_by_an_index() {
+    let newest = || Slice::newest_first(PageRequest::FIRST);
+    // The likers of several posts, of each the newest.
+    expect_searches(&steps(|conn| complete(posts::find(conn, id(2), id(1)))), true);
+    expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), newest()))), true);
+    expect_searches(&steps(|conn| complete(posts::list_at(conn, id(1), [0, 1, 2], vec![id(2)], 20))), true);
+    // Of each author followed the newest posts.
+    expect_searches(&steps(|conn| complete(feeds::older(conn, id(1), newest()))), true);
+}
