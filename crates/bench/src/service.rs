@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The password of every seeded account.
-const PASSWORD: &str = "demo password";
+pub(crate) const PASSWORD: &str = "demo password";
 
 /// Which database the service uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +153,12 @@ impl Service {
 
     /// Logs in as `{kind}_{1..=count}`; the tokens.
     pub(crate) fn log_in(&self, kind: &str, count: usize) -> Result<Vec<String>> {
-        (1..=count).map(|n| self.api.login(&format!("{kind}_{n}"), PASSWORD)).collect()
+        (1..=count).map(|n| self.log_in_as(&format!("{kind}_{n}"))).collect()
+    }
+
+    /// Logs in by this name; the token.
+    pub(crate) fn log_in_as(&self, name: &str) -> Result<String> {
+        self.api.login(name, PASSWORD).with_context(|| format!("cannot log in as {name}"))
     }
 }
 
