@@ -44,7 +44,10 @@ fn a_page_is_full_and_in_order_without_duplicates() {
 
 #[test]
 fn comments_are_on_the_post_oldest_first() {
-    let comment = |id: &str, post: &str| json!({ "id": id, "createdAt": id, "content": "text", "post": { "id": post }, "author": { "id": "author" } });
+    let comment = |id: &str, post: &str| {
+        let (post, author) = (json!({ "id": post }), json!({ "id": "author" }));
+        json!({ "id": id, "createdAt": id, "content": "text", "post": post, "author": author })
+    };
     let list = |entries: &[(&str, &str)]| Value::Array(entries.iter().map(|(id, post)| comment(id, post)).collect());
     assert!(verify_comments(&list(&[("1", "p"), ("2", "p")]), "p", 2..=2).is_ok());
     assert!(verify_comments(&list(&[("2", "p"), ("1", "p")]), "p", 2..=2).is_err());

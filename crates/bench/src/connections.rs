@@ -34,7 +34,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
             for _ in 0..options.rounds {
                 for (connections, rounds) in [(SOME, &mut some), (MANY, &mut many)] {
                     let load = Load { connections, ..options.load() };
-                    rounds.push(round::service((&place, &service), keeper.directory(), &work.traffic, load)?);
+                    rounds.push(round::service((&place, &service), keeper, &work.traffic, load)?);
                 }
             }
             let ratios = some.iter().zip(&many).map(|(some, many)| many.driven.rate() / some.driven.rate());

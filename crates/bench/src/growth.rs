@@ -86,7 +86,7 @@ fn costs(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service)) -> Res
 }
 
 fn cost(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service), work: &Work) -> Result<Cost> {
-    let rounds = (0..options.rounds).map(|_| round::service(at, keeper.directory(), &work.traffic, LOAD));
+    let rounds = (0..options.rounds).map(|_| round::service(at, keeper, &work.traffic, LOAD));
     let rounds = rounds.collect::<Result<Vec<_>>>()?;
     let errors: u64 = rounds.iter().map(|round| round.errors).sum();
     anyhow::ensure!(errors == 0, "{errors} errors");

@@ -38,7 +38,7 @@ const COLUMNS: [&str; 6] = ["post by id", "req/s", "p50 ms", "p99 ms", "max ms",
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     let place = Place::seeded(keeper, options, Kind::Sqlite, SIZE, COST)?;
     let service = place.serve()?;
-    let (directory, api) = (keeper.directory(), &service.api);
+    let api = &service.api;
     let sample = Sample::taken(&service)?;
     let work = Subject::Post.prepare(&People { service: &service }, &sample)?;
     let login = |n| {
@@ -50,11 +50,11 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     let flood = Load { connections: CLIENTS, threads: 1, seconds: load.seconds + 2 * BEGINNING.as_secs() };
     let (mut idle, mut flooded, mut rates) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        idle.push(round::service((&place, &service), directory, &work.traffic, load)?);
+        idle.push(round::service((&place, &service), keeper, &work.traffic, load)?);
         let (round, driven) = thread::scope(|scope| {
-            let flood = scope.spawn(|| wrk::drive(directory, api.base(), &logins, flood));
+            let flood = scope.spawn(|| wrk::drive(keeper, api.base(), &logins, flood));
             thread::sleep(BEGINNING);
-            (round::service((&place, &service), directory, &work.traffic, load), flood.join())
+            (round::service((&place, &service), keeper, &work.traffic, load), flood.join())
         });
         let driven = driven.map_err(|_| anyhow!("the flood failed"))??;
         anyhow::ensure!(driven.errors() == 0, "logins failed:{}", driven.told());

@@ -46,7 +46,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
         let mut table = Table::new(format!("80 % reads, 20 % writes on {}", kind.name()), &COLUMNS);
         let mut samples: Vec<Vec<f64>> = Vec::new();
         for slice in 1..=(options.mixed_seconds / SLICE).max(3) {
-            let round = round::service((&place, &service), keeper.directory(), &traffic, load)?;
+            let round = round::service((&place, &service), keeper, &traffic, load)?;
             let sample = sample(&round, usage::resident(service.id())?, place.wal_size()?);
             let mut row: Vec<Cell> = vec![(slice * SLICE).to_string().as_str().into()];
             row.extend(sample.iter().map(|figure| Cell::from(*figure)));

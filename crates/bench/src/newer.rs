@@ -60,7 +60,7 @@ fn measure(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service)) -> R
     let feed = |followed| {
         let tokens = People { service }.readers(followed, READERS)?;
         let work = works::feed(&service.api, &tokens)?;
-        let rounds = (0..options.rounds).map(|_| round::service(at, keeper.directory(), &work.traffic, options.load()));
+        let rounds = (0..options.rounds).map(|_| round::service(at, keeper, &work.traffic, options.load()));
         let rounds = rounds.collect::<Result<Vec<_>>>()?;
         Ok(Feed {
             rate: median(rounds.iter().map(|round| round.driven.rate())).context("no round")?,
@@ -77,12 +77,8 @@ fn write(keeper: &Arc<Keeper>, options: &Options, service: &Service) -> Result<u
     let post = Request::post("/api/posts/create", &token, Some(&json!({ "text": "Nobody follows me." })));
     let mut written = 0;
     while written < NEWER {
-        let driven = wrk::drive(
-            keeper.directory(),
-            service.api.base(),
-            std::slice::from_ref(&post),
-            Load { seconds: 2, ..options.load() },
-        )?;
+        let driven =
+            wrk::drive(keeper, service.api.base(), std::slice::from_ref(&post), Load { seconds: 2, ..options.load() })?;
         anyhow::ensure!(driven.errors() == 0, "posts failed:{}", driven.told());
         written += driven.requests;
     }

@@ -71,14 +71,13 @@ fn measure(
     sample: &Sample,
 ) -> Result<(Vec<Cell>, Option<String>)> {
     crate::note(&format!("{}: {}", place.kind.name(), subject.name()));
-    let directory = keeper.directory();
     let work = subject.prepare(&People { service }, sample)?;
     let bare = Bare::start(keeper, &options.bare()?, work.typical.status, &work.typical.text)?;
     let (pgbench, timeline) = limits(options, (place, service), subject, &work)?;
     let mut turns = Vec::new();
     for _ in 0..options.rounds {
-        let service = round::service((place, service), directory, &work.traffic, options.load())?;
-        let (bare, bare_cpu) = round::bare(&bare, directory, &work.traffic, options.load())?;
+        let service = round::service((place, service), keeper, &work.traffic, options.load())?;
+        let (bare, bare_cpu) = round::bare(&bare, keeper, &work.traffic, options.load())?;
         let run = |pgbench: &Option<Pgbench<'_>>| pgbench.as_ref().map(|it| it.run(options.seconds)).transpose();
         let (pgbench, timeline) = (run(&pgbench)?, run(&timeline)?);
         turns.push(Turn { service, bare: bare.rate(), bare_cpu, pgbench, timeline });

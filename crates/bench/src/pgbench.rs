@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use crate::{
     api::{Api, Request},
     capture::capture,
-    keeper::output,
     now_millis,
     postgres::Postgres,
     script::{Choice, Script, scripts},
@@ -103,7 +102,7 @@ impl<'a> Pgbench<'a> {
             pgbench.arg("-f").arg(format!("{}@{weight}", file.display()));
         }
         let before = self.postgres.cpu()?;
-        let printed = output(pgbench.arg("agora"))?;
+        let printed = self.postgres.keeper().output(pgbench.arg("agora"))?;
         let used = self.postgres.cpu()?.saturating_sub(before);
         let told = |name| number(&printed, name).with_context(|| format!("pgbench: {printed}"));
         let requests = self.requests as f64;

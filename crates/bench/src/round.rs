@@ -1,7 +1,6 @@
 //! A round: a work is driven for some seconds, while its answers are checked and what is used is counted.
 
 use std::{
-    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -10,6 +9,7 @@ use std::{
 use anyhow::{Result, anyhow};
 
 use crate::{
+    keeper::Keeper,
     service::{Bare, Place, Service},
     usage,
     works::{Bytes, Traffic},
@@ -34,7 +34,7 @@ pub(crate) struct Round {
 /// Drives the service.
 pub(crate) fn service(
     (place, service): (&Place, &Service),
-    directory: &Path,
+    keeper: &Keeper,
     traffic: &Traffic,
     load: Load,
 ) -> Result<Round> {
@@ -43,7 +43,7 @@ pub(crate) fn service(
     let stop = AtomicBool::new(false);
     let (driven, checked) = thread::scope(|scope| {
         let checks = scope.spawn(|| traffic.check.run(&service.api, &stop));
-        let driven = wrk::drive(directory, service.api.base(), &traffic.requests, load);
+        let driven = wrk::drive(keeper, service.api.base(), &traffic.requests, load);
         stop.store(true, Ordering::Relaxed);
         (driven, checks.join())
     });
@@ -69,9 +69,9 @@ pub(crate) fn service(
 }
 
 /// Drives the bare handler: what came of it, and its microseconds of CPU for each request.
-pub(crate) fn bare(bare: &Bare, directory: &Path, traffic: &Traffic, load: Load) -> Result<(Driven, f64)> {
+pub(crate) fn bare(bare: &Bare, keeper: &Keeper, traffic: &Traffic, load: Load) -> Result<(Driven, f64)> {
     let before = bare.cpu()?;
-    let driven = wrk::drive(directory, bare.api.base(), &traffic.requests, load)?;
+    let driven = wrk::drive(keeper, bare.api.base(), &traffic.requests, load)?;
     let cpu = per_request(bare.cpu()?.saturating_sub(before), driven.requests);
     Ok((driven, cpu))
 }

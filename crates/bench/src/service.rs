@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use crate::{
     Options,
     api::{Api, Request},
-    keeper::{Keeper, Running, output},
+    keeper::{Keeper, Running},
     postgres::Postgres,
     usage,
 };
@@ -77,7 +77,7 @@ impl Place {
         let (posts, users, seed) = (posts.to_string(), users.to_string(), options.seed.to_string());
         let mut command = place.command(free_port()?);
         command.args(["demo", "seed", "--posts", &posts, "--users", &users, "--seed", &seed]);
-        output(&mut command)?;
+        keeper.output(&mut command)?;
         if let Some(postgres) = &place.postgres {
             postgres.settle()?;
         }
