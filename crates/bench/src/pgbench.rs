@@ -49,9 +49,13 @@ impl<'a> Pgbench<'a> {
         groups: &[Vec<Request>],
         choice: Choice,
     ) -> Result<Self> {
-        let since = now_millis();
-        let captured = capture(postgres, api, groups)?;
-        let mut scripts = scripts(&captured, since, choice, |sql| types(postgres, sql))?;
+        let attempt = || {
+            let since = now_millis();
+            let captured = capture(postgres, api, groups)?;
+            scripts(&captured, since, choice, |sql| types(postgres, sql))
+        };
+        // Something else, a new connection say, may have come between.
+        let mut scripts = attempt().or_else(|_| attempt()).or_else(|_| attempt())?;
         scripts.sort_by_key(|script| std::cmp::Reverse(script.weight));
         scripts.truncate(MOST_SCRIPTS);
         let requests = groups.first().map_or(1, Vec::len);
