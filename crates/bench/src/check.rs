@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    ops::RangeInclusive,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -42,26 +43,40 @@ pub(crate) fn verify_post(post: &Value, expected: Option<&String>) -> Result<()>
 }
 
 /// So many entries, each once, in the order of time.
-fn verify_order(list: &Value, count: u64, newest_first: bool) -> Result<&Vec<Value>> {
+fn verify_order(list: &Value, counts: RangeInclusive<u64>, newest_first: bool) -> Result<&Vec<Value>> {
     let entries = list.as_array().context("no list")?;
-    ensure!(u64::try_from(entries.len())? == count, "{} entries instead of {count}", entries.len());
+    let count = u64::try_from(entries.len())?;
+    ensure!(counts.contains(&count), "{count} entries instead of {counts:?}");
     let keys = entries.iter().map(|entry| Ok((entry["createdAt"].as_str().context("no time")?, id(entry)?)));
     let keys: Vec<(&str, String)> = keys.collect::<Result<_>>()?;
     let ordered = |pair: &[(&str, String)]| matches!(pair, [a, b] if if newest_first { a > b } else { a < b });
     ensure!(keys.windows(2).all(ordered), "not in order");
-    let ids: BTreeSet<&String> = keys.iter().map(|(_, id)| id).collect();
-    ensure!(ids.len() == entries.len(), "an entry occurs twice");
+    verify_distinct(entries)?;
     Ok(entries)
 }
 
+fn verify_distinct(entries: &[Value]) -> Result<()> {
+    let ids: BTreeSet<String> = entries.iter().map(id).collect::<Result<_>>()?;
+    ensure!(ids.len() == entries.len(), "an entry occurs twice");
+    Ok(())
+}
+
+/// A page of those who like a post.
+pub(crate) fn verify_likers(list: &Value, count: u64) -> Result<()> {
+    let entries = list.as_array().context("no list")?;
+    ensure!(u64::try_from(entries.len())? == count, "{} entries instead of {count}", entries.len());
+    ensure!(entries.iter().all(|entry| entry["username"].is_string()), "no name");
+    verify_distinct(entries)
+}
+
 /// A page of posts, newest first.
-pub(crate) fn verify_posts(list: &Value, count: u64) -> Result<()> {
-    verify_order(list, count, true)?.iter().try_for_each(|post| verify_post(post, None))
+pub(crate) fn verify_posts(list: &Value, counts: RangeInclusive<u64>) -> Result<()> {
+    verify_order(list, counts, true)?.iter().try_for_each(|post| verify_post(post, None))
 }
 
 /// A page of the comments of a post, oldest first.
-pub(crate) fn verify_comments(list: &Value, post: &str, count: u64) -> Result<()> {
-    for comment in verify_order(list, count, false)? {
+pub(crate) fn verify_comments(list: &Value, post: &str, counts: RangeInclusive<u64>) -> Result<()> {
+    for comment in verify_order(list, counts, false)? {
         ensure!(id(&comment["post"])? == post, "a comment on another post");
         ensure!(comment["content"].as_str().is_some_and(|content| !content.is_empty()), "no content");
         id(&comment["author"])?;

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command, Output, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -72,6 +72,17 @@ impl Keeper {
         self.tell(&format!("began {signal} {}", child.id()));
         Ok(Running { child, signal, keeper: Arc::clone(self) })
     }
+
+    /// Runs a program that takes a while to its end; what it printed.
+    pub(crate) fn output(&self, command: &mut Command) -> Result<String> {
+        let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = piped.spawn().with_context(|| format!("cannot start {:?}", piped.get_program()))?;
+        let id = child.id();
+        self.tell(&format!("began KILL {id}"));
+        let output = child.wait_with_output();
+        self.tell(&format!("ended - {id}"));
+        printed(command, &output?)
+    }
 }
 
 impl Drop for Keeper {
@@ -97,6 +108,11 @@ impl Running {
         self.child.id()
     }
 
+    /// What keeps it.
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
     /// Fails when it has ended.
     pub(crate) fn ensure_alive(&mut self) -> Result<()> {
         let ended = self.child.try_wait()?;
@@ -114,9 +130,13 @@ impl Drop for Running {
     }
 }
 
-/// Runs a program to its end; what it printed.
+/// Runs a program that does not take long to its end; what it printed.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    printed(command, &output)
+}
+
+fn printed(command: &Command, output: &Output) -> Result<String> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{:?}: {}: {}", command.get_program(), output.status, errors.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

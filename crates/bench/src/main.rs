@@ -4,8 +4,13 @@
 mod api;
 mod capture;
 mod check;
+mod connections;
+mod growth;
 mod keeper;
+mod login_flood;
+mod mixed;
 mod network;
+mod newer;
 mod options;
 mod paths;
 mod pgbench;
@@ -14,6 +19,7 @@ mod report;
 mod round;
 mod script;
 mod service;
+mod start;
 mod table;
 mod timeline;
 mod usage;
@@ -52,6 +58,12 @@ fn run(options: &Options) -> Result<()> {
     for what in options.what() {
         match what {
             What::Paths => paths::run(&keeper, options, &mut report)?,
+            What::Growth => growth::run(&keeper, options, &mut report)?,
+            What::NewerPosts => newer::run(&keeper, options, &mut report)?,
+            What::Connections => connections::run(&keeper, options, &mut report)?,
+            What::LoginFlood => login_flood::run(&keeper, options, &mut report)?,
+            What::Start => start::run(&keeper, options, &mut report)?,
+            What::Mixed => mixed::run(&keeper, options, &mut report)?,
             What::All => {}
         }
     }

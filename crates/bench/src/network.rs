@@ -134,6 +134,11 @@ impl People<'_> {
         self.service.log_in(&format!("reader_{followed}"), count)
     }
 
+    /// Those who follow 5,000, most of whom never post.
+    pub(crate) fn silent(&self, count: usize) -> Result<Vec<String>> {
+        self.service.log_in("silent_5000", count)
+    }
+
     /// Those who write.
     pub(crate) fn writers(&self, count: usize) -> Result<Vec<String>> {
         self.service.log_in("writer", count)

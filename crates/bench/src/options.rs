@@ -46,6 +46,14 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
 
+    /// The numbers of posts that growth is measured with
+    #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
+    sizes: Vec<u64>,
+
+    /// How long reads and writes are mixed
+    #[arg(long, default_value_t = 300)]
+    pub(crate) mixed_seconds: u64,
+
     /// Connections that wrk holds
     #[arg(long, default_value_t = 32)]
     connections: u32,
@@ -68,6 +76,18 @@ pub(crate) struct Options {
 pub(crate) enum What {
     /// What a social backend does all day, beside a bare handler and pgbench
     Paths,
+    /// Reads in networks of different sizes, by readers who follow few and many
+    Growth,
+    /// The feed before and after many newer posts by somebody whom nobody follows
+    NewerPosts,
+    /// 32 connections and 512
+    Connections,
+    /// Reads while many log in
+    LoginFlood,
+    /// From the start to the first answer, and memory when idle
+    Start,
+    /// Reads and writes for minutes
+    Mixed,
     /// Everything
     All,
 }
@@ -125,6 +145,16 @@ impl Options {
     /// How large the network is.
     pub(crate) fn size(&self) -> Size {
         Size { posts: self.posts, users: self.users }
+    }
+
+    /// The sizes of the networks that growth is measured with.
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        self.sizes.clone()
+    }
+
+    /// Whether the network has readers who follow so many.
+    pub(crate) fn has_readers(&self, followed: u32) -> bool {
+        u64::from(followed) < self.users
     }
 
     /// How wrk drives.

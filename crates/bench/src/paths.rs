@@ -71,14 +71,13 @@ fn measure(
     sample: &Sample,
 ) -> Result<(Vec<Cell>, Option<String>)> {
     crate::note(&format!("{}: {}", place.kind.name(), subject.name()));
-    let directory = keeper.directory();
     let work = subject.prepare(&People { service }, sample)?;
     let bare = Bare::start(keeper, &options.bare()?, work.typical.status, &work.typical.text)?;
     let (pgbench, timeline) = limits(options, (place, service), subject, &work)?;
     let mut turns = Vec::new();
     for _ in 0..options.rounds {
-        let service = round::service((place, service), directory, &work, options.load())?;
-        let (bare, bare_cpu) = round::bare(&bare, directory, &work, options.load())?;
+        let service = round::service((place, service), keeper, &work.traffic, options.load())?;
+        let (bare, bare_cpu) = round::bare(&bare, keeper, &work.traffic, options.load())?;
         let run = |pgbench: &Option<Pgbench<'_>>| pgbench.as_ref().map(|it| it.run(options.seconds)).transpose();
         let (pgbench, timeline) = (run(&pgbench)?, run(&timeline)?);
         turns.push(Turn { service, bare: bare.rate(), bare_cpu, pgbench, timeline });
@@ -104,7 +103,8 @@ fn limits<'a>(
     if !matches!(subject, Subject::Feed20 | Subject::Feed1000) {
         return Ok((Some(pgbench), None));
     }
-    let readers = work.requests.iter().map(|request| me(&service.api, &request.token)).collect::<Result<Vec<_>>>()?;
+    let readers =
+        work.traffic.requests.iter().map(|request| me(&service.api, &request.token)).collect::<Result<Vec<_>>>()?;
     let timeline = timeline::limit(postgres, (&directory, &format!("timeline-{slug}")), &readers)?;
     Ok((Some(pgbench), Some(timeline)))
 }

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use crate::{
     api::{Api, Request},
     capture::capture,
-    keeper::output,
     now_millis,
     postgres::Postgres,
     script::{Choice, Script, scripts},
@@ -50,9 +49,13 @@ impl<'a> Pgbench<'a> {
         groups: &[Vec<Request>],
         choice: Choice,
     ) -> Result<Self> {
-        let since = now_millis();
-        let captured = capture(postgres, api, groups)?;
-        let mut scripts = scripts(&captured, since, choice, |sql| types(postgres, sql))?;
+        let attempt = || {
+            let since = now_millis();
+            let captured = capture(postgres, api, groups)?;
+            scripts(&captured, since, choice, |sql| types(postgres, sql))
+        };
+        // Something else, a new connection say, may have come between.
+        let mut scripts = attempt().or_else(|_| attempt()).or_else(|_| attempt())?;
         scripts.sort_by_key(|script| std::cmp::Reverse(script.weight));
         scripts.truncate(MOST_SCRIPTS);
         let requests = groups.first().map_or(1, Vec::len);
@@ -103,7 +106,7 @@ impl<'a> Pgbench<'a> {
             pgbench.arg("-f").arg(format!("{}@{weight}", file.display()));
         }
         let before = self.postgres.cpu()?;
-        let printed = output(pgbench.arg("agora"))?;
+        let printed = self.postgres.keeper().output(pgbench.arg("agora"))?;
         let used = self.postgres.cpu()?.saturating_sub(before);
         let told = |name| number(&printed, name).with_context(|| format!("pgbench: {printed}"));
         let requests = self.requests as f64;

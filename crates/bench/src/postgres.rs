@@ -116,6 +116,11 @@ impl Postgres {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// What keeps it.
+    pub(crate) fn keeper(&self) -> &Keeper {
+        self.running.keeper()
+    }
+
     /// The CPU time that all processes of the server have used.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         usage::cpu_of_family(self.running.id())

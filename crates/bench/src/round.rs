@@ -1,7 +1,6 @@
 //! A round: a work is driven for some seconds, while its answers are checked and what is used is counted.
 
 use std::{
-    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -10,13 +9,14 @@ use std::{
 use anyhow::{Result, anyhow};
 
 use crate::{
+    keeper::Keeper,
     service::{Bare, Place, Service},
     usage,
-    works::Work,
+    works::{Bytes, Traffic},
     wrk::{self, Driven, Load},
 };
 
-/// By how much the average size of an answer may be off: a round ends in the middle of the list of requests.
+/// By which part the average size of an answer may be off.
 const SIZE_TOLERANCE: f64 = 0.02;
 
 /// What a round of the service came to.
@@ -34,16 +34,16 @@ pub(crate) struct Round {
 /// Drives the service.
 pub(crate) fn service(
     (place, service): (&Place, &Service),
-    directory: &Path,
-    work: &Work,
+    keeper: &Keeper,
+    traffic: &Traffic,
     load: Load,
 ) -> Result<Round> {
     usage::forget_peak(service.id())?;
     let (service_before, database_before) = (service.cpu()?, place.database_cpu()?);
     let stop = AtomicBool::new(false);
     let (driven, checked) = thread::scope(|scope| {
-        let checks = scope.spawn(|| work.check.run(&service.api, &stop));
-        let driven = wrk::drive(directory, service.api.base(), &work.requests, load);
+        let checks = scope.spawn(|| traffic.check.run(&service.api, &stop));
+        let driven = wrk::drive(keeper, service.api.base(), &traffic.requests, load);
         stop.store(true, Ordering::Relaxed);
         (driven, checks.join())
     });
@@ -53,9 +53,11 @@ pub(crate) fn service(
     if driven.errors() > 0 {
         crate::note(&format!("failed requests:{}", driven.told()));
     }
-    if (driven.size() - work.size).abs() > work.size * SIZE_TOLERANCE {
+    if let Some(size) = traffic.size
+        && !is_near(driven.size(), size, traffic.requests.len() as f64 / driven.requests.max(1) as f64)
+    {
         errors += 1;
-        crate::note(&format!("wrong answers: {:.0} bytes instead of {:.0}", driven.size(), work.size));
+        crate::note(&format!("wrong answers: {:.0} bytes instead of {:.0}", driven.size(), size.mean));
     }
     Ok(Round {
         service_cpu: per_request(service.cpu()?.saturating_sub(service_before), requests),
@@ -67,13 +69,31 @@ pub(crate) fn service(
 }
 
 /// Drives the bare handler: what came of it, and its microseconds of CPU for each request.
-pub(crate) fn bare(bare: &Bare, directory: &Path, work: &Work, load: Load) -> Result<(Driven, f64)> {
+pub(crate) fn bare(bare: &Bare, keeper: &Keeper, traffic: &Traffic, load: Load) -> Result<(Driven, f64)> {
     let before = bare.cpu()?;
-    let driven = wrk::drive(directory, bare.api.base(), &work.requests, load)?;
+    let driven = wrk::drive(keeper, bare.api.base(), &traffic.requests, load)?;
     let cpu = per_request(bare.cpu()?.saturating_sub(before), driven.requests);
     Ok((driven, cpu))
 }
 
+/// Whether answers are on average as large as they should be. A round ends in the middle of the list of requests, which
+/// is such a part of all that were sent.
+fn is_near(found: f64, size: Bytes, list: f64) -> bool {
+    (found - size.mean).abs() <= size.mean * SIZE_TOLERANCE + size.spread * list.min(1.0)
+}
+
 fn per_request(time: Duration, requests: u64) -> f64 {
     time.as_secs_f64() * 1e6 / requests.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_may_differ_by_what_the_end_of_the_list_lacks() {
+        let size = Bytes { mean: 1000.0, spread: 500.0 };
+        assert!(is_near(1019.0, size, 0.0) && !is_near(1021.0, size, 0.0));
+        assert!(is_near(950.0, size, 0.1) && !is_near(900.0, size, 0.1));
+    }
 }

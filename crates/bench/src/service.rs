@@ -14,13 +14,13 @@ use anyhow::{Context, Result};
 use crate::{
     Options,
     api::{Api, Request},
-    keeper::{Keeper, Running, output},
+    keeper::{Keeper, Running},
     postgres::Postgres,
     usage,
 };
 
 /// The password of every seeded account.
-const PASSWORD: &str = "demo password";
+pub(crate) const PASSWORD: &str = "demo password";
 
 /// Which database the service uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Place {
         let (posts, users, seed) = (posts.to_string(), users.to_string(), options.seed.to_string());
         let mut command = place.command(free_port()?);
         command.args(["demo", "seed", "--posts", &posts, "--users", &users, "--seed", &seed]);
-        output(&mut command)?;
+        keeper.output(&mut command)?;
         if let Some(postgres) = &place.postgres {
             postgres.settle()?;
         }
@@ -153,7 +153,12 @@ impl Service {
 
     /// Logs in as `{kind}_{1..=count}`; the tokens.
     pub(crate) fn log_in(&self, kind: &str, count: usize) -> Result<Vec<String>> {
-        (1..=count).map(|n| self.api.login(&format!("{kind}_{n}"), PASSWORD)).collect()
+        (1..=count).map(|n| self.log_in_as(&format!("{kind}_{n}"))).collect()
+    }
+
+    /// Logs in by this name; the token.
+    pub(crate) fn log_in_as(&self, name: &str) -> Result<String> {
+        self.api.login(name, PASSWORD).with_context(|| format!("cannot log in as {name}"))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is driven: for each work its requests, what must come back, and what is compared with it.
 
+use std::ops::RangeInclusive;
+
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -19,6 +21,11 @@ const LIKED_EACH: usize = 8;
 
 /// The entries of a page.
 pub(crate) const PAGE: u64 = 20;
+
+/// Exactly so many.
+const fn exactly(count: u64) -> RangeInclusive<u64> {
+    count..=count
+}
 
 /// A path of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,18 +89,32 @@ impl Subject {
     }
 }
 
-/// A work, ready to be driven.
-pub(crate) struct Work {
+/// What is sent to the service, and what must come back.
+pub(crate) struct Traffic {
     /// What wrk sends, in turns.
     pub(crate) requests: Vec<Request>,
+    /// How answers are checked.
+    pub(crate) check: Check,
+    /// The bytes of an answer, when they are known.
+    pub(crate) size: Option<Bytes>,
+}
+
+/// How large answers are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bytes {
+    /// On average.
+    pub(crate) mean: f64,
+    /// From the smallest to the largest.
+    pub(crate) spread: f64,
+}
+
+/// A work, ready to be driven and to be compared.
+pub(crate) struct Work {
+    pub(crate) traffic: Traffic,
     /// What pgbench does, too: groups of requests that belong together.
     pub(crate) groups: Vec<Vec<Request>>,
     /// How pgbench chooses among them.
     pub(crate) choice: Choice,
-    /// How answers are checked.
-    pub(crate) check: Check,
-    /// The bytes of an answer, on average.
-    pub(crate) size: f64,
     /// An answer of middling size.
     pub(crate) typical: Answer,
 }
@@ -121,10 +142,12 @@ fn work(
     mut answers: Vec<Answer>,
 ) -> Result<Work> {
     ensure!(!answers.is_empty(), "the network has nothing of the kind");
-    let size = answers.iter().map(|answer| answer.size as f64).sum::<f64>() / answers.len() as f64;
+    let mean = answers.iter().map(|answer| answer.size as f64).sum::<f64>() / answers.len() as f64;
     answers.sort_by_key(|answer| answer.size);
+    let spread = answers.last().map_or(0, |answer| answer.size) - answers.first().map_or(0, |answer| answer.size);
+    let size = Bytes { mean, spread: spread as f64 };
     let typical = answers.swap_remove(answers.len() / 2);
-    Ok(Work { requests, groups, choice, check, size, typical })
+    Ok(Work { traffic: Traffic { requests, check, size: Some(size) }, groups, choice, typical })
 }
 
 /// Each post by another account in turn.
@@ -137,7 +160,42 @@ pub(crate) fn posts(api: &Api, tokens: &[String], sample: &Sample) -> Result<Wor
 /// The first page of each account's feed.
 pub(crate) fn feed(api: &Api, tokens: &[String]) -> Result<Work> {
     let first = |token: &String| Request::get(format!("/api/posts/following/all?size={PAGE}"), token);
-    reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, PAGE))
+    reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, exactly(PAGE)))
+}
+
+/// A later page of each account's feed, of those that have it.
+pub(crate) fn feed_page(api: &Api, tokens: &[String], page: usize) -> Result<Option<Work>> {
+    let mut requests = Vec::new();
+    for token in tokens {
+        let mut request = Some(Request::get(format!("/api/posts/following/all?size={PAGE}"), token));
+        for _ in 1..page {
+            let Some(read) = request else { break };
+            request = api.expect(&read)?.next.map(|path| Request::get(path, token));
+        }
+        requests.extend(request);
+    }
+    let full = |data: &Value| check::verify_posts(data, 1..=PAGE);
+    (!requests.is_empty()).then(|| reads(api, requests, |_, data| full(data))).transpose()
+}
+
+/// The first page of the posts of the busiest authors.
+pub(crate) fn posts_of_user(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+    let pairs = sample.authors.iter().zip(tokens.iter().cycle());
+    let path = |author: &str| format!("/api/posts/user/{author}?size={PAGE}");
+    let requests = pairs.map(|((author, _), token)| Request::get(path(author), token)).collect();
+    // What only followers may view comes on top of what was counted.
+    reads(api, requests, |_, data| check::verify_posts(data, 1..=PAGE))
+}
+
+/// The first page of likes of the posts that have the most.
+pub(crate) fn likers(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+    let pairs = sample.liked.iter().zip(tokens.iter().cycle());
+    let path = |post: &str| format!("/api/posts/{post}/likes?size={PAGE}");
+    let requests = pairs.map(|((post, _), token)| Request::get(path(post), token)).collect();
+    reads(api, requests, |number, data| match sample.liked.get(number) {
+        Some((_, count)) => check::verify_likers(data, (*count).min(PAGE)),
+        None => bail!("one more than asked for"),
+    })
 }
 
 /// The first page of comments of the posts that have the most.
@@ -146,7 +204,7 @@ pub(crate) fn comments(api: &Api, tokens: &[String], sample: &Sample) -> Result<
     let path = |post: &str| format!("/api/comments/all/{post}?size={PAGE}");
     let requests = pairs.map(|((post, _), token)| Request::get(path(post), token)).collect();
     reads(api, requests, |number, data| match sample.commented.get(number) {
-        Some((post, count)) => check::verify_comments(data, post, (*count).min(PAGE)),
+        Some((post, count)) => check::verify_comments(data, post, exactly((*count).min(PAGE))),
         None => bail!("one more than asked for"),
     })
 }

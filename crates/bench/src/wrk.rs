@@ -1,11 +1,11 @@
 //! The load generator: wrk, with requests that are built before it begins.
 
-use std::{fmt::Write, fs, path::Path, process::Command};
+use std::{fmt::Write, fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::{api::Request, keeper::output};
+use crate::{api::Request, keeper::Keeper};
 
 /// Builds the requests of the file that the argument names, sends them in turn, and prints what came of it as a line of
 /// JSON.
@@ -99,10 +99,11 @@ pub(crate) struct Load {
 }
 
 /// Sends these requests, again and again.
-pub(crate) fn drive(directory: &Path, base: &str, requests: &[Request], load: Load) -> Result<Driven> {
+pub(crate) fn drive(keeper: &Keeper, base: &str, requests: &[Request], load: Load) -> Result<Driven> {
     ensure!(!requests.is_empty(), "there is nothing to send");
     // One connection of each thread at least.
     let threads = load.threads.min(load.connections);
+    let directory = keeper.directory();
     let script = directory.join("wrk.lua");
     let list = tempfile::Builder::new().prefix("requests-").tempfile_in(directory)?;
     fs::write(&script, SCRIPT)?;
@@ -114,7 +115,7 @@ pub(crate) fn drive(directory: &Path, base: &str, requests: &[Request], load: Lo
     let mut wrk = Command::new("wrk");
     wrk.arg(format!("-t{threads}")).arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.seconds));
     wrk.args(["--timeout", "30s", "-s"]).arg(script).arg(base).arg("--").arg(list.path());
-    read(&output(&mut wrk)?)
+    read(&keeper.output(&mut wrk)?)
 }
 
 fn read(printed: &str) -> Result<Driven> {
