@@ -94,9 +94,11 @@ async fn a_write_whose_connection_is_cut_leaves_nothing_half_written() {
     expect_refused(commented.await.unwrap());
     block_in_place(|| blocker.run("COMMIT;"));
     recovers(&api, &bob).await;
-    let view = api.view(&bob, &post).await;
-    assert_eq!(view["commentCount"], 0);
-    assert!(list(&api.get(&bob, &format!("/api/comments/all/{post}")).await.expect(200).data()).is_empty());
+    // The server may have gone on with the statement or not: the comment is there whole, or not at all.
+    let counted = api.view(&bob, &post).await["commentCount"].as_u64();
+    let comments = list(&api.get(&bob, &format!("/api/comments/all/{post}")).await.expect(200).data()).len();
+    assert_eq!(counted, u64::try_from(comments).ok());
+    assert!(comments <= 1, "{comments} comments");
     distant.end().await;
 }
 

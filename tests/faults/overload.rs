@@ -1,6 +1,6 @@
 //! PostgreSQL is there, but what is asked of it takes too long.
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use reqwest::Method;
 use tokio::task::block_in_place;
 
@@ -11,7 +11,11 @@ use crate::{
     process::{Home, Service},
 };
 
-const CONNECTIONS: usize = 2;
+/// One for reads, which share it, one for single writes, one for work in several steps.
+const CONNECTIONS: usize = 3;
+
+/// How many reads are at work on the one that they share.
+const SHARED: usize = 16;
 
 /// A service of few connections and little patience, on a database of its own, and another session there.
 struct Small {
@@ -53,13 +57,13 @@ impl Small {
         block_in_place(|| self.other.run("ROLLBACK;"));
     }
 
-    /// Waits until every connection waits for the lock.
-    async fn all_wait(&self) {
+    /// Waits until so many connections wait for the lock.
+    async fn wait(&self, connections: usize) {
         let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
         let sql = format!("SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {here};");
         eventually("the connections are taken", async || {
             let mut session = block_in_place(|| private_postgres::shared().session(&self.database));
-            (block_in_place(|| session.run(&sql)).trim() == CONNECTIONS.to_string()).then_some(())
+            (block_in_place(|| session.run(&sql)).trim() == connections.to_string()).then_some(())
         })
         .await;
     }
@@ -79,17 +83,21 @@ impl Small {
 async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
     let mut small = Small::start("", &[("AGORA_DATABASE_WAIT_TIMEOUT", "1s")]).await;
     small.lock_posts();
-    // Those that have a connection wait for the lock, the others for a connection.
-    let mut waiting = Vec::new();
-    for _ in 0..CONNECTIONS {
-        waiting.push(tokio::spawn(attempt(small.asks())));
+    let mut reads: FuturesUnordered<_> = (0..4 * SHARED).map(|_| tokio::spawn(attempt(small.asks()))).collect();
+    let writes = (0..10).map(|n| small.api().posting(&small.alice, &format!("Post {n}"), None));
+    let mut writes: FuturesUnordered<_> = writes.map(|post| tokio::spawn(attempt(post))).collect();
+    // Those that have their turn wait for the lock, the others for their turn.
+    for _ in 0..3 * SHARED {
+        expect_refused(reads.next().await.unwrap().unwrap());
     }
-    small.all_wait().await;
-    join_all((0..20).map(|_| attempt(small.asks()))).await.into_iter().for_each(expect_refused);
+    for _ in 0..9 {
+        expect_refused(writes.next().await.unwrap().unwrap());
+    }
     small.release();
-    for waited in waiting {
-        waited.await.unwrap().expect("it had a connection").expect(200);
+    while let Some(read) = reads.next().await {
+        read.unwrap().expect("it had its turn").expect(200);
     }
+    writes.next().await.unwrap().unwrap().expect("it had its turn").expect(201);
     small.recovers().await;
     small.end().await;
 }
@@ -124,10 +132,9 @@ async fn a_statement_that_takes_too_long_is_a_503() {
 async fn clients_that_go_away_in_the_middle_leave_no_connection_in_the_middle() {
     let mut small = Small::start("", &[]).await;
     small.lock_posts();
-    let content = (0..CONNECTIONS).map(|n| format!("Gone {n}"));
-    let gone: Vec<_> =
-        content.map(|text| tokio::spawn(small.api().posting(&small.alice, &text, None).send())).collect();
-    small.all_wait().await;
+    let gone = [small.api().posting(&small.alice, "Gone", None), small.asks()];
+    let gone = gone.map(|request| tokio::spawn(request.send()));
+    small.wait(2).await;
     gone.iter().for_each(tokio::task::JoinHandle::abort);
     small.release();
     small.recovers().await;

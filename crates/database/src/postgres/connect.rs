@@ -13,6 +13,7 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
+use tokio::task::AbortHandle;
 use tokio_postgres::{Client, NoTls, config::SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
@@ -162,27 +163,26 @@ impl Connector {
         .await
     }
 
-    /// Makes a connection that speaks for itself, driven by the runtime that this is called on, and runs `setup` on it.
-    pub(crate) async fn connect_raw(&self, setup: &str) -> ConnectionResult<Client> {
+    /// Makes a connection of the driver's own kind and runs `setup` on it. It is driven by a task of the runtime that this
+    /// is called on.
+    pub(crate) async fn connect_raw(&self, setup: &str) -> ConnectionResult<(Client, AbortHandle)> {
         self.in_time(async {
-            let client = match &self.tls {
+            let (client, driver) = match &self.tls {
                 None => {
                     let (client, connection) = self.config.connect(NoTls).await.map_err(|error| self.failed(&error))?;
-                    tokio::spawn(connection);
-                    client
+                    (client, tokio::spawn(connection).abort_handle())
                 }
                 Some(tls) => {
                     let connected = self.config.connect(tls.clone()).await;
                     let (client, connection) = connected.map_err(|error| self.failed(&error))?;
-                    tokio::spawn(connection);
-                    client
+                    (client, tokio::spawn(connection).abort_handle())
                 }
             };
             client.batch_execute(setup).await.map_err(|error| self.failed(&error))?;
             if let Err(error) = client.batch_execute(CHECK_CLIENT).await {
                 tracing::debug!(%error, "the server does not look after lost clients");
             }
-            Ok(client)
+            Ok((client, driver))
         })
         .await
     }

@@ -24,6 +24,7 @@ use futures_util::future::try_join;
 use tokio::{
     runtime::{self, Handle},
     sync::{Mutex as AsyncMutex, Semaphore},
+    task::AbortHandle,
     time::timeout,
 };
 use tokio_postgres::{
@@ -39,6 +40,9 @@ use super::{ATTEMPTS, connect::Connector, pool::PROOF};
 /// How many shared connections a thread that serves requests makes for itself: one that is waited for, one to go on
 /// with.
 const SHARED_PER_RUNTIME: usize = 2;
+
+/// How many statements wait on a shared connection at most: what comes beyond waits for its turn, and not too long.
+const DEPTH: usize = 16;
 
 /// What statements here rely on: each walks an index and looks up the rest by key, one row at a time. What the planner
 /// makes of its estimates for lists of unknown length, or of the values of the first five executions, could be worse by
@@ -72,8 +76,9 @@ pub(super) struct Limits {
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// Where each connection has one statement at a time: as many turns as connections.
-    turns: Option<Semaphore>,
+    /// A turn for each statement that may be at work.
+    turns: Semaphore,
+    is_shared: bool,
     closed: AtomicBool,
     limits: Limits,
 }
@@ -88,6 +93,8 @@ struct Slot {
 /// A connection, driven by the runtime that made it.
 struct Pipeline {
     client: Client,
+    driver: AbortHandle,
+    is_given_up: AtomicBool,
     /// What is prepared on it, by the address of its text.
     prepared: Mutex<HashMap<usize, Statement>>,
     /// How many statements wait for their answer.
@@ -103,17 +110,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Pipelines {
     /// So many connections for statements that read, and that are many on each at a time.
     pub(super) fn shared(connector: Connector, connections: usize, limits: Limits) -> Self {
-        Self::new(connector, connections, None, limits)
+        Self::new(connector, connections, DEPTH, limits)
     }
 
     /// So many connections with one statement on each at a time.
     pub(super) fn exclusive(connector: Connector, connections: usize, limits: Limits) -> Self {
-        Self::new(connector, connections, Some(Semaphore::new(connections)), limits)
+        Self::new(connector, connections, 1, limits)
     }
 
-    fn new(connector: Connector, connections: usize, turns: Option<Semaphore>, limits: Limits) -> Self {
+    fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Self {
         let slots = (0..connections).map(|_| Slot::default()).collect();
-        Self { connector, slots, turns, closed: AtomicBool::new(false), limits }
+        let turns = Semaphore::new(connections * depth);
+        Self { connector, slots, turns, is_shared: depth > 1, closed: AtomicBool::new(false), limits }
     }
 
     /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
@@ -132,7 +140,7 @@ impl Pipelines {
         loop {
             attempts += 1;
             match self.run(one, two).await {
-                Err(Refused::Lost) if attempts == 1 && self.turns.is_none() => {}
+                Err(Refused::Lost) if attempts == 1 && self.is_shared => {}
                 Err(Refused::Statement(error)) if attempts < ATTEMPTS && is_deadlock(&error) => {}
                 outcome => return outcome,
             }
@@ -141,10 +149,7 @@ impl Pipelines {
 
     async fn run(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
         let acquired = timeout(self.limits.wait, async {
-            let turn = match &self.turns {
-                Some(turns) => Some(turns.acquire().await.map_err(|_| closed())?),
-                None => None,
-            };
+            let turn = self.turns.acquire().await.map_err(|_| closed())?;
             Ok::<_, Error>((turn, self.acquire().await?))
         });
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
@@ -156,12 +161,14 @@ impl Pipelines {
             }
             Ok(Err(_)) if pipeline.client.is_closed() => {
                 slot.vacate(&pipeline);
-                Err(Refused::Lost)
+                // Not once more for what waited behind a statement that took too long.
+                Err(if pipeline.is_given_up.load(Ordering::Acquire) { too_late() } else { Refused::Lost })
             }
             Ok(Err(error)) => Err(Refused::Statement(error)),
             Err(_) => {
                 slot.vacate(&pipeline);
-                Err(Refused::Before(Error::unavailable("the database did not answer in time")))
+                pipeline.give_up();
+                Err(too_late())
             }
         }
     }
@@ -205,12 +212,12 @@ impl Pipelines {
         }
         let place = |(_, slot): (usize, _)| slot;
         let idle = |(waiting, _): &(usize, _)| *waiting == 0;
-        if self.turns.is_some() {
-            own.filter(idle).map(place).or(empty).or(others.filter(idle).or(own).or(others).map(place))
-        } else {
+        if self.is_shared {
             // More than that would answer no sooner, and travel in smaller groups.
             let has_enough = owned >= SHARED_PER_RUNTIME;
             own.filter(|own| has_enough || idle(own)).map(place).or(empty).or(own.or(others).map(place))
+        } else {
+            own.filter(idle).map(place).or(empty).or(others.filter(idle).or(own).or(others).map(place))
         }
     }
 
@@ -221,6 +228,10 @@ impl Pipelines {
             *lock(&slot.current) = None;
         }
     }
+}
+
+fn too_late() -> Refused {
+    Refused::Before(Error::unavailable("the database did not answer in time"))
 }
 
 fn closed() -> Error {
@@ -247,9 +258,11 @@ impl Slot {
         if self.current().is_some() {
             return Ok(None);
         }
-        let client = connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
+        let (client, driver) = connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
         let made = Arc::new(Pipeline {
             client,
+            driver,
+            is_given_up: AtomicBool::new(false),
             prepared: Mutex::default(),
             waiting: AtomicUsize::new(0),
             home: Handle::current().id(),
@@ -338,6 +351,12 @@ impl Drop for Waiting<'_> {
 }
 
 impl Pipeline {
+    /// Closes the connection, whatever waits on it: the server ends what it does for nobody.
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Release);
+        self.driver.abort();
+    }
+
     async fn query(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), tokio_postgres::Error> {
         let _waiting = Waiting::on(&self.waiting);
         match two {

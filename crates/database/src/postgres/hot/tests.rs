@@ -57,7 +57,7 @@ async fn pages(size: u32) -> Vec<(&'static str, i64)> {
     for table in ["users", "posts", "follows", "likes", "comments"] {
         conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
     }
-    let client = connector.connect_raw(crate::postgres::pipeline::PLANNING).await.unwrap();
+    let (client, _driver) = connector.connect_raw(crate::postgres::pipeline::PLANNING).await.unwrap();
     let (viewer, author, post) = (key(1, 1), key(1, 2), key(2, 1));
     let newest = "'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff'";
     let twenty: Vec<_> = (0..20).map(|n| Uuid::from_u64_pair(2, 100 + n).to_string()).collect();
