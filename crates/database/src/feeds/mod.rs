@@ -13,7 +13,10 @@ mod recent;
 mod timeline;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -66,6 +69,10 @@ pub(crate) struct Changes {
 
 /// What a feed is read from.
 pub(crate) trait Source {
+    /// Changes whenever there may be another database in the place of the one that was there: an older state of it, for
+    /// instance, or a replica that had not received everything.
+    fn epoch(&self) -> u64;
+
     /// Reads the newest positions of the viewer's feed, so many; nothing when the feed cannot be remembered.
     async fn load(&self, viewer: DbId, limit: usize) -> Outcome<Option<Loaded>>;
 
@@ -110,11 +117,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Feeds {
     timelines: Cache<DbId, Weighed, ByWeight>,
     recent: RwLock<Recent>,
+    epoch: AtomicU64,
 }
 
 impl Default for Feeds {
     fn default() -> Self {
-        Self { timelines: Cache::with_weighter(FEEDS, CAPACITY, ByWeight), recent: RwLock::default() }
+        Self {
+            timelines: Cache::with_weighter(FEEDS, CAPACITY, ByWeight),
+            recent: RwLock::default(),
+            epoch: AtomicU64::default(),
+        }
     }
 }
 
@@ -150,6 +162,11 @@ impl Feeds {
         visible: Visible,
         page: PageRequest,
     ) -> Outcome<Vec<Seen<AuthorRow>>> {
+        let epoch = source.epoch();
+        if self.epoch.swap(epoch, Ordering::AcqRel) != epoch {
+            self.timelines.clear();
+            self.recent_mut().start(Mark::default());
+        }
         let posts = page.overfetch();
         let mut wanted = Wanted { viewer, visible, after: page.after, posts, candidates: posts + posts / 4 };
         for _ in 0..ATTEMPTS {

@@ -11,7 +11,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -79,6 +79,8 @@ pub(crate) struct Pipelines {
     /// A turn for each statement that may be at work.
     turns: Semaphore,
     is_shared: bool,
+    /// How many connections were lost.
+    lost: AtomicU64,
     closed: AtomicBool,
     limits: Limits,
 }
@@ -121,7 +123,15 @@ impl Pipelines {
     fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Self {
         let slots = (0..connections).map(|_| Slot::default()).collect();
         let turns = Semaphore::new(connections * depth);
-        Self { connector, slots, turns, is_shared: depth > 1, closed: AtomicBool::new(false), limits }
+        Self {
+            connector,
+            slots,
+            turns,
+            is_shared: depth > 1,
+            lost: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            limits,
+        }
     }
 
     /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
@@ -160,13 +170,13 @@ impl Pipelines {
                 Ok(answer)
             }
             Ok(Err(_)) if pipeline.client.is_closed() => {
-                slot.vacate(&pipeline);
+                self.vacate(slot, &pipeline);
                 // Not once more for what waited behind a statement that took too long.
                 Err(if pipeline.is_given_up.load(Ordering::Acquire) { too_late() } else { Refused::Lost })
             }
             Ok(Err(error)) => Err(Refused::Statement(error)),
             Err(_) => {
-                slot.vacate(&pipeline);
+                self.vacate(slot, &pipeline);
                 pipeline.give_up();
                 Err(too_late())
             }
@@ -186,7 +196,7 @@ impl Pipelines {
             if is_proven || pipeline.is_there(PROOF.min(self.limits.wait / 2)).await {
                 return Ok((slot, pipeline));
             }
-            slot.vacate(&pipeline);
+            self.vacate(slot, &pipeline);
         }
     }
 
@@ -198,7 +208,12 @@ impl Pipelines {
         let mut empty = None;
         let mut owned = 0;
         for slot in &self.slots {
-            let Some(pipeline) = slot.current() else {
+            let current = slot.current();
+            // The end of a connection is known at once; so is that of the runtime that drove it.
+            if let Some(pipeline) = current.as_ref().filter(|pipeline| pipeline.client.is_closed()) {
+                self.vacate(slot, pipeline);
+            }
+            let Some(pipeline) = current.filter(|pipeline| !pipeline.client.is_closed()) else {
                 empty = empty.or(Some(slot));
                 continue;
             };
@@ -221,6 +236,16 @@ impl Pipelines {
         }
     }
 
+    /// How many connections were lost so far: perhaps with the server, in whose place there is another now.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    fn vacate(&self, slot: &Slot, pipeline: &Arc<Pipeline>) {
+        self.lost.fetch_add(1, Ordering::AcqRel);
+        slot.vacate(pipeline);
+    }
+
     /// Closes each connection once nobody waits for an answer on it; later statements are refused.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
@@ -239,14 +264,8 @@ fn closed() -> Error {
 }
 
 impl Slot {
-    /// The connection in its place, if there is one. The end of a connection is known at once; so is that of the runtime
-    /// that drove it.
     fn current(&self) -> Option<Arc<Pipeline>> {
-        let mut current = lock(&self.current);
-        if current.as_ref().is_some_and(|pipeline| pipeline.client.is_closed()) {
-            *current = None;
-        }
-        current.clone()
+        lock(&self.current).clone()
     }
 
     /// The connection in its place, or a new one; nothing when somebody else made one meanwhile.

@@ -90,6 +90,10 @@ fn followed(row: &Row) -> Outcome<Option<Loaded>> {
 }
 
 impl Source for Postgres {
+    fn epoch(&self) -> u64 {
+        self.shared.lost() + self.exclusive.lost()
+    }
+
     async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
         let Slice { after: After(at, id), limit: keys } = Slice::newest_after(None, keys);
         // It takes longer the more authors are followed, and nobody is to wait behind it.

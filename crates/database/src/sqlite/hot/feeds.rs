@@ -25,6 +25,10 @@ fn limit(of: usize) -> i64 {
 }
 
 impl Source for FeedSource<'_> {
+    fn epoch(&self) -> u64 {
+        0
+    }
+
     async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
         // Before the read begins: what is announced from here on may be missing in it.
         let mark = self.feeds.announced();
