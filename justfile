@@ -18,3 +18,8 @@ check:
 # The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
 bench *ARGUMENTS:
     scripts/bench {{ARGUMENTS}}
+
+# The small parts: tokens, cursors, rendering
+micro:
+    cargo bench --package agora-security --bench tokens
+    cargo bench --package agora-http --features bench --bench rendering

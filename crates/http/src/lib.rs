@@ -5,6 +5,8 @@
 //! the types of their requests and responses. Every failure leaves through `error`.
 
 mod accounts;
+#[cfg(feature = "bench")]
+pub mod bench;
 mod body;
 mod comments;
 mod cursor;

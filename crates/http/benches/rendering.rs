@@ -1,0 +1,120 @@
+//! What it costs to render a page of posts, and to read and write cursors:
+//! `cargo bench -p agora-http --features bench`.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
+
+use std::{sync::Arc, time::Duration};
+
+use agora_domain::{
+    accounts::{
+        Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
+        MockTokenIssuer, Username,
+    },
+    clock::{MockClock, Timestamp},
+    comments::{Comments, MockCommentRepository},
+    follows::{Follows, MockFollowRepository},
+    id::{MockIdGenerator, PostId, UserId},
+    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
+    page::Keyset,
+    posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
+    products::{MockProductRepository, Products},
+};
+use agora_http::{
+    Services, Settings,
+    bench::{Rendering, decode_cursor, encode_cursor},
+};
+use divan::Bencher;
+use uuid::Uuid;
+
+const AT: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
+
+/// Services that are not called.
+fn services() -> Services {
+    let (clock, ids) = (Arc::new(MockClock::new()), Arc::new(MockIdGenerator::new()));
+    let (accounts, sessions) = (Arc::new(MockAccountRepository::new()), Arc::new(MockSessionRepository::new()));
+    let (posts, follows) = (Arc::new(MockPostRepository::new()), Arc::new(MockFollowRepository::new()));
+    let passwords = Arc::new(MockPasswordHasher::new());
+    let images = ImagePorts {
+        cleaner: Arc::new(MockImageCleaner::new()),
+        store: Arc::new(MockImageStore::new()),
+        unnamed: Arc::new(MockUnnamedImages::new()),
+    };
+    Services {
+        authentication: Authentication {
+            accounts: accounts.clone(),
+            sessions: sessions.clone(),
+            passwords: passwords.clone(),
+            tokens: Arc::new(MockTokenIssuer::new()),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
+        media: Media::new(Arc::clone(&images.store)),
+        accounts: Accounts::new(accounts, sessions, passwords, images.clone(), clock.clone(), ids.clone()),
+        posts: Posts::new(posts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+        comments: Comments {
+            comments: Arc::new(MockCommentRepository::new()),
+            posts,
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
+        follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
+        products: Products { products: Arc::new(MockProductRepository::new()), clock, ids: ids.clone() },
+        ids,
+    }
+}
+
+/// A post with so many likers.
+fn post(likers: u128) -> PostView {
+    let liker = |n| Liker {
+        id: UserId::new(Uuid::from_u128(n)),
+        username: Username::parse(&format!("somebody{n}")).unwrap(),
+        profile_picture: None,
+    };
+    let author = UserId::new(Uuid::from_u128(1));
+    PostView {
+        post: Post {
+            id: PostId::new(Uuid::from_u128(2)),
+            author,
+            text: PostText::parse("A post of ordinary length, as people write them: a sentence or two.").unwrap(),
+            image: None,
+            visibility: Visibility::Public,
+            created_at: AT,
+            updated_at: AT,
+        },
+        author: Author {
+            id: author,
+            username: Username::parse("author").unwrap(),
+            email: Email::parse("author@example.org").unwrap(),
+            biography: None,
+            profile_picture: None,
+        },
+        liked_by: (0..likers).map(liker).collect(),
+        like_count: 50,
+        liked_by_viewer: false,
+        comment_count: 3,
+    }
+}
+
+/// A page of 20 posts, each with so many likers.
+#[divan::bench(args = [0, 5, 50])]
+fn page_of_posts(bencher: Bencher, likers: u128) {
+    let settings = Settings {
+        workers: 1,
+        public_url: "https://agora.example.org".to_owned(),
+        max_image_bytes: 1024,
+        request_time: Duration::from_secs(30),
+    };
+    let rendering = Rendering::new(services(), settings);
+    let posts: Vec<_> = (0..20).map(|_| post(likers)).collect();
+    bencher.bench_local(|| assert!(rendering.posts(&posts)));
+}
+
+#[divan::bench]
+fn cursor(bencher: Bencher) {
+    let position = Keyset { at: AT, id: Uuid::from_u128(7) };
+    bencher.bench(|| decode_cursor(&encode_cursor(divan::black_box(position))).unwrap());
+}
+
+fn main() {
+    divan::main();
+}

@@ -1,0 +1,37 @@
+//! What the benchmarks of this crate call, of what is otherwise its own.
+
+use agora_domain::{page::Keyset, posts::PostView};
+
+use crate::{
+    Services, Settings,
+    cursor::{self, List},
+    envelope::{SUCCESS, ok},
+    render::PostBody,
+    state::State,
+};
+
+/// A cursor of a list of posts.
+pub fn encode_cursor(position: Keyset) -> String {
+    cursor::encode(List::Posts, position)
+}
+
+/// The position of a cursor of a list of posts; nothing when it is none.
+pub fn decode_cursor(cursor: &str) -> Option<Keyset> {
+    cursor::decode(List::Posts, cursor)
+}
+
+/// Renders lists of posts.
+pub struct Rendering(State);
+
+impl Rendering {
+    /// With the addresses of images that these services and settings give.
+    pub fn new(services: Services, settings: Settings) -> Self {
+        Self(State { services, settings })
+    }
+
+    /// Renders a list; whether that worked.
+    pub fn posts(&self, posts: &[PostView]) -> bool {
+        let posts: Vec<_> = posts.iter().map(|view| PostBody::with_author(view, &self.0)).collect();
+        ok(SUCCESS, posts).is_ok()
+    }
+}

@@ -1,0 +1,93 @@
+//! What it costs to know who calls: `cargo bench -p agora-security`.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
+
+use std::{sync::Arc, time::Duration};
+
+use agora_domain::{
+    Result,
+    accounts::{
+        Authentication, MockAccountRepository, MockPasswordHasher, PasswordHash, Roles, Session, SessionRepository,
+        SessionState, TokenClaims, TokenIssuer,
+    },
+    clock::{Clock, Timestamp},
+    id::{MockIdGenerator, SessionId, UserId},
+};
+use agora_security::{CachedSessions, JwtIssuer};
+use async_trait::async_trait;
+use divan::Bencher;
+use tokio::runtime::Builder;
+use uuid::Uuid;
+
+const NOW: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
+const CLAIMS: TokenClaims =
+    TokenClaims { user: UserId::new(Uuid::from_u128(1)), session: SessionId::new(Uuid::from_u128(2)) };
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        NOW
+    }
+}
+
+/// Where every session is known.
+struct Known;
+
+#[async_trait]
+impl SessionRepository for Known {
+    async fn open(&self, _: &Session, _: &PasswordHash) -> Result<Option<()>> {
+        Ok(Some(()))
+    }
+
+    async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
+        let session = Session { id, user: CLAIMS.user, opened_at: NOW };
+        Ok(Some(SessionState { session, revoked: false, enabled: true, roles: Roles::USER }))
+    }
+
+    async fn revoke(&self, _: SessionId, _: Timestamp) -> Result<()> {
+        Ok(())
+    }
+
+    async fn delete_opened_before(&self, _: Timestamp) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn issuer() -> JwtIssuer {
+    JwtIssuer::new(b"a secret of at least 32 bytes, as it should be", Duration::from_secs(3600))
+}
+
+#[divan::bench]
+fn issue(bencher: Bencher) {
+    let issuer = issuer();
+    bencher.bench(|| issuer.issue(CLAIMS, NOW).unwrap());
+}
+
+#[divan::bench]
+fn verify(bencher: Bencher) {
+    let issuer = issuer();
+    let token = issuer.issue(CLAIMS, NOW).unwrap();
+    bencher.bench(|| issuer.verify(&token, NOW).unwrap());
+}
+
+/// Verification, and the session from the cache.
+#[divan::bench]
+fn authenticate(bencher: Bencher) {
+    let issuer = issuer();
+    let token = issuer.issue(CLAIMS, NOW).unwrap();
+    let authentication = Authentication {
+        accounts: Arc::new(MockAccountRepository::new()),
+        sessions: Arc::new(CachedSessions::new(Arc::new(Known), Arc::new(Still))),
+        passwords: Arc::new(MockPasswordHasher::new()),
+        tokens: Arc::new(issuer),
+        clock: Arc::new(Still),
+        ids: Arc::new(MockIdGenerator::new()),
+    };
+    let runtime = Builder::new_current_thread().build().unwrap();
+    bencher.bench_local(|| runtime.block_on(authentication.authenticate(&token)).unwrap());
+}
+
+fn main() {
+    divan::main();
+}
