@@ -22,7 +22,7 @@ use crate::{
     read,
     rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
-    sqlite::{self, hot::feeds::FeedSource},
+    sqlite,
     values::{LikeRow, Seen, Visible},
     write,
 };
@@ -115,10 +115,7 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
         let found = match &self.backend {
-            Backend::Sqlite(database) => {
-                let source = FeedSource { database, feeds: &self.feeds };
-                self.feeds.page(&source, viewer, visible, page).await
-            }
+            Backend::Sqlite(database) => self.feeds.page(&**database, viewer, visible, page).await,
             Backend::Postgres(database) => self.feeds.page(&**database, viewer, visible, page).await,
         };
         page_of_views(page, found?, AuthorRow::author)

@@ -235,7 +235,7 @@ async fn a_feed_shows_what_was_acknowledged(w: World) {
     }
 }
 
-/// More comes in between two looks at a feed than is kept.
+/// More comes in between two looks at a feed than a look may take in.
 async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
     let [viewer, author, other] = w.users(3).await[..] else { unreachable!() };
     w.toggle(0, viewer, author).await;
@@ -256,6 +256,52 @@ async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
     assert_eq!(w.feed(0, viewer, 10).await, [new, old]);
     let newer = w.post(1, author, at(3)).await.id;
     assert_eq!(w.feed(0, viewer, 10).await, [newer, new, old]);
+}
+
+/// A post that is stored by a transaction that began early and commits late is shown once it is committed, and a
+/// transaction that stays open keeps no feed from being shown, whatever else comes in.
+#[tokio::test(flavor = "multi_thread")]
+async fn posts_that_are_committed_late_are_shown() {
+    let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
+    let options = Options { connections: 8, ..Options::default() };
+    let nodes = vec![Database::open(&url, &options).await.unwrap(), Database::open(&url, &options).await.unwrap()];
+    let w = World { nodes, made: Arc::default(), _directory: None };
+    let [viewer, author, other] = w.users(3).await[..] else { unreachable!() };
+    w.toggle(0, viewer, author).await;
+    let first = w.post(0, author, at(1)).await.id;
+    assert_eq!(w.feed(0, viewer, 10).await, [first]);
+
+    let session = move |sql: &'static str| {
+        let mut session = private_postgres::shared().session(&name);
+        session.run(sql);
+        session
+    };
+    let copy = "BEGIN; INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at) \
+        SELECT 'ffffffff-ffff-7fff-8fff-ffffffffffff', author_id, 'late', 0, created_at - interval '1 ms', created_at \
+        FROM posts LIMIT 1;";
+    let mut late = spawn_blocking(move || session(copy)).await.unwrap();
+    let second = w.post(1, author, at(2)).await.id;
+    assert_eq!(w.feed(0, viewer, 10).await, [second, first]);
+    let mut posts = JoinSet::new();
+    for n in 0..4500 {
+        let writer = w.clone();
+        posts.spawn(async move { writer.post(1, other, at(10 + n)).await });
+        if posts.len() > 32 {
+            posts.join_next().await.unwrap().unwrap();
+        }
+        if n % 500 == 0 {
+            assert_eq!(w.feed(0, viewer, 10).await, [second, first]);
+        }
+    }
+    while let Some(post) = posts.join_next().await {
+        post.unwrap();
+    }
+    let third = w.post(1, author, at(3)).await.id;
+    assert_eq!(w.feed(0, viewer, 10).await, [third, second, first]);
+    spawn_blocking(move || late.run("COMMIT;")).await.unwrap();
+    let late = PostId::new(Uuid::from_u128(0xffff_ffff_ffff_7fff_8fff_ffff_ffff_ffff));
+    assert_eq!(w.feed(0, viewer, 10).await, [third, second, first, late]);
+    assert_eq!(w.feed(1, viewer, 10).await, [third, second, first, late]);
 }
 
 macro_rules! on_each_database {

@@ -13,19 +13,19 @@ mod recent;
 mod timeline;
 
 use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
 };
 
 use agora_domain::page::{Keyset, PageRequest};
-use quick_cache::{Weighter, sync::Cache};
+use quick_cache::{
+    DefaultHashBuilder, OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
 
 use self::{recent::Recent, timeline::Part};
 pub(crate) use self::{
-    recent::{Mark, NewPost},
+    recent::{NewPost, Snapshot},
     timeline::{Loaded, Timeline},
 };
 use crate::{
@@ -41,6 +41,9 @@ const CAPACITY: u64 = 16 * 1024 * 1024;
 /// About how many feeds that is.
 const FEEDS: usize = 8 * 1024;
 
+/// In how many parts these are locked: in few, so that one feed may take much of a part.
+const SHARDS: usize = 8;
+
 /// How long a feed is remembered. What it holds is asked about each time; this bounds what it costs if that were ever
 /// answered wrongly, as after a database was put back in time.
 const MAX_AGE: Duration = Duration::from_secs(600);
@@ -55,21 +58,29 @@ pub(crate) const MAX_FOLLOWED: usize = 20_000;
 const CHUNK: usize = 64;
 
 /// How often a page is tried whose feed changes meanwhile.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 5;
 
-/// What has changed since a mark.
+/// What has changed since a snapshot.
 pub(crate) struct Changes {
     /// Which state the viewer's follows are in; nothing when there is no such user.
     pub(crate) version: Option<i64>,
-    /// The posts from the mark on, [`MAX_CHANGES`] at most.
+    /// The posts that came to be seen since, [`MAX_CHANGES`] at most.
     pub(crate) posts: Vec<NewPost>,
-    /// Up to where these are all.
-    pub(crate) to: Mark,
+    /// By which snapshot they were read.
+    pub(crate) now: Snapshot,
+}
+
+/// Which posts are read.
+pub(crate) struct Wanted {
+    pub(crate) viewer: DbId,
+    pub(crate) visible: Visible,
+    /// How many.
+    pub(crate) limit: usize,
 }
 
 /// What a feed is read from.
 pub(crate) trait Source {
-    /// Changes whenever there may be another database in the place of the one that was there: an older state of it, for
+    /// Grows whenever there may be another database in the place of the one that was there: an older state of it, for
     /// instance, or a replica that had not received everything.
     fn epoch(&self) -> u64;
 
@@ -80,14 +91,15 @@ pub(crate) trait Source {
     async fn older(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>>;
 
     /// Reads the posts at these positions that are there, whose author the viewer follows and that have one of the
-    /// visibilities, newest first, so many; and before, or at the same moment, what has changed since a mark.
-    async fn read(
+    /// visibilities, newest first.
+    async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>>;
+
+    /// Does the same, and reads what has changed since a snapshot.
+    async fn read_with_changes(
         &self,
-        viewer: DbId,
-        visible: Visible,
+        wanted: &Wanted,
         keys: Vec<Keyset>,
-        limit: usize,
-        since: Mark,
+        since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)>;
 }
 
@@ -117,16 +129,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Feeds {
     timelines: Cache<DbId, Weighed, ByWeight>,
     recent: RwLock<Recent>,
-    epoch: AtomicU64,
 }
 
 impl Default for Feeds {
     fn default() -> Self {
-        Self {
-            timelines: Cache::with_weighter(FEEDS, CAPACITY, ByWeight),
-            recent: RwLock::default(),
-            epoch: AtomicU64::default(),
-        }
+        let mut options = OptionsBuilder::new();
+        options.estimated_items_capacity(FEEDS).weight_capacity(CAPACITY).shards(SHARDS);
+        let timelines = match options.build() {
+            Ok(options) => {
+                Cache::with_options(options, ByWeight, DefaultHashBuilder::default(), DefaultLifecycle::default())
+            }
+            // Every option that it needs is given.
+            Err(_) => Cache::with_weighter(FEEDS, CAPACITY, ByWeight),
+        };
+        Self { timelines, recent: RwLock::default() }
     }
 }
 
@@ -141,16 +157,12 @@ enum Attempt {
     Not,
 }
 
-/// A page that is asked for.
-#[derive(Clone, Copy)]
-struct Wanted {
-    viewer: DbId,
-    visible: Visible,
-    after: Option<Keyset>,
-    /// How many posts.
-    posts: usize,
-    /// How many candidates: some of them are gone, or not for this viewer.
-    candidates: usize,
+/// The part of a feed that a page is made of, and what was known when it was taken.
+struct Taken {
+    part: Part,
+    version: i64,
+    known: Snapshot,
+    generation: u64,
 }
 
 impl Feeds {
@@ -162,54 +174,36 @@ impl Feeds {
         visible: Visible,
         page: PageRequest,
     ) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let epoch = source.epoch();
-        if self.epoch.swap(epoch, Ordering::AcqRel) != epoch {
-            self.timelines.clear();
-            self.recent_mut().start(Mark::default());
-        }
-        let posts = page.overfetch();
-        let mut wanted = Wanted { viewer, visible, after: page.after, posts, candidates: posts + posts / 4 };
+        let wanted = Wanted { viewer, visible, limit: page.overfetch() };
+        // Some of the candidates are gone, or not for this viewer.
+        let mut candidates = wanted.limit + wanted.limit / 4;
         for _ in 0..ATTEMPTS {
-            match self.attempt(source, wanted).await? {
+            match self.attempt(source, &wanted, page.after, candidates).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Again => {}
-                Attempt::Short => wanted.candidates *= 2,
+                Attempt::Short => candidates *= 2,
                 Attempt::Not => break,
             }
         }
-        self.page_from_authors(source, wanted).await
+        page_from_authors(source, wanted, page.after, candidates).await
     }
 
-    /// Makes the page from a look at each followed author's posts.
-    async fn page_from_authors(&self, source: &impl Source, wanted: Wanted) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let Wanted { viewer, visible, mut after, posts: needed, candidates } = wanted;
-        let mut found = Vec::new();
-        loop {
-            let keys = source.older(viewer, Slice::newest_after(after, candidates)).await?;
-            let are_all = keys.len() < candidates;
-            after = keys.last().copied();
-            let missing = needed - found.len();
-            // Nothing is compared with what is remembered.
-            let since = self.announced();
-            let (_, posts) = source.read(viewer, visible, keys, missing, since).await?;
-            found.extend(posts);
-            if are_all || found.len() >= needed {
-                return Ok(found);
-            }
-        }
-    }
-
-    async fn attempt(&self, source: &impl Source, wanted: Wanted) -> Outcome<Attempt> {
-        let Wanted { viewer, visible, after, posts: needed, candidates } = wanted;
+    async fn attempt(
+        &self,
+        source: &impl Source,
+        wanted: &Wanted,
+        after: Option<Keyset>,
+        candidates: usize,
+    ) -> Outcome<Attempt> {
+        let epoch = source.epoch();
+        self.recent_mut().renew(epoch);
+        let viewer = wanted.viewer;
         let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
         let remembered = match remembered.filter(|remembered| lock(remembered).read_at.elapsed() < MAX_AGE) {
             Some(remembered) => remembered,
-            None => match self.load(source, viewer, candidates).await? {
-                Some(remembered) => remembered,
-                None => return Ok(Attempt::Not),
-            },
+            None => return self.load(source, viewer, candidates).await,
         };
-        let Some((part, since)) = self.part(&remembered, after, candidates) else {
+        let Some(Taken { part, version, known, generation }) = self.take(&remembered, after, candidates) else {
             return Ok(self.forget(viewer));
         };
         let keys = match part {
@@ -218,33 +212,73 @@ impl Feeds {
             Part::Elsewhere => return Ok(Attempt::Not),
         };
         let are_all = keys.len() < candidates;
-        let (changes, posts) = source.read(viewer, visible, keys.clone(), needed, since).await?;
-        if changes.to < since || changes.posts.len() >= MAX_CHANGES {
-            // Marks are counted anew, in another database perhaps; or too much came in to follow.
-            self.recent_mut().start(changes.to);
-            return Ok(self.forget(viewer));
+        let (changes, posts) = source.read_with_changes(wanted, keys.clone(), &known).await?;
+        if changes.now.end < known.end || changes.posts.len() >= MAX_CHANGES {
+            // Transactions are counted anew, in another database perhaps; or too much came in to follow.
+            let mut recent = self.recent_mut();
+            if recent.generation() == generation {
+                recent.start(Some(changes.now));
+            }
+            return Ok(Attempt::Again);
         }
-        let mut timeline = lock(&remembered);
-        if changes.version != Some(timeline.version) {
+        if changes.version != Some(version) {
             return Ok(self.forget(viewer));
         }
         let end = keys.last().copied().filter(|_| !are_all);
-        let is_missing = |post: &&NewPost| timeline.is_missing(post, &keys, after, end);
-        let has_changed = changes.posts.iter().any(|post| is_missing(&post));
-        timeline.absorb(changes.posts.iter());
-        // All before `since` was taken in, unless older posts were added meanwhile.
-        if timeline.mark >= since {
-            timeline.mark = timeline.mark.max(changes.to);
-        }
-        drop(timeline);
-        if changes.to > since {
-            self.recent_mut().extend(changes.posts, changes.to);
+        let has_changed = {
+            let timeline = lock(&remembered);
+            changes.posts.iter().any(|post| timeline.is_missing(post, &keys, after, end))
+        };
+        if !changes.posts.is_empty() || changes.now != known {
+            self.recent_mut().extend(generation, changes.posts, changes.now);
         }
         Ok(match posts {
-            _ if has_changed => Attempt::Again,
-            posts if posts.len() >= needed || are_all => Attempt::Done(posts),
+            _ if has_changed || source.epoch() != epoch => Attempt::Again,
+            posts if posts.len() >= wanted.limit || are_all => Attempt::Done(posts),
             _ => Attempt::Short,
         })
+    }
+
+    /// The positions after one, with what came in up to now; nothing when that is not known any more.
+    fn take(&self, remembered: &Remembered, after: Option<Keyset>, candidates: usize) -> Option<Taken> {
+        let recent = self.recent();
+        let mut timeline = lock(remembered);
+        if timeline.generation != recent.generation() {
+            return None;
+        }
+        let next = timeline.next;
+        timeline.absorb(recent.since(next)?);
+        timeline.next = recent.next();
+        let part = timeline.part(after, candidates);
+        Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation() })
+    }
+
+    async fn load(&self, source: &impl Source, viewer: DbId, limit: usize) -> Outcome<Attempt> {
+        // Before it is read: what comes in from here on may be missing in it.
+        let (generation, next, was_known) = {
+            let recent = self.recent();
+            (recent.generation(), recent.next(), recent.known().is_some())
+        };
+        let Some(loaded) = source.load(viewer, limit).await? else { return Ok(Attempt::Not) };
+        if self.recent_mut().join(generation, was_known, &loaded.snapshot) {
+            self.remember(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, limit, (generation, next)))));
+        }
+        Ok(Attempt::Again)
+    }
+
+    async fn extend(
+        &self,
+        source: &impl Source,
+        viewer: DbId,
+        remembered: &Remembered,
+        end: Keyset,
+        limit: usize,
+    ) -> Outcome<Attempt> {
+        let next = lock(remembered).next;
+        let older = source.older(viewer, Slice::newest_after(Some(end), limit)).await?;
+        let has_room = lock(remembered).extend(end, older, limit, next);
+        self.remember(viewer, remembered);
+        Ok(if has_room { Attempt::Again } else { Attempt::Not })
     }
 
     fn remember(&self, viewer: DbId, timeline: &Remembered) {
@@ -257,54 +291,9 @@ impl Feeds {
         Attempt::Again
     }
 
-    /// The positions after one, with what came in up to a mark; nothing when what came in is not known any more.
-    fn part(&self, remembered: &Remembered, after: Option<Keyset>, wanted: usize) -> Option<(Part, Mark)> {
-        let recent = self.recent();
-        let mut timeline = lock(remembered);
-        // What was just read is ahead of what this node knows.
-        if timeline.mark < recent.to() {
-            let mark = timeline.mark;
-            timeline.absorb(recent.since(mark)?);
-            timeline.mark = recent.to();
-        }
-        Some((timeline.part(after, wanted), recent.to()))
-    }
-
-    async fn load(&self, source: &impl Source, viewer: DbId, limit: usize) -> Outcome<Option<Remembered>> {
-        let Some(loaded) = source.load(viewer, limit).await? else { return Ok(None) };
-        let mark = loaded.mark;
-        let timeline = Arc::new(Mutex::new(Timeline::new(loaded, limit, Instant::now())));
-        self.remember(viewer, &timeline);
-        let mut recent = self.recent_mut();
-        if recent.to() == Mark::default() {
-            recent.start(mark);
-        }
-        Ok(Some(timeline))
-    }
-
-    async fn extend(
-        &self,
-        source: &impl Source,
-        viewer: DbId,
-        remembered: &Remembered,
-        end: Keyset,
-        limit: usize,
-    ) -> Outcome<Attempt> {
-        let mark = lock(remembered).mark;
-        let older = source.older(viewer, Slice::newest_after(Some(end), limit)).await?;
-        let has_room = lock(remembered).extend(end, older, limit, mark);
-        self.remember(viewer, remembered);
-        Ok(if has_room { Attempt::Again } else { Attempt::Not })
-    }
-
     /// Says that a post is stored, where every one that is stored is said.
     pub(crate) fn announce(&self, author: DbId, key: Keyset) {
         self.recent_mut().push(author, key);
-    }
-
-    /// Up to where posts were announced.
-    pub(crate) fn announced(&self) -> Mark {
-        self.recent().to()
     }
 
     fn recent(&self) -> RwLockReadGuard<'_, Recent> {
@@ -313,5 +302,28 @@ impl Feeds {
 
     fn recent_mut(&self) -> RwLockWriteGuard<'_, Recent> {
         self.recent.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes a page from a look at each followed author's posts.
+async fn page_from_authors(
+    source: &impl Source,
+    mut wanted: Wanted,
+    mut after: Option<Keyset>,
+    mut candidates: usize,
+) -> Outcome<Vec<Seen<AuthorRow>>> {
+    let mut found = Vec::new();
+    loop {
+        let keys = source.older(wanted.viewer, Slice::newest_after(after, candidates)).await?;
+        let are_all = keys.len() < candidates;
+        after = keys.last().copied();
+        let posts = source.read(&wanted, keys).await?;
+        wanted.limit -= posts.len();
+        found.extend(posts);
+        if are_all || wanted.limit == 0 {
+            return Ok(found);
+        }
+        // Most of them are not for this viewer: the next look goes further.
+        candidates *= 2;
     }
 }

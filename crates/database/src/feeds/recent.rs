@@ -1,4 +1,4 @@
-//! The posts that came in lately, in the order in which they came to be seen.
+//! The posts that came in lately, numbered in the order in which this node learned of them.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,32 @@ use agora_domain::page::Keyset;
 
 use crate::sql_types::DbId;
 
-/// A place in the order in which posts come to be seen by others: what comes later has the same mark or a larger one.
-/// On PostgreSQL the number of the transaction that stored the post, on SQLite that of the announcement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Mark(pub(crate) u64);
+/// Which transactions are seen at a moment: those below an end, but for those still running then. Of two moments of one
+/// database, the later one sees all that the earlier one does. SQLite, where nobody else writes, needs only one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    /// No transaction from here on is seen.
+    pub(crate) end: u64,
+    /// Those below it that were running.
+    pub(crate) running: Vec<u64>,
+}
+
+impl Snapshot {
+    fn sees(&self, transaction: u64) -> bool {
+        transaction < self.end && !self.running.contains(&transaction)
+    }
+
+    /// Whether it sees all that another one does.
+    pub(super) fn sees_all_of(&self, other: &Self) -> bool {
+        self.end >= other.end && self.running.iter().all(|running| !other.sees(*running))
+    }
+}
 
 /// A post that came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewPost {
-    pub(crate) mark: Mark,
+    /// What stored it; 0 on SQLite.
+    pub(crate) transaction: u64,
     pub(crate) author: DbId,
     pub(crate) key: Keyset,
 }
@@ -22,52 +39,87 @@ pub(crate) struct NewPost {
 /// How many posts are kept: what comes in between two looks at one feed. Whoever looks less often is read anew.
 const KEPT: usize = 16 * 1024;
 
-/// The posts with marks from `from` on and before `to`; all of them.
+/// All posts that came to be seen from a first snapshot on, up to the one that is known, but for those dropped.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     posts: VecDeque<NewPost>,
-    from: Mark,
-    to: Mark,
+    /// The number of the first post that is kept.
+    first: u64,
+    known: Option<Snapshot>,
+    /// Counts how often it began anew: what was read before has nothing to do with what comes after.
+    generation: u64,
+    epoch: u64,
 }
 
 impl Recent {
-    /// Up to where all posts are known.
-    pub(super) fn to(&self) -> Mark {
-        self.to
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
     }
 
-    /// Nothing is known before the mark, and all posts are up to it.
-    pub(super) fn start(&mut self, at: Mark) {
-        *self = Self { posts: VecDeque::new(), from: at, to: at };
+    /// Up to where posts are known.
+    pub(super) fn known(&self) -> Option<&Snapshot> {
+        self.known.as_ref()
     }
 
-    /// Takes in all posts from [`to`](Self::to), or an earlier mark, up to a new end.
-    pub(super) fn extend(&mut self, mut posts: Vec<NewPost>, to: Mark) {
-        posts.retain(|post| self.to <= post.mark && post.mark < to);
-        posts.sort_by_key(|post| post.mark);
-        self.posts.extend(posts);
-        self.to = self.to.max(to);
-        while self.posts.len() > KEPT {
-            // What shares the mark of the last one dropped would be a part of the posts of that mark.
-            let Some(dropped) = self.posts.pop_front() else { return };
-            self.from = Mark(dropped.mark.0 + 1);
+    /// The number of the next post.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.posts.len() as u64
+    }
+
+    /// Begins anew.
+    pub(super) fn start(&mut self, known: Option<Snapshot>) {
+        self.first = self.next();
+        self.posts.clear();
+        self.known = known;
+        self.generation += 1;
+    }
+
+    /// Begins anew when there may be another database in the place of the one that was there.
+    pub(super) fn renew(&mut self, epoch: u64) {
+        if self.epoch < epoch {
+            self.epoch = epoch;
+            self.start(None);
         }
-        while self.posts.front().is_some_and(|post| post.mark < self.from) {
-            self.posts.pop_front();
-        }
     }
 
-    /// The next post, where marks are counted one by one.
+    /// Says what was read by a snapshot in the given generation, when `next` was the next number and perhaps nothing was
+    /// known; whether all that comes in later has that number or a larger one.
+    pub(super) fn join(&mut self, generation: u64, was_known: bool, read: &Snapshot) -> bool {
+        if self.generation != generation {
+            return false;
+        }
+        // What was known when the read began, it has seen.
+        was_known || read.sees_all_of(self.known.get_or_insert_with(|| read.clone()))
+    }
+
+    /// Takes in all posts that `now` sees and what was known in the given generation did not.
+    pub(super) fn extend(&mut self, generation: u64, posts: Vec<NewPost>, now: Snapshot) {
+        let Some(known) = self.known.as_ref().filter(|known| now.sees_all_of(known)) else { return };
+        if self.generation != generation {
+            return;
+        }
+        let unknown: Vec<_> = posts.into_iter().filter(|post| !known.sees(post.transaction)).collect();
+        self.known = Some(now);
+        self.add(unknown);
+    }
+
+    /// Takes in a post, where each is said.
     pub(super) fn push(&mut self, author: DbId, key: Keyset) {
-        let to = Mark(self.to.0 + 1);
-        self.extend(vec![NewPost { mark: self.to, author, key }], to);
+        self.add([NewPost { transaction: 0, author, key }]);
     }
 
-    /// The posts from a mark on; nothing when some of them are not known any more, or not yet.
-    pub(super) fn since(&self, mark: Mark) -> Option<impl Iterator<Item = &NewPost>> {
-        let is_known = self.from <= mark && mark <= self.to;
-        let first = self.posts.partition_point(|post| post.mark < mark);
-        is_known.then(|| self.posts.range(first..))
+    fn add(&mut self, posts: impl IntoIterator<Item = NewPost>) {
+        self.posts.extend(posts);
+        while self.posts.len() > KEPT {
+            self.posts.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The posts from a number on; nothing when some of them were dropped.
+    pub(super) fn since(&self, number: u64) -> Option<impl Iterator<Item = &NewPost>> {
+        let skipped = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        (skipped <= self.posts.len()).then(|| self.posts.range(skipped..))
     }
 }
 
@@ -78,48 +130,67 @@ mod tests {
 
     use super::*;
 
-    fn post(mark: u64) -> NewPost {
-        let key = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(mark.into()) };
-        NewPost { mark: Mark(mark), author: DbId(Uuid::nil()), key }
+    fn post(transaction: u64) -> NewPost {
+        let key = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(transaction.into()) };
+        NewPost { transaction, author: DbId(Uuid::nil()), key }
     }
 
-    fn marks(recent: &Recent, since: u64) -> Option<Vec<u64>> {
-        Some(recent.since(Mark(since))?.map(|post| post.mark.0).collect())
+    fn snapshot(end: u64, running: &[u64]) -> Snapshot {
+        Snapshot { end, running: running.to_vec() }
     }
 
-    #[test]
-    fn what_is_known_twice_is_kept_once() {
-        let mut recent = Recent::default();
-        recent.start(Mark(10));
-        recent.extend(vec![post(12), post(11), post(15)], Mark(13));
-        recent.extend(vec![post(11), post(12), post(13), post(15)], Mark(13));
-        recent.extend(vec![post(13), post(15)], Mark(16));
-        assert_eq!(marks(&recent, 10), Some(vec![11, 12, 13, 15]));
-        assert_eq!(marks(&recent, 13), Some(vec![13, 15]));
-        assert_eq!(marks(&recent, 16), Some(vec![]));
+    fn transactions(recent: &Recent, since: u64) -> Option<Vec<u64>> {
+        Some(recent.since(since)?.map(|post| post.transaction).collect())
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
-        let mut recent = Recent::default();
-        recent.start(Mark(10));
-        recent.extend(vec![post(11)], Mark(12));
-        assert_eq!(marks(&recent, 9), None, "before the beginning");
-        assert_eq!(marks(&recent, 13), None, "after the end");
-        let many = (12..20_000).map(post).collect();
-        recent.extend(many, Mark(20_000));
-        assert_eq!(marks(&recent, 10), None, "dropped");
-        assert_eq!(recent.posts.len(), KEPT);
-        let oldest = recent.posts.front().unwrap().mark.0;
-        assert_eq!(marks(&recent, oldest).unwrap().len(), KEPT);
-        assert_eq!(marks(&recent, oldest - 1), None);
+    fn a_later_snapshot_sees_all_that_an_earlier_one_does() {
+        let early = snapshot(10, &[7, 9]);
+        for later in [snapshot(10, &[7, 9]), snapshot(10, &[9]), snapshot(12, &[7, 11]), snapshot(10, &[])] {
+            assert!(later.sees_all_of(&early), "{later:?}");
+        }
+        for other in [snapshot(9, &[]), snapshot(10, &[8]), snapshot(12, &[5])] {
+            assert!(!other.sees_all_of(&early), "{other:?}");
+        }
     }
 
     #[test]
-    fn the_posts_of_one_mark_are_kept_or_dropped_together() {
+    fn each_post_comes_in_once_also_when_it_was_late() {
         let mut recent = Recent::default();
-        recent.extend((0..KEPT + 10).map(|n| post(if n < 100 { 1 } else { 2 })).collect(), Mark(3));
-        assert_eq!(marks(&recent, 1), None);
-        assert_eq!(marks(&recent, 2).unwrap().len(), KEPT - 90);
+        recent.start(Some(snapshot(10, &[8])));
+        let now = recent.generation();
+        recent.extend(now, vec![post(11), post(12)], snapshot(14, &[8, 13]));
+        recent.extend(now, vec![post(11)], snapshot(12, &[8]));
+        assert_eq!(transactions(&recent, 0), Some(vec![11, 12]), "the second was read before the first");
+        recent.extend(now, vec![post(11), post(12), post(8), post(13)], snapshot(15, &[]));
+        assert_eq!(transactions(&recent, 0), Some(vec![11, 12, 8, 13]));
+        assert_eq!(transactions(&recent, 3), Some(vec![13]));
+        assert_eq!(transactions(&recent, 4), Some(vec![]));
+        assert_eq!(transactions(&recent, 5), None);
+    }
+
+    #[test]
+    fn what_was_read_before_a_new_beginning_does_not_count() {
+        let mut recent = Recent::default();
+        recent.start(Some(snapshot(10, &[])));
+        let before = recent.generation();
+        recent.renew(1);
+        assert!(!recent.join(before, true, &snapshot(11, &[])));
+        assert!(recent.join(recent.generation(), false, &snapshot(20, &[])), "the first to say what is known");
+        assert!(!recent.join(recent.generation(), false, &snapshot(19, &[])), "read before it");
+        recent.extend(before, vec![post(21)], snapshot(22, &[]));
+        assert_eq!(transactions(&recent, 0), Some(vec![]));
+        recent.renew(1);
+        assert_eq!(recent.known(), Some(&snapshot(20, &[])), "the same epoch");
+    }
+
+    #[test]
+    fn what_is_dropped_is_not_known() {
+        let mut recent = Recent::default();
+        recent.start(Some(snapshot(0, &[])));
+        let many = KEPT as u64 + 10;
+        recent.extend(recent.generation(), (0..many).map(post).collect(), snapshot(many, &[]));
+        assert_eq!(transactions(&recent, 9), None);
+        assert_eq!(transactions(&recent, 10).unwrap().len(), KEPT);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use agora_domain::page::Keyset;
 
-use super::recent::{Mark, NewPost};
+use super::recent::{NewPost, Snapshot};
 use crate::sql_types::DbId;
 
 /// How many positions are kept at most: what twenty pages of ordinary size take.
@@ -22,8 +22,9 @@ pub(crate) struct Timeline {
     keys: Vec<Keyset>,
     /// Whether there are no older posts.
     is_whole: bool,
-    /// All posts with marks before this one are taken in.
-    pub(super) mark: Mark,
+    /// Which generation of posts that came in follows on it, and the number of the next one to take in.
+    pub(super) generation: u64,
+    pub(super) next: u64,
     pub(super) read_at: Instant,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct Timeline {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) version: i64,
-    pub(crate) mark: Mark,
+    pub(crate) snapshot: Snapshot,
     pub(crate) followed: Vec<DbId>,
     /// The newest positions, newest first.
     pub(crate) keys: Vec<Keyset>,
@@ -53,12 +54,13 @@ fn random_half(id: DbId) -> u64 {
 }
 
 impl Timeline {
-    /// From what was read, with so many positions asked for.
-    pub(super) fn new(loaded: Loaded, asked: usize, now: Instant) -> Self {
+    /// From what was read, with so many positions asked for, before the post of a number came in.
+    pub(super) fn new(loaded: Loaded, asked: usize, (generation, next): (u64, u64)) -> Self {
         let mut followed: Box<[u64]> = loaded.followed.into_iter().map(random_half).collect();
         followed.sort_unstable();
         let is_whole = loaded.keys.len() < asked;
-        Self { version: loaded.version, followed, keys: loaded.keys, is_whole, mark: loaded.mark, read_at: now }
+        let (version, keys) = (loaded.version, loaded.keys);
+        Self { version, followed, keys, is_whole, generation, next, read_at: Instant::now() }
     }
 
     /// About how many bytes it takes, when it has grown.
@@ -114,9 +116,9 @@ impl Timeline {
         }
     }
 
-    /// Adds positions older than its end, all that there are or so many as were asked for, which were read after all
-    /// posts before a mark were taken in; whether there is room.
-    pub(super) fn extend(&mut self, end: Keyset, older: Vec<Keyset>, asked: usize, mark: Mark) -> bool {
+    /// Adds positions older than its end, all that there are or so many as were asked for, which were read before the
+    /// post of a number came in; whether there is room.
+    pub(super) fn extend(&mut self, end: Keyset, older: Vec<Keyset>, asked: usize, next: u64) -> bool {
         // Somebody else added to it meanwhile, or it was trimmed.
         if self.keys.last() != Some(&end) {
             return true;
@@ -125,7 +127,7 @@ impl Timeline {
             return false;
         }
         // A post that was taken in since, and left out as older than the end, may have come after these were read.
-        self.mark = self.mark.min(mark);
+        self.next = self.next.min(next);
         self.is_whole = older.len() < asked;
         self.keys.extend(older);
         true
@@ -148,14 +150,14 @@ mod tests {
     }
 
     fn post(by: u64, n: i64) -> NewPost {
-        NewPost { mark: Mark(0), author: author(by), key: key(n) }
+        NewPost { transaction: 0, author: author(by), key: key(n) }
     }
 
     /// The feed of somebody who follows 1 and 2, with posts of these instants read, so many asked for.
     fn timeline(instants: &[i64], asked: usize) -> Timeline {
         let keys = instants.iter().copied().map(key).collect();
-        let loaded = Loaded { version: 1, mark: Mark(0), followed: vec![author(2), author(1)], keys };
-        Timeline::new(loaded, asked, Instant::now())
+        let loaded = Loaded { version: 1, snapshot: Snapshot::default(), followed: vec![author(2), author(1)], keys };
+        Timeline::new(loaded, asked, (0, 0))
     }
 
     fn enough(instants: &[i64]) -> Part {
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(timeline.part(Some(key(7)), 3), Part::Beyond(key(3)));
         assert_eq!(timeline.part(Some(key(3)), 1), Part::Beyond(key(3)));
         assert_eq!(timeline.part(Some(key(2)), 1), Part::Elsewhere);
-        assert!(timeline.extend(key(3), vec![key(2), key(1)], 3, Mark(0)));
+        assert!(timeline.extend(key(3), vec![key(2), key(1)], 3, 0));
         assert_eq!(timeline.part(Some(key(7)), 9), enough(&[5, 3, 2, 1]));
         assert_eq!(timeline.part(Some(key(2)), 9), enough(&[1]), "whole now");
     }
@@ -214,6 +216,6 @@ mod tests {
         assert_eq!(timeline.keys.len(), KEPT);
         assert_eq!(timeline.part(Some(key(20)), 1), Part::Elsewhere, "no longer whole");
         let end = *timeline.keys.last().unwrap();
-        assert!(!timeline.extend(end, vec![key(1)], 9, Mark(0)));
+        assert!(!timeline.extend(end, vec![key(1)], 9, 0));
     }
 }

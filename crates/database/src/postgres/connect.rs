@@ -14,7 +14,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
 use tokio::task::AbortHandle;
-use tokio_postgres::{Client, NoTls, config::SslMode};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage, config::SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
@@ -33,6 +33,9 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 /// waits for. Servers before version 14 do not have the setting; some systems cannot do it.
 const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval', '1000', false) \
     WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
+
+/// A standby that takes over has another one than the server in whose place it comes.
+const WHICH_SERVER: &str = "SELECT pg_postmaster_start_time()";
 
 /// What the server is told about every connection: how long a statement may take and wait for a lock, and that what a
 /// lost client left open ends soon after.
@@ -164,8 +167,8 @@ impl Connector {
     }
 
     /// Makes a connection of the driver's own kind and runs `setup` on it. It is driven by a task of the runtime that this
-    /// is called on.
-    pub(crate) async fn connect_raw(&self, setup: &str) -> ConnectionResult<(Client, AbortHandle)> {
+    /// is called on. The last value tells one server from another.
+    pub(crate) async fn connect_raw(&self, setup: &str) -> ConnectionResult<(Client, AbortHandle, String)> {
         self.in_time(async {
             let (client, driver) = match &self.tls {
                 None => {
@@ -182,7 +185,12 @@ impl Connector {
             if let Err(error) = client.batch_execute(CHECK_CLIENT).await {
                 tracing::debug!(%error, "the server does not look after lost clients");
             }
-            Ok((client, driver))
+            let rows = client.simple_query(WHICH_SERVER).await.map_err(|error| self.failed(&error))?;
+            let server = rows.iter().find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            });
+            Ok((client, driver, server.unwrap_or_default()))
         })
         .await
     }

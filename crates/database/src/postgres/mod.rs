@@ -1,4 +1,4 @@
-//! PostgreSQL: a pool of connections.
+//! PostgreSQL: connections for single statements, and a pool for work in several steps.
 //!
 //! A write is one transaction at READ COMMITTED; what it decides on it locks first. A transaction that PostgreSQL ends
 //! to resolve a deadlock is run again.
@@ -132,7 +132,7 @@ pub(crate) struct Postgres {
     pub(crate) shared: Pipelines,
     /// For single statements that write, or take longer.
     pub(crate) exclusive: Pipelines,
-    /// Where connections are driven and work is done: the runtime that the database was opened on, which outlives every
+    /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which outlives every
     /// request and every thread that serves them.
     runtime: Handle,
     /// How long a request waits for a connection.

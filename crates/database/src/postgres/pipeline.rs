@@ -41,7 +41,8 @@ use super::{ATTEMPTS, connect::Connector, pool::PROOF};
 /// with.
 const SHARED_PER_RUNTIME: usize = 2;
 
-/// How many statements wait on a shared connection at most: what comes beyond waits for its turn, and not too long.
+/// How many statements wait on each shared connection at most, on average: what comes beyond waits for its turn, and not
+/// too long.
 const DEPTH: usize = 16;
 
 /// What statements here rely on: each walks an index and looks up the rest by key, one row at a time. What the planner
@@ -79,8 +80,10 @@ pub(crate) struct Pipelines {
     /// A turn for each statement that may be at work.
     turns: Semaphore,
     is_shared: bool,
-    /// How many connections were lost.
+    /// Grows with each connection that is lost, or that leads to another server than those before.
     lost: AtomicU64,
+    /// Which server the last connection led to.
+    server: Mutex<String>,
     closed: AtomicBool,
     limits: Limits,
 }
@@ -129,13 +132,14 @@ impl Pipelines {
             turns,
             is_shared: depth > 1,
             lost: AtomicU64::new(0),
+            server: Mutex::default(),
             closed: AtomicBool::new(false),
             limits,
         }
     }
 
     /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
-    /// is one that PostgreSQL ends and undoes to resolve a deadlock.
+    /// is one that PostgreSQL ends and undoes because of others.
     pub(crate) async fn query(&self, text: &Text, values: Values<'_>) -> Result<Vec<Row>, Refused> {
         Ok(self.repeat((text, values), None).await?.0)
     }
@@ -151,7 +155,7 @@ impl Pipelines {
             attempts += 1;
             match self.run(one, two).await {
                 Err(Refused::Lost) if attempts == 1 && self.is_shared => {}
-                Err(Refused::Statement(error)) if attempts < ATTEMPTS && is_deadlock(&error) => {}
+                Err(Refused::Statement(error)) if attempts < ATTEMPTS && is_undone(&error) => {}
                 outcome => return outcome,
             }
         }
@@ -164,19 +168,22 @@ impl Pipelines {
         });
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
         let (_turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
-        match timeout(self.limits.statement, pipeline.query(one, two)).await {
+        let unanswered = Unanswered { slot, pipeline: (!self.is_shared).then_some(&pipeline) };
+        let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
+        unanswered.is_over();
+        match answer {
             Ok(Ok(answer)) => {
                 *lock(&pipeline.answered) = Instant::now();
                 Ok(answer)
             }
-            Ok(Err(_)) if pipeline.client.is_closed() => {
-                self.vacate(slot, &pipeline);
+            Ok(Err(error)) if pipeline.client.is_closed() || is_farewell(&error) => {
+                self.lose(slot, &pipeline);
                 // Not once more for what waited behind a statement that took too long.
                 Err(if pipeline.is_given_up.load(Ordering::Acquire) { too_late() } else { Refused::Lost })
             }
             Ok(Err(error)) => Err(Refused::Statement(error)),
             Err(_) => {
-                self.vacate(slot, &pipeline);
+                slot.vacate(&pipeline);
                 pipeline.give_up();
                 Err(too_late())
             }
@@ -191,12 +198,12 @@ impl Pipelines {
                 return Err(closed());
             }
             let slot = self.choose(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
-            let Some(pipeline) = slot.get_or_make(&self.connector).await? else { continue };
+            let Some(pipeline) = slot.get_or_make(self).await? else { continue };
             let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
             if is_proven || pipeline.is_there(PROOF.min(self.limits.wait / 2)).await {
                 return Ok((slot, pipeline));
             }
-            self.vacate(slot, &pipeline);
+            slot.vacate(&pipeline);
         }
     }
 
@@ -211,7 +218,7 @@ impl Pipelines {
             let current = slot.current();
             // The end of a connection is known at once; so is that of the runtime that drove it.
             if let Some(pipeline) = current.as_ref().filter(|pipeline| pipeline.client.is_closed()) {
-                self.vacate(slot, pipeline);
+                self.lose(slot, pipeline);
             }
             let Some(pipeline) = current.filter(|pipeline| !pipeline.client.is_closed()) else {
                 empty = empty.or(Some(slot));
@@ -236,14 +243,23 @@ impl Pipelines {
         }
     }
 
-    /// How many connections were lost so far: perhaps with the server, in whose place there is another now.
+    /// How many connections were lost so far, or led to another server than those before: in the place of the database
+    /// there may be another now.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Acquire)
     }
 
-    fn vacate(&self, slot: &Slot, pipeline: &Arc<Pipeline>) {
-        self.lost.fetch_add(1, Ordering::AcqRel);
-        slot.vacate(pipeline);
+    fn leads_to(&self, server: String) {
+        let before = std::mem::replace(&mut *lock(&self.server), server.clone());
+        if !before.is_empty() && before != server {
+            self.lost.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn lose(&self, slot: &Slot, pipeline: &Arc<Pipeline>) {
+        if slot.vacate(pipeline) {
+            self.lost.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Closes each connection once nobody waits for an answer on it; later statements are refused.
@@ -269,7 +285,7 @@ impl Slot {
     }
 
     /// The connection in its place, or a new one; nothing when somebody else made one meanwhile.
-    async fn get_or_make(&self, connector: &Connector) -> agora_domain::Result<Option<Arc<Pipeline>>> {
+    async fn get_or_make(&self, pipelines: &Pipelines) -> agora_domain::Result<Option<Arc<Pipeline>>> {
         if let Some(pipeline) = self.current() {
             return Ok(Some(pipeline));
         }
@@ -277,7 +293,11 @@ impl Slot {
         if self.current().is_some() {
             return Ok(None);
         }
-        let (client, driver) = connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
+        let (client, driver, server) = pipelines.connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
+        pipelines.leads_to(server);
+        if pipelines.closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
         let made = Arc::new(Pipeline {
             client,
             driver,
@@ -291,12 +311,10 @@ impl Slot {
         Ok(Some(made))
     }
 
-    /// Takes the connection out of its place, for a new one.
-    fn vacate(&self, pipeline: &Arc<Pipeline>) {
+    /// Takes the connection out of its place, for a new one; whether it was there.
+    fn vacate(&self, pipeline: &Arc<Pipeline>) -> bool {
         let mut current = lock(&self.current);
-        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, pipeline)) {
-            *current = None;
-        }
+        current.take_if(|current| Arc::ptr_eq(current, pipeline)).is_some()
     }
 }
 
@@ -311,8 +329,16 @@ pub(crate) enum Refused {
     Statement(tokio_postgres::Error),
 }
 
-fn is_deadlock(error: &tokio_postgres::Error) -> bool {
-    error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED)
+/// Whether PostgreSQL ended the statement, and undid it, because of others.
+fn is_undone(error: &tokio_postgres::Error) -> bool {
+    let undone = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
+    error.code().is_some_and(|code| undone.contains(code))
+}
+
+/// Whether the server takes its leave: what it says last before it ends a connection.
+fn is_farewell(error: &tokio_postgres::Error) -> bool {
+    let farewells = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+    error.code().is_some_and(|code| farewells.contains(code))
 }
 
 impl From<Error> for Refused {
@@ -350,6 +376,27 @@ impl From<Refused> for Failure {
             },
         };
         Self::Rule(error)
+    }
+}
+
+/// Takes an exclusive connection out of its place when its request goes away before the answer: the server goes on, and
+/// the next statement is not to wait behind that. The connection ends when it is done.
+struct Unanswered<'a> {
+    slot: &'a Slot,
+    pipeline: Option<&'a Arc<Pipeline>>,
+}
+
+impl Unanswered<'_> {
+    fn is_over(mut self) {
+        self.pipeline = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(pipeline) = self.pipeline {
+            self.slot.vacate(pipeline);
+        }
     }
 }
 

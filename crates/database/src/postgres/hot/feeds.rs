@@ -8,16 +8,19 @@ use tokio_postgres::{
 use super::{Columns, posts::SEEN_AT, posts::seen, records};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, Mark, NewPost, Source},
+    feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, Wanted},
     postgres::{Postgres, pipeline::Text, records::Records},
     rows::{After, AuthorRow, Slice, keyset},
     sql_types::{DbId, DbInstant},
-    values::{Seen, Visible},
+    values::Seen,
 };
 
 type Converted<T> = Result<T, Box<dyn std::error::Error + Sync + Send>>;
 
-impl FromSql<'_> for Mark {
+/// The number of a transaction.
+struct Transaction(u64);
+
+impl FromSql<'_> for Transaction {
     fn from_sql(_: &Type, raw: &[u8]) -> Converted<Self> {
         Ok(Self(u64::from_be_bytes(raw.try_into()?)))
     }
@@ -27,7 +30,7 @@ impl FromSql<'_> for Mark {
     }
 }
 
-impl ToSql for Mark {
+impl ToSql for Transaction {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Converted<IsNull> {
         out.put_u64(self.0);
         Ok(IsNull::No)
@@ -38,6 +41,27 @@ impl ToSql for Mark {
     }
 
     to_sql_checked!();
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromSql<'_> for Snapshot {
+    /// The number of those running, the lowest of them, the end, then each of them.
+    fn from_sql(_: &Type, raw: &[u8]) -> Converted<Self> {
+        let numbers =
+            raw.get(4..).unwrap_or_default().chunks_exact(8).map(|number| Ok(u64::from_be_bytes(number.try_into()?)));
+        let numbers: Vec<u64> = numbers.collect::<Converted<_>>()?;
+        let [_lowest, end, running @ ..] = numbers.as_slice() else { return Err("a snapshot ends early".into()) };
+        Ok(Self { end: *end, running: running.to_vec() })
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::PG_SNAPSHOT
+    }
 }
 
 /// The positions of a feed older than `($2, $3)`, `$4` of them: of each author followed by `$1` the newest so many.
@@ -53,26 +77,29 @@ macro_rules! keys {
 
 pub(super) static LOAD: Text = Text {
     sql: concat!(
-        "SELECT v.follow_version, pg_snapshot_xmin(pg_current_snapshot()), \
+        "SELECT v.follow_version, pg_current_snapshot(), \
             ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $5), \
-            ARRAY(SELECT ROW(k.created_at, k.id) FROM (",
+            CASE WHEN (SELECT count(*) FROM (SELECT FROM follows f WHERE f.follower_id = $1 LIMIT $5) c) < $5 \
+            THEN ARRAY(SELECT ROW(k.created_at, k.id) FROM (",
         keys!(),
-        ") k) FROM users v WHERE v.id = $1"
+        ") k) END FROM users v WHERE v.id = $1"
     ),
     types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT8],
 };
 
 pub(super) static OLDER: Text = Text { sql: keys!(), types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8] };
 
-// A transaction below the smallest number that is still at work is done: what it stored is seen. Numbers above the
-// largest are of another database that this one was restored from.
+// What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
+// Numbers above the end of the present one are of another database that this one was restored from.
 pub(super) static CHANGES: Text = Text {
-    sql: "SELECT v.follow_version, pg_snapshot_xmin(pg_current_snapshot()), ARRAY(\
-            SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
-            WHERE p.transaction >= $2 AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) \
-            ORDER BY p.transaction LIMIT $3\
+    sql: "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\
+            (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
+            WHERE p.transaction >= $2 AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) LIMIT $4) \
+            UNION ALL \
+            (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
+            WHERE p.transaction = ANY ($3) LIMIT $4)\
         ) FROM users v WHERE v.id = $1",
-    types: &[Type::UUID, Type::XID8, Type::INT8],
+    types: &[Type::UUID, Type::XID8, Type::XID8_ARRAY, Type::INT8],
 };
 
 fn limit(of: usize) -> i64 {
@@ -81,16 +108,15 @@ fn limit(of: usize) -> i64 {
 
 fn followed(row: &Row) -> Outcome<Option<Loaded>> {
     let mut columns = Columns::of(row);
-    let (version, mark, followed) = (columns.take()?, columns.take()?, columns.take::<Vec<DbId>>()?);
-    if followed.len() > MAX_FOLLOWED {
-        return Ok(None);
-    }
-    let keys = records(&columns.take::<Records<'_>>()?, |fields| Ok(keyset(fields.take()?, fields.take()?)))?;
-    Ok(Some(Loaded { version, mark, followed, keys }))
+    let (version, snapshot, followed) = (columns.take()?, columns.take()?, columns.take()?);
+    let Some(keys) = columns.take::<Option<Records<'_>>>()? else { return Ok(None) };
+    let keys = records(&keys, |fields| Ok(keyset(fields.take()?, fields.take()?)))?;
+    Ok(Some(Loaded { version, snapshot, followed, keys }))
 }
 
 impl Source for Postgres {
     fn epoch(&self) -> u64 {
+        // Each only grows.
         self.shared.lost() + self.exclusive.lost()
     }
 
@@ -111,37 +137,47 @@ impl Source for Postgres {
         rows.iter().map(key).collect()
     }
 
-    async fn read(
+    async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
+        let ids = ids(keys);
+        let Wanted { viewer, visible: [one, two, three], limit: posts } = wanted;
+        let posts = self.shared.query(&SEEN_AT, &[viewer, &ids, one, two, three, &limit(*posts)]).await?;
+        posts.iter().map(seen).collect()
+    }
+
+    async fn read_with_changes(
         &self,
-        viewer: DbId,
-        visible: Visible,
+        wanted: &Wanted,
         keys: Vec<Keyset>,
-        posts: usize,
-        since: Mark,
+        since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
-        let ids: Vec<DbId> = keys.into_iter().map(|key| DbId(key.id)).collect();
-        let [one, two, three] = visible;
+        let ids = ids(keys);
+        let Wanted { viewer, visible: [one, two, three], limit: posts } = wanted;
+        let running: Vec<_> = since.running.iter().copied().map(Transaction).collect();
         let [changes, posts] = self
             .shared
             .query_both([
-                (&CHANGES, &[&viewer, &since, &limit(MAX_CHANGES)]),
-                (&SEEN_AT, &[&viewer, &ids, &one, &two, &three, &limit(posts)]),
+                (&CHANGES, &[viewer, &Transaction(since.end), &running, &limit(MAX_CHANGES)]),
+                (&SEEN_AT, &[viewer, &ids, one, two, three, &limit(*posts)]),
             ])
             .await?;
         let changes = match changes.first() {
             Some(row) => changed(row)?,
-            None => Changes { version: None, posts: Vec::new(), to: since },
+            None => Changes { version: None, posts: Vec::new(), now: since.clone() },
         };
         Ok((changes, posts.iter().map(seen).collect::<Outcome<_>>()?))
     }
 }
 
+fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
+    keys.into_iter().map(|key| DbId(key.id)).collect()
+}
+
 fn changed(row: &Row) -> Outcome<Changes> {
     let mut columns = Columns::of(row);
-    let (version, to) = (columns.take()?, columns.take()?);
+    let (version, now) = (columns.take()?, columns.take()?);
     let posts = records(&columns.take::<Records<'_>>()?, |fields| {
-        let (mark, author) = (fields.take()?, fields.take()?);
-        Ok(NewPost { mark, author, key: keyset(fields.take()?, fields.take()?) })
+        let (Transaction(transaction), author) = (fields.take()?, fields.take()?);
+        Ok(NewPost { transaction, author, key: keyset(fields.take()?, fields.take()?) })
     })?;
-    Ok(Changes { version: Some(version), posts, to })
+    Ok(Changes { version: Some(version), posts, now })
 }

@@ -1,7 +1,6 @@
-//! The reads that make up most of what a network does, each one statement, sent over the shared connections.
+//! What makes up most of what a network does, each one statement, sent without diesel (see `pipeline`).
 //!
-//! SQLite runs the same reads as the functions of the same names in `queries/`; what both must do is one contract
-//! (`port-contracts`).
+//! `sqlite/hot/` has functions of the same names; what both must do is one contract (`port-contracts`).
 
 pub(crate) mod comments;
 mod feeds;

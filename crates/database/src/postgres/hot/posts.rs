@@ -1,4 +1,8 @@
-use agora_domain::{Error, error::Resource, posts::Liker};
+use agora_domain::{
+    Error,
+    error::Resource,
+    posts::{Liker, SHOWN_LIKERS},
+};
 use tokio_postgres::{
     Row,
     types::{ToSql, Type},
@@ -36,6 +40,9 @@ macro_rules! seen_columns {
         )
     };
 }
+
+// The limit in the text above.
+const _: () = assert!(SHOWN_LIKERS == 50);
 
 pub(super) static FIND: Text = Text {
     sql: concat!(

@@ -57,7 +57,7 @@ async fn pages(size: u32) -> Vec<(&'static str, i64)> {
     for table in ["users", "posts", "follows", "likes", "comments"] {
         conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
     }
-    let (client, _driver) = connector.connect_raw(crate::postgres::pipeline::PLANNING).await.unwrap();
+    let (client, _driver, _server) = connector.connect_raw(crate::postgres::pipeline::PLANNING).await.unwrap();
     let (viewer, author, post) = (key(1, 1), key(1, 2), key(2, 1));
     let newest = "'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff'";
     let twenty: Vec<_> = (0..20).map(|n| Uuid::from_u64_pair(2, 100 + n).to_string()).collect();
@@ -70,7 +70,7 @@ async fn pages(size: u32) -> Vec<(&'static str, i64)> {
         ("comments of a post", &comments::LIST, format!("{post}, '-infinity', '{}', 21", Uuid::nil())),
         ("whether one follows", &follows::IS_FOLLOWING, format!("{viewer}, {author}")),
         ("posts of a feed", &posts::SEEN_AT, format!("{viewer}, {twenty}, 0, 1, 0, 21")),
-        ("what changed", &feeds::CHANGES, format!("{viewer}, '1', 4096")),
+        ("what changed", &feeds::CHANGES, format!("{viewer}, '1', '{{}}', 4096")),
         ("a feed for the first time", &feeds::LOAD, format!("{viewer}, {newest}, 26, 20001")),
         ("older posts of a feed", &feeds::OLDER, format!("{viewer}, {newest}, 64")),
         ("a like", &posts::TOGGLE_LIKE, format!("{}, {viewer}, {viewer}, now()", key(2, 200))),
@@ -78,7 +78,7 @@ async fn pages(size: u32) -> Vec<(&'static str, i64)> {
     let mut pages = Vec::new();
     for (n, (name, text, values)) in statements.into_iter().enumerate() {
         let types: Vec<_> = text.types.iter().map(ToString::to_string).collect();
-        let types = types.join(", ").replace("_uuid", "uuid[]");
+        let types = types.join(", ").replace("_uuid", "uuid[]").replace("_xid8", "xid8[]");
         client.batch_execute(&format!("PREPARE s{n} ({types}) AS {}", text.sql)).await.unwrap();
         let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE s{n} ({values})");
         // What the first execution reads of the catalog does not count.

@@ -6,64 +6,62 @@ use diesel::{
 use super::{Conn, RunQueryDsl, posts::list_at, queries};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Feeds, Loaded, MAX_FOLLOWED, Mark, Source},
+    feeds::{Changes, Loaded, MAX_FOLLOWED, Snapshot, Source, Wanted},
     rows::{AuthorRow, Slice, keyset},
     schema::{follows, posts, users},
     sql_types::{DbId, DbInstant},
     sqlite::{Sqlite, complete},
-    values::{Seen, Visible},
+    values::Seen,
 };
-
-/// The feeds of a SQLite database, all of whose posts are stored by this process.
-pub(crate) struct FeedSource<'a> {
-    pub(crate) database: &'a Sqlite,
-    pub(crate) feeds: &'a Feeds,
-}
 
 fn limit(of: usize) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
 }
 
-impl Source for FeedSource<'_> {
+/// All posts are stored by this process, which announces each.
+impl Source for Sqlite {
     fn epoch(&self) -> u64 {
         0
     }
 
     async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
-        // Before the read begins: what is announced from here on may be missing in it.
-        let mark = self.feeds.announced();
-        let loaded = self.database.read(move |conn| complete(load(conn, viewer, keys, mark))).await;
-        Ok(loaded?)
+        Ok(Self::read(self, move |conn| complete(load(conn, viewer, keys))).await?)
     }
 
     async fn older(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
-        Ok(self.database.read(move |conn| complete(older(conn, viewer, slice))).await?)
+        Ok(Self::read(self, move |conn| complete(older(conn, viewer, slice))).await?)
     }
 
-    async fn read(
+    async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
+        let Wanted { viewer, visible, limit: posts } = *wanted;
+        Ok(Self::read(self, move |conn| complete(list_at(conn, viewer, visible, ids(keys), limit(posts)))).await?)
+    }
+
+    async fn read_with_changes(
         &self,
-        viewer: DbId,
-        visible: Visible,
+        wanted: &Wanted,
         keys: Vec<Keyset>,
-        posts: usize,
-        since: Mark,
+        since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
-        let ids = keys.into_iter().map(|key| DbId(key.id)).collect();
+        let Wanted { viewer, visible, limit: posts } = *wanted;
         let read = move |conn: &mut Conn| {
             let version = complete(version(conn, viewer))?;
-            Ok((version, complete(list_at(conn, viewer, visible, ids, limit(posts)))?))
+            Ok((version, complete(list_at(conn, viewer, visible, ids(keys), limit(posts)))?))
         };
-        let (version, posts) = self.database.read(read).await?;
-        // What was announced up to there is taken in already.
-        Ok((Changes { version, posts: Vec::new(), to: since }, posts))
+        let (version, posts) = Self::read(self, read).await?;
+        Ok((Changes { version, posts: Vec::new(), now: since.clone() }, posts))
     }
+}
+
+fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
+    keys.into_iter().map(|key| DbId(key.id)).collect()
 }
 
 async fn version(conn: &mut Conn, viewer: DbId) -> Outcome<Option<i64>> {
     Ok(users::table.find(viewer).select(users::follow_version).get_result(conn).await.optional()?)
 }
 
-async fn load(conn: &mut Conn, viewer: DbId, keys: usize, mark: Mark) -> Outcome<Option<Loaded>> {
+async fn load(conn: &mut Conn, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
     let Some(version) = version(conn, viewer).await? else { return Ok(None) };
     let followed: Vec<DbId> = follows::table
         .filter(follows::follower_id.eq(viewer))
@@ -75,7 +73,7 @@ async fn load(conn: &mut Conn, viewer: DbId, keys: usize, mark: Mark) -> Outcome
         return Ok(None);
     }
     let keys = older(conn, viewer, Slice::newest_after(None, keys)).await?;
-    Ok(Some(Loaded { version, mark, followed, keys }))
+    Ok(Some(Loaded { version, snapshot: Snapshot::default(), followed, keys }))
 }
 
 /// The positions of a feed from one on: of each author followed the newest so many, from the index.

@@ -1,7 +1,7 @@
 //! What takes one statement on PostgreSQL, where functions of the same names are in `postgres::hot`.
 
 pub(crate) mod comments;
-pub(crate) mod feeds;
+mod feeds;
 pub(crate) mod follows;
 pub(crate) mod posts;
 
