@@ -85,10 +85,13 @@ impl Workers {
         let (reply, answer) = oneshot::channel();
         let run = move || {
             // Held by the work itself: it goes on when the request that asked for it is cancelled.
-            let _permits = (admitted, turn);
+            let permits = (admitted, turn);
             yield_to_others();
+            let outcome = work();
+            // Before the answer: whoever has it may ask again at once.
+            drop(permits);
             // Whoever no longer waits does not miss it.
-            let _ = reply.send(work());
+            let _ = reply.send(outcome);
         };
         // A thread of its own takes nothing beside a hash, and can have a priority of its own.
         thread::Builder::new().name("agora-hash".to_owned()).spawn(run).map_err(Error::unavailable)?;

@@ -149,8 +149,10 @@ impl Default for Feeds {
 /// What became of an attempt to make a page of what is remembered.
 enum Attempt {
     Done(Vec<Seen<AuthorRow>>),
-    /// What is remembered has changed.
+    /// What is remembered has changed, or is forgotten.
     Again,
+    /// What is remembered is as of a moment since the request began: what came in after that need not be shown.
+    Current,
     /// More of the candidates turned out not to be shown than expected.
     Short,
     /// It cannot be made of what is remembered.
@@ -177,10 +179,12 @@ impl Feeds {
         let wanted = Wanted { viewer, visible, limit: page.overfetch() };
         // Some of the candidates are gone, or not for this viewer.
         let mut candidates = wanted.limit + wanted.limit / 4;
+        let mut is_current = false;
         for _ in 0..ATTEMPTS {
-            match self.attempt(source, &wanted, page.after, candidates).await? {
+            match self.attempt(source, &wanted, page.after, candidates, is_current).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Again => {}
+                Attempt::Current => is_current = true,
                 Attempt::Short => candidates *= 2,
                 Attempt::Not => break,
             }
@@ -194,9 +198,12 @@ impl Feeds {
         wanted: &Wanted,
         after: Option<Keyset>,
         candidates: usize,
+        is_current: bool,
     ) -> Outcome<Attempt> {
         let epoch = source.epoch();
-        self.recent_mut().renew(epoch);
+        if self.recent().epoch() < epoch {
+            self.recent_mut().renew(epoch);
+        }
         let viewer = wanted.viewer;
         let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
         let remembered = match remembered.filter(|remembered| lock(remembered).read_at.elapsed() < MAX_AGE) {
@@ -233,7 +240,8 @@ impl Feeds {
             self.recent_mut().extend(generation, changes.posts, changes.now);
         }
         Ok(match posts {
-            _ if has_changed || source.epoch() != epoch => Attempt::Again,
+            _ if source.epoch() != epoch => Attempt::Again,
+            _ if has_changed && !is_current => Attempt::Current,
             posts if posts.len() >= wanted.limit || are_all => Attempt::Done(posts),
             _ => Attempt::Short,
         })
@@ -260,10 +268,11 @@ impl Feeds {
             (recent.generation(), recent.next(), recent.known().is_some())
         };
         let Some(loaded) = source.load(viewer, limit).await? else { return Ok(Attempt::Not) };
-        if self.recent_mut().join(generation, was_known, &loaded.snapshot) {
-            self.remember(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, limit, (generation, next)))));
+        if !self.recent_mut().join(generation, was_known, &loaded.snapshot) {
+            return Ok(Attempt::Again);
         }
-        Ok(Attempt::Again)
+        self.remember(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, limit, (generation, next)))));
+        Ok(Attempt::Current)
     }
 
     async fn extend(

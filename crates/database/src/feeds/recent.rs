@@ -48,12 +48,17 @@ pub(super) struct Recent {
     known: Option<Snapshot>,
     /// Counts how often it began anew: what was read before has nothing to do with what comes after.
     generation: u64,
+    /// Of which database all this is.
     epoch: u64,
 }
 
 impl Recent {
     pub(super) fn generation(&self) -> u64 {
         self.generation
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Up to where posts are known.
