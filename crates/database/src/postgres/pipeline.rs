@@ -170,7 +170,7 @@ impl Pipelines {
         let (_turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         let unanswered = Unanswered { slot, pipeline: (!self.is_shared).then_some(&pipeline) };
         let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
-        unanswered.is_over();
+        unanswered.end();
         match answer {
             Ok(Ok(answer)) => {
                 *lock(&pipeline.answered) = Instant::now();
@@ -387,7 +387,7 @@ struct Unanswered<'a> {
 }
 
 impl Unanswered<'_> {
-    fn is_over(mut self) {
+    fn end(mut self) {
         self.pipeline = None;
     }
 }
