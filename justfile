@@ -13,6 +13,7 @@ check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+    cargo fetch --locked
     cargo deny --offline check bans licenses sources
 
 # The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
