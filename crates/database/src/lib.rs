@@ -1,9 +1,9 @@
 //! The database adapter: the domain's repositories over SQL.
 //!
-//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of
-//! a database (`sqlite/`, `postgres/`) says what these mean there and mounts `queries/` below itself, so that one text
-//! is compiled for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and
-//! back, and dispatch.
+//! Each query is written once, but for the hot ones (`hot/` of each database), as a function in `queries/`, against the
+//! names `Conn` and `RunQueryDsl`. The module of a database (`sqlite/`, `postgres/`) says what these mean there and
+//! mounts `queries/` below itself, so that one text is compiled for each database. The ports (`accounts.rs`,
+//! `posts.rs`, ...) turn domain values into rows' values and back, and dispatch.
 
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
@@ -126,7 +126,7 @@ impl Database {
     ///
     /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a
     /// database of a PostgreSQL server, which the options are about. Blocks while it works, so it is called on a
-    /// runtime of several threads; that runtime then drives the connections.
+    /// runtime of several threads; that runtime then drives the connections of work in several steps.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
@@ -167,7 +167,7 @@ impl Database {
     }
 
     /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
-    /// refused as unavailable. Blocks until it is done, so it is not called on a thread that drives connections.
+    /// refused as unavailable. Single statements on PostgreSQL, which are whole or not there, are not waited for. Blocks until it is done, so it is not called on a thread that drives connections.
     /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
     pub fn close(&self) {
         match &self.backend {

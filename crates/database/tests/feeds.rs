@@ -235,6 +235,22 @@ async fn a_feed_shows_what_was_acknowledged(w: World) {
     }
 }
 
+/// Between what a viewer may see lies much that they may not.
+async fn posts_behind_many_that_are_private_are_shown(w: World) {
+    let [viewer, author] = w.users(2).await[..] else { unreachable!() };
+    w.toggle(0, viewer, author).await;
+    let old = w.post(0, author, at(1)).await.id;
+    let private = PostEdit { text: None, visibility: Some(Visibility::Private), image: ImageEdit::Keep };
+    for n in 0..400 {
+        let hidden = w.post(0, author, at(10 + n)).await.id;
+        w.node(0).posts().edit(hidden, &private, at(500)).await.unwrap().unwrap();
+    }
+    let new = w.post(0, author, at(1000)).await.id;
+    for size in [1, 2, 20] {
+        assert_eq!(w.feed(1, viewer, size).await, [new, old], "in pages of {size}");
+    }
+}
+
 /// More comes in between two looks at a feed than a look may take in.
 async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
     let [viewer, author, other] = w.users(3).await[..] else { unreachable!() };
@@ -333,5 +349,6 @@ macro_rules! on_each_database {
 on_each_database!(
     feeds_follow_every_change,
     a_feed_shows_what_was_acknowledged,
+    posts_behind_many_that_are_private_are_shown,
     a_feed_that_was_not_looked_at_for_long_is_whole
 );

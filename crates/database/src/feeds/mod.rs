@@ -23,10 +23,13 @@ use quick_cache::{
     sync::{Cache, DefaultLifecycle},
 };
 
-use self::{recent::Recent, timeline::Part};
+use self::{
+    recent::Recent,
+    timeline::{Part, Timeline},
+};
 pub(crate) use self::{
     recent::{NewPost, Snapshot},
-    timeline::{Loaded, Timeline},
+    timeline::Loaded,
 };
 use crate::{
     error::Outcome,
@@ -56,6 +59,9 @@ pub(crate) const MAX_FOLLOWED: usize = 20_000;
 
 /// How many older positions are read at a time, at least.
 const CHUNK: usize = 64;
+
+/// How many positions are read at a time, at most.
+const MAX_CANDIDATES: usize = 4096;
 
 /// How often a page is tried whose feed changes meanwhile.
 const ATTEMPTS: usize = 5;
@@ -101,6 +107,16 @@ pub(crate) trait Source {
         keys: Vec<Keyset>,
         since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)>;
+}
+
+/// A number of rows as the value of a query.
+pub(crate) fn limit(of: usize) -> i64 {
+    i64::try_from(of).unwrap_or(i64::MAX)
+}
+
+/// The posts at these positions.
+pub(crate) fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
+    keys.into_iter().map(|key| DbId(key.id)).collect()
 }
 
 type Remembered = Arc<Mutex<Timeline>>;
@@ -332,7 +348,7 @@ async fn page_from_authors(
         if are_all || wanted.limit == 0 {
             return Ok(found);
         }
-        // Most of them are not for this viewer: the next look goes further.
-        candidates *= 2;
+        // Most of them are not for this viewer: the next look goes further, and no list grows without end.
+        candidates = (candidates * 2).min(MAX_CANDIDATES);
     }
 }

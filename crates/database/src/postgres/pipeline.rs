@@ -48,8 +48,8 @@ const DEPTH: usize = 16;
 /// What statements here rely on: each walks an index and looks up the rest by key, one row at a time. What the planner
 /// makes of its estimates for lists of unknown length, or of the values of the first five executions, could be worse by
 /// orders of magnitude for others, so it is told.
-pub(super) const PLANNING: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \
-    SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET jit = off";
+pub(super) const PLANNING: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+    SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET jit = off";
 
 /// A statement that is its own transaction, with the types of its parameters.
 pub(crate) struct Text {

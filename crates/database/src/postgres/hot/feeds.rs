@@ -8,7 +8,7 @@ use tokio_postgres::{
 use super::{Columns, posts::SEEN_AT, posts::seen, records};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, Wanted},
+    feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, Wanted, ids, limit},
     postgres::{Postgres, pipeline::Text, records::Records},
     rows::{After, AuthorRow, Slice, keyset},
     sql_types::{DbId, DbInstant},
@@ -102,10 +102,6 @@ pub(super) static CHANGES: Text = Text {
     types: &[Type::UUID, Type::XID8, Type::XID8_ARRAY, Type::INT8],
 };
 
-fn limit(of: usize) -> i64 {
-    i64::try_from(of).unwrap_or(i64::MAX)
-}
-
 fn followed(row: &Row) -> Outcome<Option<Loaded>> {
     let mut columns = Columns::of(row);
     let (version, snapshot, followed) = (columns.take()?, columns.take()?, columns.take()?);
@@ -138,9 +134,9 @@ impl Source for Postgres {
     }
 
     async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let ids = ids(keys);
-        let Wanted { viewer, visible: [one, two, three], limit: posts } = wanted;
-        let posts = self.shared.query(&SEEN_AT, &[viewer, &ids, one, two, three, &limit(*posts)]).await?;
+        let posts_at = ids(keys);
+        let Wanted { viewer, visible: [one, two, three], limit: most } = wanted;
+        let posts = self.shared.query(&SEEN_AT, &[viewer, &posts_at, one, two, three, &limit(*most)]).await?;
         posts.iter().map(seen).collect()
     }
 
@@ -150,14 +146,14 @@ impl Source for Postgres {
         keys: Vec<Keyset>,
         since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
-        let ids = ids(keys);
-        let Wanted { viewer, visible: [one, two, three], limit: posts } = wanted;
+        let posts_at = ids(keys);
+        let Wanted { viewer, visible: [one, two, three], limit: most } = wanted;
         let running: Vec<_> = since.running.iter().copied().map(Transaction).collect();
         let [changes, posts] = self
             .shared
             .query_both([
                 (&CHANGES, &[viewer, &Transaction(since.end), &running, &limit(MAX_CHANGES)]),
-                (&SEEN_AT, &[viewer, &ids, one, two, three, &limit(*posts)]),
+                (&SEEN_AT, &[viewer, &posts_at, one, two, three, &limit(*most)]),
             ])
             .await?;
         let changes = match changes.first() {
@@ -166,10 +162,6 @@ impl Source for Postgres {
         };
         Ok((changes, posts.iter().map(seen).collect::<Outcome<_>>()?))
     }
-}
-
-fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
-    keys.into_iter().map(|key| DbId(key.id)).collect()
 }
 
 fn changed(row: &Row) -> Outcome<Changes> {

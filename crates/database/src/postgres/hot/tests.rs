@@ -19,7 +19,7 @@ use crate::{
 const SMALL: u32 = 4_000;
 const LARGE: u32 = 100_000;
 
-/// `follower_id(1)` follows 100 of 1,000 authors. `post_id(1)` has 60 likes and 60 comments, and its author 60 posts;
+/// User 1 follows 100 of 1,000 authors. Post 1 has 60 likes and 60 comments, and its author, user 2, has 60 posts;
 /// everything else is there so many times.
 fn rows(size: u32) -> String {
     format!(

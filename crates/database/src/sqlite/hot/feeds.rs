@@ -6,17 +6,13 @@ use diesel::{
 use super::{Conn, RunQueryDsl, posts::list_at, queries};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Loaded, MAX_FOLLOWED, Snapshot, Source, Wanted},
+    feeds::{Changes, Loaded, MAX_FOLLOWED, Snapshot, Source, Wanted, ids, limit},
     rows::{AuthorRow, Slice, keyset},
     schema::{follows, posts, users},
     sql_types::{DbId, DbInstant},
     sqlite::{Sqlite, complete},
     values::Seen,
 };
-
-fn limit(of: usize) -> i64 {
-    i64::try_from(of).unwrap_or(i64::MAX)
-}
 
 /// All posts are stored by this process, which announces each.
 impl Source for Sqlite {
@@ -33,8 +29,8 @@ impl Source for Sqlite {
     }
 
     async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let Wanted { viewer, visible, limit: posts } = *wanted;
-        Ok(Self::read(self, move |conn| complete(list_at(conn, viewer, visible, ids(keys), limit(posts)))).await?)
+        let Wanted { viewer, visible, limit: most } = *wanted;
+        Ok(Self::read(self, move |conn| complete(list_at(conn, viewer, visible, ids(keys), limit(most)))).await?)
     }
 
     async fn read_with_changes(
@@ -43,18 +39,14 @@ impl Source for Sqlite {
         keys: Vec<Keyset>,
         since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
-        let Wanted { viewer, visible, limit: posts } = *wanted;
+        let Wanted { viewer, visible, limit: most } = *wanted;
         let read = move |conn: &mut Conn| {
             let version = complete(version(conn, viewer))?;
-            Ok((version, complete(list_at(conn, viewer, visible, ids(keys), limit(posts)))?))
+            Ok((version, complete(list_at(conn, viewer, visible, ids(keys), limit(most)))?))
         };
         let (version, posts) = Self::read(self, read).await?;
         Ok((Changes { version, posts: Vec::new(), now: since.clone() }, posts))
     }
-}
-
-fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
-    keys.into_iter().map(|key| DbId(key.id)).collect()
 }
 
 async fn version(conn: &mut Conn, viewer: DbId) -> Outcome<Option<i64>> {
