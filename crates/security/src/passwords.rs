@@ -100,9 +100,9 @@ impl Workers {
 }
 
 /// The priority of hashing, on the system's scale from -20, the highest, to 19. When every core is busy with requests, a
-/// hash gets about a tenth of the time that a thread of ordinary priority gets: slower, but no login starves.
+/// hash gets about a quarter of the time that a thread of ordinary priority gets: slower, but no login starves.
 #[cfg(target_os = "linux")]
-const PRIORITY: i32 = 10;
+const PRIORITY: i32 = 5;
 
 /// Lowers the priority of this thread. A hash takes a quarter of a second of a core; a request that is ready takes the
 /// core from it at once, instead of when its time slice ends.
