@@ -24,12 +24,14 @@ mod posts;
 mod products;
 mod render;
 pub mod routes;
+mod seal;
 mod state;
 mod users;
 
 use std::{io, net::TcpListener, time::Duration};
 
 use actix_web::{App, HttpServer, dev::Server, middleware::from_fn, web};
+pub use seal::Seal;
 pub use state::{Services, Settings};
 
 use crate::state::State;

@@ -12,6 +12,8 @@ use agora_domain::{
     products::Products,
 };
 
+use crate::seal::Seal;
+
 /// The use cases.
 pub struct Services {
     /// Login and sessions.
@@ -43,6 +45,8 @@ pub struct Settings {
     pub max_image_bytes: usize,
     /// How long a request may take; then it is answered 503.
     pub request_time: Duration,
+    /// Makes the codes in cursors and of requests: the same on every node.
+    pub seal: Seal,
 }
 
 pub(crate) struct State {

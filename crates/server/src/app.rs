@@ -20,7 +20,7 @@ use agora_domain::{
     posts::Posts,
     products::Products,
 };
-use agora_http::{Services, Settings};
+use agora_http::{Seal, Services, Settings};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_security::{BcryptHasher, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
@@ -187,6 +187,7 @@ impl App {
             public_url: public_url.clone(),
             max_image_bytes: usize::try_from(config.max_image_bytes)?,
             request_time: REQUEST_TIME,
+            seal: Seal::new(secret.expose().as_bytes()),
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);

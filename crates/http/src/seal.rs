@@ -1,0 +1,75 @@
+//! Codes by which this service, on any of its nodes, knows what it has handed out or seen before.
+
+use std::fmt;
+
+use hmac::{Hmac, Key, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+/// What a code is for: one that was made for something else is worth nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A position in a list.
+    Cursor = 1,
+    /// The content of a request.
+    Request = 2,
+}
+
+/// Makes codes that nobody else can make: with a key that the nodes of a service share, and that leads back to nothing
+/// else they keep.
+#[derive(Clone)]
+pub struct Seal(Hmac<Sha256>);
+
+impl Seal {
+    /// With a key derived from the secret that the nodes share.
+    pub fn new(secret: &[u8]) -> Self {
+        let mut derivation = keyed(secret);
+        derivation.update(b"agora: codes of the interface");
+        Self(keyed(&derivation.finalize().into_bytes()))
+    }
+
+    /// The code of what the parts hold, and of where each ends.
+    pub(crate) fn code<'a>(&self, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        let mut code = self.0.clone();
+        code.update(&[purpose as u8]);
+        for part in parts {
+            code.update(&(part.len() as u64).to_be_bytes());
+            code.update(part);
+        }
+        code.finalize().into_bytes().into()
+    }
+}
+
+/// With the digest of a secret as its key, so that one of any length will do.
+fn keyed(secret: &[u8]) -> Hmac<Sha256> {
+    let mut key = Key::<Hmac<Sha256>>::default();
+    for (byte, digested) in key.iter_mut().zip(Sha256::digest(secret)) {
+        *byte = digested;
+    }
+    Hmac::new(&key)
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seal")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_of_its_secret_its_purpose_and_its_parts() {
+        let code = |secret: &str, purpose, parts: &[&[u8]]| Seal::new(secret.as_bytes()).code(purpose, parts.to_vec());
+        let one = code("secret", Purpose::Cursor, &[b"ab", b"c"]);
+        assert_eq!(one, code("secret", Purpose::Cursor, &[b"ab", b"c"]));
+        for other in [
+            code("other", Purpose::Cursor, &[b"ab", b"c"]),
+            code("secret", Purpose::Request, &[b"ab", b"c"]),
+            code("secret", Purpose::Cursor, &[b"a", b"bc"]),
+            code("secret", Purpose::Cursor, &[b"abc"]),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}
