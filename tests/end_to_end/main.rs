@@ -14,6 +14,7 @@ mod life;
 mod parallel;
 #[allow(dead_code, reason = "some of it serves other tests alone")]
 mod process;
+mod retries;
 mod secrecy;
 mod shutdown;
 mod tour;

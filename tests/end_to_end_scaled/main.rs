@@ -28,6 +28,8 @@ mod private_s3;
 #[allow(dead_code, reason = "some of it serves the tests of the embedded default alone")]
 #[path = "../end_to_end/process.rs"]
 mod process;
+#[path = "../end_to_end/retries.rs"]
+mod retries;
 #[path = "../end_to_end/secrecy.rs"]
 mod secrecy;
 #[path = "../end_to_end/shutdown.rs"]

@@ -4,9 +4,11 @@
 
 mod accounts;
 mod authorization;
+mod caching;
 mod comments;
 mod errors;
 mod follows;
+mod idempotency;
 mod images;
 mod paging;
 mod posts;

@@ -14,12 +14,12 @@ use serde_json::Value;
 use crate::support::{Server, User};
 
 /// A form of text fields, in this order.
-fn form(fields: &[(&'static str, &str)]) -> Form {
+pub(crate) fn form(fields: &[(&'static str, &str)]) -> Form {
     fields.iter().fold(Form::new(), |form, (name, value)| form.text(*name, (*value).to_owned()))
 }
 
 /// A form with an image and text fields.
-fn form_with_image(image: Vec<u8>, fields: &[(&'static str, &str)]) -> Form {
+pub(crate) fn form_with_image(image: Vec<u8>, fields: &[(&'static str, &str)]) -> Form {
     form(fields).part("image", Part::bytes(image).file_name("picture.png"))
 }
 

@@ -8,6 +8,7 @@ use agora_domain::{
     },
     clock::Timestamp,
     id::UserId,
+    idempotency::Once,
     page::{Page, PageRequest},
 };
 use async_trait::async_trait;
@@ -29,14 +30,14 @@ fn login(identifier: &LoginIdentifier) -> Login {
 
 #[async_trait]
 impl AccountRepository for Database {
-    async fn create(&self, new: &NewAccount) -> Result<()> {
+    async fn create(&self, new: &NewAccount, once: Option<Once<()>>) -> Result<()> {
         let user = NewUser {
             row: UserRow::of(&new.account),
             username_key: new.account.username.key(),
             email_key: new.account.email.key(),
             password_hash: new.password.as_str().to_owned(),
         };
-        write!(self, accounts::insert(user))
+        write!(self, accounts::insert(user, once))
     }
 
     async fn find(&self, id: UserId) -> Result<Option<Account>> {

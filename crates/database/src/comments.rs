@@ -5,6 +5,7 @@ use agora_domain::{
     clock::Timestamp,
     comments::{Comment, CommentAccess, CommentRepository, CommentTarget, CommentText, CommentView},
     id::{CommentId, PostId, UserId},
+    idempotency::Once,
     page::{Page, PageRequest},
 };
 use async_trait::async_trait;
@@ -18,9 +19,12 @@ use crate::{
 
 #[async_trait]
 impl CommentRepository for Database {
-    async fn create(&self, comment: &Comment) -> Result<()> {
+    async fn create(&self, comment: &Comment, once: Option<Once<()>>) -> Result<()> {
         let row = CommentRow::of(comment);
-        hot!(self, write comments::insert(row))
+        match once {
+            None => hot!(self, write comments::insert(row)),
+            once => write!(self, comments::insert(row, once)),
+        }
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {

@@ -6,6 +6,7 @@ use agora_domain::{
     error::Resource,
     follows::FollowRepository,
     id::UserId,
+    idempotency::Once,
     page::{Page, PageRequest},
     relation::NewRelation,
 };
@@ -38,8 +39,15 @@ impl FollowRepository for Database {
         hot!(self, read follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
-    async fn toggle(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<bool> {
-        write!(self, follows::toggle(follow_row(follower, followed, relation)))
+    async fn toggle(
+        &self,
+        follower: UserId,
+        followed: UserId,
+        relation: NewRelation,
+        once: Option<Once<bool>>,
+    ) -> Result<bool> {
+        let follow = follow_row(follower, followed, relation);
+        write!(self, follows::toggle(follow, once))
     }
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {

@@ -12,6 +12,7 @@ mod comments;
 mod error;
 mod feeds;
 mod follows;
+mod idempotency;
 mod images;
 mod lock;
 mod options;
@@ -36,6 +37,7 @@ use agora_domain::{
     accounts::{AccountRepository, SessionRepository},
     comments::CommentRepository,
     follows::FollowRepository,
+    idempotency::IdempotencyRepository,
     media::UnnamedImages,
     posts::PostRepository,
     products::ProductRepository,
@@ -203,6 +205,11 @@ impl Database {
 
     /// The catalog.
     pub fn products(&self) -> Arc<dyn ProductRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The record of requests that may be sent again.
+    pub fn idempotency(&self) -> Arc<dyn IdempotencyRepository> {
         Arc::new(self.clone())
     }
 

@@ -8,6 +8,7 @@ use agora_domain::{
     clock::Timestamp,
     error::Resource,
     id::{PostId, UserId},
+    idempotency::Once,
     page::{Page, PageRequest},
     posts::{EditedPost, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility},
     relation::NewRelation,
@@ -27,15 +28,19 @@ use crate::{
     write,
 };
 
-fn view<R, A>(Seen { row, liked_by }: Seen<R>, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
-    Ok(PostView {
-        liked_by,
-        post: row.post.post()?,
-        author: author(row.author)?,
-        like_count: rows::count(row.like_count),
-        liked_by_viewer: row.liked_by_viewer,
-        comment_count: rows::count(row.comment_count),
-    })
+impl<R> Seen<R> {
+    /// The post, its author made of the columns read.
+    pub(crate) fn view<A>(self, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
+        let Self { row, liked_by } = self;
+        Ok(PostView {
+            liked_by,
+            post: row.post.post()?,
+            author: author(row.author)?,
+            like_count: rows::count(row.like_count),
+            liked_by_viewer: row.liked_by_viewer,
+            comment_count: rows::count(row.comment_count),
+        })
+    }
 }
 
 fn page_of_views<R, A>(
@@ -45,7 +50,7 @@ fn page_of_views<R, A>(
 ) -> Result<Page<PostView<A>>> {
     let positioned = found.into_iter().map(|seen| {
         let key = keyset(seen.row.post.created_at, seen.row.post.id);
-        Ok((key, view(seen, author)?))
+        Ok((key, seen.view(author)?))
     });
     Ok(page_of(page, positioned.collect::<Result<_>>()?))
 }
@@ -63,25 +68,27 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 
 #[async_trait]
 impl PostRepository for Database {
-    async fn create(&self, post: &Post) -> Result<PostView> {
+    async fn create(&self, post: &Post, once: Option<Once<PostView>>) -> Result<PostView> {
         let row = PostRow::of(post);
-        let created = match &self.backend {
+        match &self.backend {
             Backend::Sqlite(database) => {
                 let (feeds, author, key) = (Arc::clone(&self.feeds), row.author_id, keyset(row.created_at, row.id));
-                let work = move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::create(conn, row));
-                database.write_then(work, move || feeds.announce(author, key)).await?
+                let work =
+                    move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::create(conn, row, once));
+                database.write_then(work, move || feeds.announce(author, key)).await
             }
-            Backend::Postgres(database) if row.image.is_none() => hot::posts::create_plain(database, row).await?,
-            Backend::Postgres(_) => write!(self, posts::create(row))?,
-        };
-        Ok(view(created, AuthorRow::author)?)
+            Backend::Postgres(database) if row.image.is_none() && once.is_none() => {
+                Ok(hot::posts::create_plain(database, row).await?.view(AuthorRow::author)?)
+            }
+            Backend::Postgres(_) => write!(self, posts::create(row, once)),
+        }
     }
 
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
         let found = hot!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
         let Some(seen) = found else { return Ok(None) };
         let viewer_follows = seen.row.viewer_follows;
-        Ok(Some(FoundPost { view: view(seen, AuthorRow::author)?, viewer_follows }))
+        Ok(Some(FoundPost { view: seen.view(AuthorRow::author)?, viewer_follows }))
     }
 
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
@@ -125,7 +132,7 @@ impl PostRepository for Database {
         let edit = edit.clone();
         let edited = write!(self, posts::edit(DbId(id.uuid()), edit, at))?;
         let Some((seen, replaced_image)) = edited else { return Ok(None) };
-        Ok(Some(EditedPost { view: view(seen, AuthorRow::author)?, replaced_image }))
+        Ok(Some(EditedPost { view: seen.view(AuthorRow::author)?, replaced_image }))
     }
 
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>> {
@@ -133,8 +140,18 @@ impl PostRepository for Database {
         Ok(row.map(PostRow::post).transpose()?)
     }
 
-    async fn toggle_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<bool> {
-        hot!(self, write posts::toggle_like(like_row(post, user, like)))
+    async fn toggle_like(
+        &self,
+        post: PostId,
+        user: UserId,
+        like: NewRelation,
+        once: Option<Once<bool>>,
+    ) -> Result<bool> {
+        let like = like_row(post, user, like);
+        match once {
+            None => hot!(self, write posts::toggle_like(like)),
+            once => write!(self, posts::toggle_like(like, once)),
+        }
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {

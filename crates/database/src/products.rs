@@ -4,6 +4,7 @@ use agora_domain::{
     Result,
     clock::Timestamp,
     id::ProductId,
+    idempotency::Once,
     page::{Page, PageRequest},
     products::{Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary},
 };
@@ -35,9 +36,9 @@ fn containing(text: &str) -> String {
 
 #[async_trait]
 impl ProductRepository for Database {
-    async fn create(&self, product: &Product) -> Result<()> {
+    async fn create(&self, product: &Product, once: Option<Once<()>>) -> Result<()> {
         let rows = ProductRows::of(product);
-        write!(self, products::insert(rows))
+        write!(self, products::insert(rows, once))
     }
 
     async fn find(&self, id: ProductId) -> Result<Option<Product>> {

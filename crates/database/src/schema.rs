@@ -143,6 +143,21 @@ table! {
     }
 }
 
+table! {
+    use diesel::sql_types::{Binary, Nullable, Text};
+    use crate::sql_types::{Id, Instant};
+
+    idempotency (attempt) {
+        attempt -> Id,
+        caller -> Id,
+        route -> Text,
+        key -> Text,
+        fingerprint -> Binary,
+        begun_at -> Instant,
+        answer -> Nullable<Binary>,
+    }
+}
+
 joinable!(sessions -> users (user_id));
 joinable!(posts -> users (author_id));
 joinable!(likes -> users (user_id));

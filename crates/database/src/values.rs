@@ -1,6 +1,6 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use agora_domain::posts::Liker;
+use agora_domain::{clock::Timestamp, idempotency::Fingerprint, posts::Liker};
 use diesel::Queryable;
 
 use crate::{
@@ -77,6 +77,17 @@ pub(crate) struct LikeRow {
 
 /// The comment, its author, the author of its post.
 pub(crate) type CommentAccessRow = (DbId, DbId, DbId);
+
+/// An attempt about to be put on record.
+#[derive(Debug, Clone)]
+pub(crate) struct NewAttempt {
+    pub(crate) attempt: DbId,
+    pub(crate) caller: DbId,
+    pub(crate) route: String,
+    pub(crate) key: String,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) now: Timestamp,
+}
 
 /// A relation about to be made.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,7 @@ async fn open(url: &str) -> Repositories {
         comments: database.comments(),
         follows: database.follows(),
         products: database.products(),
+        idempotency: database.idempotency(),
         images: database.unnamed_images(),
     }
 }

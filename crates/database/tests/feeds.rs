@@ -17,7 +17,7 @@ use agora_domain::{
     clock::Timestamp,
     id::{PostId, RelationId, UserId},
     page::{Keyset, PageRequest, PageSize},
-    posts::{ImageEdit, Post, PostEdit, PostText, Visibility},
+    posts::{Post, PostEdit, PostText, Visibility},
     relation::NewRelation,
 };
 use tokio::task::{JoinSet, spawn_blocking};
@@ -83,7 +83,7 @@ impl World {
             created_at: at(0),
         };
         let new = NewAccount { account, password: PasswordHash::new("$hash$".to_owned()) };
-        self.node(0).accounts().create(&new).await.unwrap();
+        self.node(0).accounts().create(&new, None).await.unwrap();
         id
     }
 
@@ -105,13 +105,13 @@ impl World {
             created_at,
             updated_at: created_at,
         };
-        self.node(node).posts().create(&post).await.unwrap();
+        self.node(node).posts().create(&post, None).await.unwrap();
         post
     }
 
     async fn toggle(&self, node: u64, follower: UserId, followed: UserId) -> bool {
         let relation = NewRelation { id: RelationId::new(self.id()), at: at(self.next()) };
-        self.node(node).follows().toggle(follower, followed, relation).await.unwrap()
+        self.node(node).follows().toggle(follower, followed, relation, None).await.unwrap()
     }
 
     /// The ids of a feed's posts, read in pages of a size.
@@ -191,7 +191,7 @@ async fn feeds_follow_every_change(w: World) {
                     model.posts.remove(&id);
                 } else {
                     let visibility = dice.pick(&Visibility::ALL);
-                    let edit = PostEdit { text: None, visibility: Some(visibility), image: ImageEdit::Keep };
+                    let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
                     w.node(node).posts().edit(id, &edit, at(step)).await.unwrap().unwrap();
                     model.posts.get_mut(&id).unwrap().visibility = visibility;
                 }
@@ -240,7 +240,7 @@ async fn posts_behind_many_that_are_private_are_shown(w: World) {
     let [viewer, author] = w.users(2).await[..] else { unreachable!() };
     w.toggle(0, viewer, author).await;
     let old = w.post(0, author, at(1)).await.id;
-    let private = PostEdit { text: None, visibility: Some(Visibility::Private), image: ImageEdit::Keep };
+    let private = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
     for n in 0..400 {
         let hidden = w.post(0, author, at(10 + n)).await.id;
         w.node(0).posts().edit(hidden, &private, at(500)).await.unwrap().unwrap();

@@ -35,6 +35,12 @@ pub enum Error {
     /// The request collides with what is stored.
     #[error("{0}")]
     Conflict(Conflict),
+    /// An edit was meant for another version of the thing than the present one.
+    #[error("It was changed in the meantime")]
+    Stale,
+    /// A request under an idempotency key that named another one before.
+    #[error("Idempotency-Key was used for another request")]
+    KeyReused,
     /// Too much is waiting, or a dependency is out of reach: try again later.
     #[error("The service is temporarily unavailable")]
     Unavailable(#[source] Cause),
@@ -114,6 +120,8 @@ pub enum Conflict {
     Email,
     /// Another product has the SKU, in some letter case.
     Sku,
+    /// The same request, sent before under the same idempotency key, is under way.
+    Running,
     /// A conflict reported by the database that no rule foresaw.
     Unforeseen,
 }
@@ -124,6 +132,7 @@ impl fmt::Display for Conflict {
             Self::Username => "Username is already taken",
             Self::Email => "Email is already taken",
             Self::Sku => "SKU is already taken",
+            Self::Running => "A request with this Idempotency-Key is under way",
             Self::Unforeseen => "The request conflicts with the current state",
         })
     }

@@ -12,10 +12,11 @@
 //! | [`comments`] | comments on posts |
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`products`] | the product catalog |
+//! | [`idempotency`] | requests that take effect once, however often they are sent |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases). [`error`], [`page`], [`clock`], [`id`], [`relation`] and [`text`] serve all of them.
+//! use cases). [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and [`version`] serve all of them.
 //!
 //! # Invariants
 //!
@@ -32,11 +33,13 @@ pub mod comments;
 pub mod error;
 pub mod follows;
 pub mod id;
+pub mod idempotency;
 pub mod media;
 pub mod page;
 pub mod posts;
 pub mod products;
 pub mod relation;
 pub mod text;
+pub mod version;
 
 pub use error::{Error, FieldErrors, Result};

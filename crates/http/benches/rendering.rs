@@ -14,14 +14,14 @@ use agora_domain::{
     comments::{Comments, MockCommentRepository},
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, PostId, UserId},
+    idempotency::{Idempotency, MockIdempotencyRepository},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
     page::Keyset,
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    Seal,
-    Services, Settings,
+    Seal, Services, Settings,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
@@ -59,7 +59,8 @@ fn services() -> Services {
             ids: ids.clone(),
         },
         follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
-        products: Products { products: Arc::new(MockProductRepository::new()), clock, ids: ids.clone() },
+        products: Products { products: Arc::new(MockProductRepository::new()), clock: clock.clone(), ids: ids.clone() },
+        idempotency: Idempotency { records: Arc::new(MockIdempotencyRepository::new()), clock, ids: ids.clone() },
         ids,
     }
 }

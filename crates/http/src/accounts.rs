@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     body::Body,
-    envelope::{Answer, done, json},
+    envelope::{Answer, Rendered, done, json, respond},
     extract::Auth,
+    idempotency::Attempt,
     json::{Fields, Given},
     state::State,
 };
@@ -45,10 +46,11 @@ struct Registered {
 }
 
 /// `POST /api/auth/register`
-pub(crate) async fn register(state: Data<State>, body: Body) -> Answer {
+pub(crate) async fn register(state: Data<State>, attempt: Attempt, body: Body) -> Answer {
     let registration = body.json::<RegisterBody>().await?.parse()?;
-    state.services.accounts.register(registration).await?;
-    json(StatusCode::CREATED, &Registered { message: "User registered successfully" })
+    let answer = |&(): &()| Rendered::new(StatusCode::CREATED, &Registered { message: "User registered successfully" });
+    state.services.accounts.register(registration, attempt.once(answer)).await?;
+    respond(answer(&()))
 }
 
 #[derive(Deserialize)]

@@ -14,8 +14,9 @@ use uuid::Uuid;
 use crate::{
     body::Body,
     cursor::List,
-    envelope::{Answer, SUCCESS, created, done, linked, ok},
+    envelope::{Answer, Rendered, SUCCESS, done, linked, ok, respond},
     extract::{Auth, PathId},
+    idempotency::Attempt,
     json::{Fields, Given},
     paging::Query,
     render::{Instant, PostBody, UserSummaryBody},
@@ -99,10 +100,11 @@ impl<'a> CommentBody<'a> {
 }
 
 /// `POST /api/comments/create`
-pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
+pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attempt: Attempt, body: Body) -> Answer {
     let (post, content) = body.json::<CommentJson>().await?.for_create()?;
-    state.services.comments.create(&caller, post, content).await?;
-    created("Comment created successfully", ())
+    let answer = |&(): &()| Rendered::created("Comment created successfully", ());
+    state.services.comments.create(&caller, post, content, attempt.once(answer)).await?;
+    respond(answer(&()))
 }
 
 /// `GET /api/comments/all/{postId}`

@@ -10,7 +10,9 @@
 //! | too large | 413 |
 //! | wrong content type | 415 |
 //! | range outside an image | 416, with `Content-Range` |
-//! | conflict | 409 |
+//! | conflict; a request that is under way already | 409; the latter with `Retry-After` |
+//! | an edit that is meant for another version | 412 |
+//! | an idempotency key that was used for another request | 422 |
 //! | overload, failing dependency, too slow | 503, with `Retry-After` |
 //! | anything else | 500 |
 
@@ -24,7 +26,7 @@ use actix_web::{
         header::{self, HeaderName},
     },
 };
-use agora_domain::{Error, FieldErrors};
+use agora_domain::{Error, FieldErrors, error::Conflict};
 use serde::Serialize;
 
 /// Seconds after which a client may try again when the service is overloaded.
@@ -84,6 +86,8 @@ impl ApiError {
                 Error::Forbidden(_) => StatusCode::FORBIDDEN,
                 Error::NotFound(_) => StatusCode::NOT_FOUND,
                 Error::Conflict(_) => StatusCode::CONFLICT,
+                Error::Stale => StatusCode::PRECONDITION_FAILED,
+                Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
                 Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
@@ -107,7 +111,9 @@ impl ApiError {
             Self::Domain(Error::InvalidToken) => {
                 (header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
             }
-            Self::Domain(Error::Unavailable(_)) | Self::TimedOut => (header::RETRY_AFTER, RETRY_AFTER.to_owned()),
+            Self::Domain(Error::Unavailable(_) | Error::Conflict(Conflict::Running)) | Self::TimedOut => {
+                (header::RETRY_AFTER, RETRY_AFTER.to_owned())
+            }
             Self::RangeNotSatisfiable(size) => (header::CONTENT_RANGE, format!("bytes */{size}")),
             _ => return None,
         };

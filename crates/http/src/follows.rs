@@ -9,8 +9,9 @@ use agora_domain::{
 
 use crate::{
     cursor::List,
-    envelope::{Answer, follow_ok, linked},
+    envelope::{Answer, Rendered, follow_ok, linked, respond},
     extract::{Auth, PathId},
+    idempotency::Attempt,
     paging::Query,
     render::UserSummaryBody,
     state::State,
@@ -20,21 +21,27 @@ const FOLLOWED: &str = "Followed user successfully";
 const UNFOLLOWED: &str = "Unfollowed user successfully";
 
 /// `POST /api/follow/follow/{followedId}`
-pub(crate) async fn toggle(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
-    let follows = state.services.follows.toggle(&caller, id.get()).await?;
-    follow_ok(if follows { FOLLOWED } else { UNFOLLOWED }, ())
+pub(crate) async fn toggle(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    attempt: Attempt,
+    id: PathId<UserId>,
+) -> Answer {
+    let answer = |follows: &bool| Rendered::follow_done(if *follows { FOLLOWED } else { UNFOLLOWED });
+    let follows = state.services.follows.toggle(&caller, id.get(), attempt.once(answer)).await?;
+    respond(answer(&follows))
 }
 
 /// `PUT /api/follow/follow/{followedId}`
 pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
     state.services.follows.follow(&caller, id.get()).await?;
-    follow_ok(FOLLOWED, ())
+    respond(Rendered::follow_done(FOLLOWED))
 }
 
 /// `DELETE /api/follow/follow/{followedId}`
 pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
     state.services.follows.unfollow(&caller, id.get()).await?;
-    follow_ok(UNFOLLOWED, ())
+    respond(Rendered::follow_done(UNFOLLOWED))
 }
 
 fn page_of_users(state: &State, query: &Query, message: &'static str, page: &Page<UserSummary>) -> Answer {

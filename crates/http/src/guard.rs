@@ -12,11 +12,20 @@ use actix_web::{
 };
 use futures_util::FutureExt;
 
-use crate::{error::ApiError, routes::Access, state::State};
+use crate::{error::ApiError, idempotency, routes::Access, state::State};
+
+/// What an endpoint asks of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    pub(crate) access: Access,
+    pub(crate) path: &'static str,
+    /// Whether it may be sent under an idempotency key.
+    pub(crate) takes_key: bool,
+}
 
 /// Admits or refuses a request, then calls its handler within the time a request may take.
 pub(crate) async fn guard(
-    access: Access,
+    rule: Rule,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
@@ -25,13 +34,17 @@ pub(crate) async fn guard(
         return Ok(refuse(http, &ApiError::Panicked));
     };
     let work = async {
-        admit(access, &state, request.request()).await?;
+        admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
-        Ok::<_, ApiError>(next.call(request).await)
+        let key = if rule.takes_key { idempotency::key(request.headers())? } else { None };
+        match key {
+            Some(key) => idempotency::once(state.clone(), rule.path, key, request, next).await,
+            None => Ok(next.call(request).await.map(ServiceResponse::map_into_boxed_body)),
+        }
     };
     let outcome = tokio::time::timeout(state.settings.request_time, AssertUnwindSafe(work).catch_unwind()).await;
     match outcome {
-        Ok(Ok(Ok(response))) => response.map(ServiceResponse::map_into_boxed_body),
+        Ok(Ok(Ok(response))) => response,
         Ok(Ok(Err(error))) => Ok(refuse(http, &error)),
         Ok(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
         Err(_elapsed) => Ok(refuse(http, &ApiError::TimedOut)),

@@ -9,6 +9,8 @@ mod accounts;
 pub mod bench;
 mod body;
 mod comments;
+mod compress;
+mod conditional;
 mod cursor;
 mod envelope;
 mod error;
@@ -16,6 +18,7 @@ mod extract;
 mod follows;
 mod form;
 mod guard;
+mod idempotency;
 mod json;
 mod media;
 mod observe;
@@ -52,6 +55,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
             .app_data(state.clone())
             .configure(routes::configure)
             .default_service(web::to(error::unknown_route))
+            .wrap(from_fn(compress::compress))
             .wrap(from_fn(observe::observe))
     });
     Ok(server

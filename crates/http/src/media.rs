@@ -13,7 +13,7 @@ use agora_domain::{
 };
 use futures_util::TryStreamExt;
 
-use crate::{envelope::Answer, error::ApiError, state::State};
+use crate::{conditional, envelope::Answer, error::ApiError, state::State};
 
 /// `GET /media/{key}`
 ///
@@ -26,7 +26,7 @@ pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequ
     }
     let tag = format!("\"{}\"", key.as_str());
     let range = requested_range(&request, &tag);
-    let (known, head) = (matches_tag(&request, &tag), request.method() == Method::HEAD);
+    let (known, head) = (conditional::has(&request, &tag), request.method() == Method::HEAD);
     // Where no bytes are sent, none are fetched.
     let fetched = if known || head { Some(ByteRange::Last(0)) } else { range };
     let image = state.services.media.open(&key, fetched).await?;
@@ -72,11 +72,6 @@ fn caching(mut response: actix_web::HttpResponseBuilder, tag: &str) -> actix_web
 
 fn text(request: &HttpRequest, name: header::HeaderName) -> Option<&str> {
     request.headers().get(name)?.to_str().ok()
-}
-
-fn matches_tag(request: &HttpRequest, tag: &str) -> bool {
-    let given = text(request, header::IF_NONE_MATCH).unwrap_or_default();
-    given.split(',').map(str::trim).any(|given| given == "*" || given.trim_start_matches("W/") == tag)
 }
 
 /// The one range that is asked for. A header that is malformed, asks for several ranges, holds for another version of

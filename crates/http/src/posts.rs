@@ -11,11 +11,13 @@ use serde::Deserialize;
 
 use crate::{
     body::Body,
+    conditional::{Cache, Conditional, IfMatch},
     cursor::List,
-    envelope::{Answer, SUCCESS, created, done, linked, ok},
+    envelope::{Answer, Rendered, SUCCESS, done, linked, ok, respond},
     error::ApiError,
     extract::{Auth, PathId},
     form::{Accepts, FormOrJson},
+    idempotency::Attempt,
     json::{Fields, Given, first_filled},
     paging::Query,
     render::{AdminAuthorBody, LikerBody, PostBody},
@@ -74,16 +76,27 @@ fn page_of_posts(state: &State, query: &Query, page: &Page<PostView>) -> Answer 
 }
 
 /// `POST /api/posts/create`
-pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
+pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attempt: Attempt, body: Body) -> Answer {
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
-    let view = state.services.posts.create(&caller, fields).await?;
-    created("Post created successfully", PostBody::with_author(&view, &state))
+    let context = state.clone();
+    let answer = move |view: &PostView| {
+        let rendered = Rendered::created("Post created successfully", PostBody::with_author(view, &context))?;
+        Ok(rendered.of_version(view.post.updated_at))
+    };
+    let view = state.services.posts.create(&caller, fields, attempt.once(answer.clone())).await?;
+    respond(answer(&view))
 }
 
 /// `GET /api/posts/by-id/{postId}`
-pub(crate) async fn get(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+pub(crate) async fn get(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    id: PathId<PostId>,
+    conditional: Conditional,
+) -> Answer {
     let view = state.services.posts.get(&caller, id.get()).await?;
-    ok(SUCCESS, PostBody::with_author(&view, &state))
+    let rendered = Rendered::ok(SUCCESS, PostBody::with_author(&view, &state))?;
+    conditional.answer(Cache::Private, Some(view.post.updated_at), rendered)
 }
 
 /// `GET /api/posts/all`
@@ -112,11 +125,18 @@ pub(crate) async fn following_feed(state: Data<State>, Auth(caller): Auth<Member
 }
 
 /// `PUT /api/posts/update/{postId}`
-pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>, body: Body) -> Answer {
+pub(crate) async fn update(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    id: PathId<PostId>,
+    IfMatch(versions): IfMatch,
+    body: Body,
+) -> Answer {
     let own = state.services.posts.own(&caller, id.get()).await?;
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
-    let view = state.services.posts.update(own, fields).await?;
-    ok("Post updated successfully", PostBody::with_author(&view, &state))
+    let view = state.services.posts.update(own, fields, versions).await?;
+    let rendered = Rendered::ok("Post updated successfully", PostBody::with_author(&view, &state))?;
+    Ok(rendered.of_version(view.post.updated_at).into_response())
 }
 
 /// `DELETE /api/posts/delete/{postId}`
@@ -129,9 +149,15 @@ const LIKED: &str = "Post liked successfully";
 const UNLIKED: &str = "Post unliked successfully";
 
 /// `POST /api/posts/like/{postId}`
-pub(crate) async fn toggle_like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
-    let likes = state.services.posts.toggle_like(&caller, id.get()).await?;
-    done(if likes { LIKED } else { UNLIKED })
+pub(crate) async fn toggle_like(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    attempt: Attempt,
+    id: PathId<PostId>,
+) -> Answer {
+    let answer = |likes: &bool| Rendered::done(if *likes { LIKED } else { UNLIKED });
+    let likes = state.services.posts.toggle_like(&caller, id.get(), attempt.once(answer)).await?;
+    respond(answer(&likes))
 }
 
 /// `PUT /api/posts/like/{postId}`

@@ -8,7 +8,7 @@ use agora_domain::{
     Error,
     accounts::{Admin, Member},
     id::ProductId,
-    products::{Category, Price, Product, ProductFields, ProductFilter, VariantFields},
+    products::{Category, Price, Product, ProductEdit, ProductFields, ProductFilter, VariantFields},
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -16,9 +16,11 @@ use uuid::Uuid;
 
 use crate::{
     body::Body,
+    conditional::{Cache, Conditional, IfMatch},
     cursor::List,
-    envelope::{Answer, SUCCESS, done, json, linked},
+    envelope::{Answer, Rendered, SUCCESS, done, linked, respond},
     extract::{Auth, PathId},
+    idempotency::Attempt,
     json::{Fields, Given},
     paging::Query,
     render::Instant,
@@ -149,66 +151,85 @@ struct ShortProductsAnswer<'a> {
     products: Vec<ShortProduct<'a>>,
 }
 
-fn one(status: StatusCode, message: &'static str, product: &Product) -> Answer {
-    json(status, &ProductAnswer { message, product: ProductBody::of(product) })
+fn one(status: StatusCode, message: &'static str, product: &Product) -> agora_domain::Result<Rendered> {
+    let rendered = Rendered::new(status, &ProductAnswer { message, product: ProductBody::of(product) })?;
+    Ok(rendered.of_version(product.updated_at))
 }
 
-async fn list_filtered(state: &State, query: &Query, filter: ProductFilter) -> Answer {
+async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, conditional: &Conditional) -> Answer {
     let page = state.services.products.list(&filter, query.page(List::Products)?).await?;
     let message = if page.items.is_empty() { "No products found" } else { "Products retrieved successfully" };
     let products = page.items.iter().map(ProductBody::of).collect();
-    linked(json(StatusCode::OK, &ProductsAnswer { message, products }), query, &state.settings, List::Products, &page)
+    let rendered = Rendered::new(StatusCode::OK, &ProductsAnswer { message, products })?;
+    linked(conditional.answer(Cache::Public, None, rendered), query, &state.settings, List::Products, &page)
 }
 
 /// `GET /api/products/findAll`
-pub(crate) async fn list(state: Data<State>, query: Query) -> Answer {
+pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditional) -> Answer {
     let filter = ProductFilter::parse(query.get("category"), query.get("q"))?;
-    list_filtered(&state, &query, filter).await
+    list_filtered(&state, &query, filter, &conditional).await
 }
 
 /// `GET /api/products/category/{category}`
-pub(crate) async fn list_by_category(state: Data<State>, category: Path<String>, query: Query) -> Answer {
+pub(crate) async fn list_by_category(
+    state: Data<State>,
+    category: Path<String>,
+    query: Query,
+    conditional: Conditional,
+) -> Answer {
     // In the path a category is always asked for, even a blank one.
     Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
     let filter = ProductFilter::parse(Some(&category), query.get("q"))?;
-    list_filtered(&state, &query, filter).await
+    list_filtered(&state, &query, filter, &conditional).await
 }
 
 /// `GET /api/products`
-pub(crate) async fn list_short(state: Data<State>, Auth(caller): Auth<Member>, query: Query) -> Answer {
+pub(crate) async fn list_short(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    query: Query,
+    conditional: Conditional,
+) -> Answer {
     let page = state.services.products.list_short(&caller, query.page(List::Products)?).await?;
     let short = page.items.iter().map(|product| ShortProduct {
         id: product.id.uuid(),
         name: product.name.as_str(),
         price: PriceNumber(product.price),
     });
-    let answer = json(StatusCode::OK, &ShortProductsAnswer { products: short.collect() });
-    linked(answer, &query, &state.settings, List::Products, &page)
+    let rendered = Rendered::new(StatusCode::OK, &ShortProductsAnswer { products: short.collect() })?;
+    linked(conditional.answer(Cache::Private, None, rendered), &query, &state.settings, List::Products, &page)
 }
 
 /// `GET /api/products/{id}`
-pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>) -> Answer {
+pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> Answer {
     let product = state.services.products.get(id.get()).await?;
-    one(StatusCode::OK, SUCCESS, &product)
+    conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
 }
 
 /// `POST /api/products`
-pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, body: Body) -> Answer {
+pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt: Attempt, body: Body) -> Answer {
     let mut fields = Fields::default();
     let given = body.json::<ProductJson>().await?.fields(&mut fields);
     let new = fields.finish(given.into_new())?;
-    let product = state.services.products.create(&admin, new).await?;
-    one(StatusCode::CREATED, "Product created successfully", &product)
+    let answer = |product: &Product| one(StatusCode::CREATED, "Product created successfully", product);
+    let product = state.services.products.create(&admin, new, attempt.once(answer)).await?;
+    respond(answer(&product))
 }
 
 /// `PUT /api/products/{id}`
-pub(crate) async fn update(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>, body: Body) -> Answer {
+pub(crate) async fn update(
+    state: Data<State>,
+    Auth(admin): Auth<Admin>,
+    id: PathId<ProductId>,
+    IfMatch(versions): IfMatch,
+    body: Body,
+) -> Answer {
     let managed = state.services.products.managed(&admin, id.get()).await?;
     let mut fields = Fields::default();
     let given = body.json::<ProductJson>().await?.fields(&mut fields);
-    let edit = fields.finish(given.into_edit())?;
+    let edit = ProductEdit { versions, ..fields.finish(given.into_edit())? };
     let product = state.services.products.update(managed, &edit).await?;
-    one(StatusCode::OK, "Product updated successfully", &product)
+    respond(one(StatusCode::OK, "Product updated successfully", &product))
 }
 
 /// `DELETE /api/products/{id}`

@@ -7,7 +7,11 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use crate::{accounts, comments, error, follows, guard, media, posts, products, users};
+use crate::{
+    accounts, comments, error, follows,
+    guard::{self, Rule},
+    media, posts, products, users,
+};
 
 /// Who may call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +34,9 @@ pub struct Endpoint {
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
-    route: Box<dyn Fn() -> Route>,
+    /// Whether it takes an `Idempotency-Key`: it creates or toggles something.
+    pub takes_key: bool,
+    route: Box<dyn Fn(Rule) -> Route>,
 }
 
 fn endpoint<H, Args>(method: Method, path: &'static str, access: Access, handler: H) -> Endpoint
@@ -39,11 +45,22 @@ where
     Args: actix_web::FromRequest + 'static,
     H::Output: Responder + 'static,
 {
-    let route = move || {
-        let guarded = move |request: dev::ServiceRequest, next| guard::guard(access, request, next);
+    let route = move |rule: Rule| {
+        let guarded = move |request: dev::ServiceRequest, next| guard::guard(rule, request, next);
         web::route().to(handler.clone()).wrap(from_fn(guarded))
     };
-    Endpoint { method, path, access, route: Box::new(route) }
+    Endpoint { method, path, access, takes_key: false, route: Box::new(route) }
+}
+
+impl Endpoint {
+    /// This endpoint, of requests that a client may send again under an `Idempotency-Key`.
+    fn with_key(self) -> Self {
+        Self { takes_key: true, ..self }
+    }
+
+    fn route(&self) -> Route {
+        (self.route)(Rule { access: self.access, path: self.path, takes_key: self.takes_key })
+    }
 }
 
 /// Every endpoint. Where two paths could match one request, the first wins.
@@ -52,7 +69,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Account, Admin, Member, Public};
     let (get, post, put, delete) = (|| Method::GET, || Method::POST, || Method::PUT, || Method::DELETE);
     vec![
-        endpoint(post(),   "/api/auth/register",               Public,  accounts::register),
+        endpoint(post(),   "/api/auth/register",               Public,  accounts::register).with_key(),
         endpoint(post(),   "/api/auth/login",                  Public,  accounts::login),
         endpoint(post(),   "/api/auth/refresh",                Member,  accounts::refresh),
         endpoint(post(),   "/api/auth/logout",                 Account, accounts::logout),
@@ -65,7 +82,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(put(),    "/api/users/update/{userId}",       Admin,   users::change_role),
         endpoint(put(),    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
 
-        endpoint(post(),   "/api/posts/create",                Member,  posts::create),
+        endpoint(post(),   "/api/posts/create",                Member,  posts::create).with_key(),
         endpoint(get(),    "/api/posts/all",                   Admin,   posts::list_all),
         endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
         endpoint(get(),    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
@@ -73,29 +90,29 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
         endpoint(put(),    "/api/posts/update/{postId}",       Member,  posts::update),
         endpoint(delete(), "/api/posts/delete/{postId}",       Member,  posts::delete),
-        endpoint(post(),   "/api/posts/like/{postId}",         Member,  posts::toggle_like),
+        endpoint(post(),   "/api/posts/like/{postId}",         Member,  posts::toggle_like).with_key(),
         endpoint(put(),    "/api/posts/like/{postId}",         Member,  posts::like),
         endpoint(delete(), "/api/posts/like/{postId}",         Member,  posts::unlike),
         endpoint(get(),    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
 
-        endpoint(post(),   "/api/comments/create",             Member,  comments::create),
+        endpoint(post(),   "/api/comments/create",             Member,  comments::create).with_key(),
         endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
         endpoint(put(),    "/api/comments/update",             Member,  comments::update),
         endpoint(delete(), "/api/comments/delete/{commentId}", Member,  comments::delete),
 
-        endpoint(post(),   "/api/follow/follow/{followedId}",  Member,  follows::toggle),
+        endpoint(post(),   "/api/follow/follow/{followedId}",  Member,  follows::toggle).with_key(),
         endpoint(put(),    "/api/follow/follow/{followedId}",  Member,  follows::follow),
         endpoint(delete(), "/api/follow/follow/{followedId}",  Member,  follows::unfollow),
         endpoint(get(),    "/api/follow/followers/{userId}",   Member,  follows::list_followers),
         endpoint(get(),    "/api/follow/followed/{userId}",    Member,  follows::list_followed),
-        endpoint(post(),   "/api/follow/{followedId}",         Member,  follows::toggle),
+        endpoint(post(),   "/api/follow/{followedId}",         Member,  follows::toggle).with_key(),
         endpoint(put(),    "/api/follow/{followedId}",         Member,  follows::follow),
         endpoint(delete(), "/api/follow/{followedId}",         Member,  follows::unfollow),
 
         endpoint(get(),    "/api/products/findAll",            Public,  products::list),
         endpoint(get(),    "/api/products/category/{category}", Public, products::list_by_category),
         endpoint(get(),    "/api/products",                    Member,  products::list_short),
-        endpoint(post(),   "/api/products",                    Admin,   products::create),
+        endpoint(post(),   "/api/products",                    Admin,   products::create).with_key(),
         endpoint(get(),    "/api/products/{id}",               Public,  products::get),
         endpoint(put(),    "/api/products/{id}",               Admin,   products::update),
         endpoint(delete(), "/api/products/{id}",               Admin,   products::delete),
@@ -120,7 +137,7 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
             let head = (endpoint.method == Method::GET).then_some(Method::HEAD);
             for method in [endpoint.method.clone()].into_iter().chain(head) {
                 allowed.push(method.to_string());
-                resource = resource.route((endpoint.route)().method(method));
+                resource = resource.route(endpoint.route().method(method));
             }
         }
         let allowed = allowed.join(", ");

@@ -7,6 +7,7 @@ use agora_domain::{
     comments::Comments,
     follows::Follows,
     id::IdGenerator,
+    idempotency::Idempotency,
     media::{ImageKey, Media},
     posts::Posts,
     products::Products,
@@ -30,6 +31,8 @@ pub struct Services {
     pub products: Products,
     /// Stored images.
     pub media: Media,
+    /// Requests that are sent again.
+    pub idempotency: Idempotency,
     /// Makes request ids.
     pub ids: Arc<dyn IdGenerator>,
 }

@@ -9,8 +9,9 @@ use serde::Deserialize;
 
 use crate::{
     body::Body,
+    conditional::{Cache, Conditional},
     cursor::List,
-    envelope::{Answer, SUCCESS, done, linked, ok},
+    envelope::{Answer, Rendered, SUCCESS, done, linked, ok},
     extract::{Auth, PathId},
     form::{Accepts, FormOrJson},
     json::{Fields, Given},
@@ -20,9 +21,9 @@ use crate::{
 };
 
 /// `GET /api/users/me`
-pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>) -> Answer {
+pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> Answer {
     let account = state.services.accounts.me(&caller).await?;
-    ok(SUCCESS, UserBody::of(&account, &state))
+    conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, UserBody::of(&account, &state))?)
 }
 
 #[derive(Deserialize, Default)]

@@ -24,6 +24,7 @@ use agora_domain::{
     error::Conflict,
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, SessionId, UserId},
+    idempotency::{Answer, Begun, Idempotency, Met, MockIdempotencyRepository},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages, OpenImage},
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
@@ -32,10 +33,11 @@ use agora_http::{Seal, Services, Settings, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
-    Client, Response, StatusCode,
+    Client, RequestBuilder, Response, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER},
 };
 use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
 
 /// What must never reach a client.
@@ -55,6 +57,7 @@ struct Ports {
     tokens: MockTokenIssuer,
     products: MockProductRepository,
     store: MockImageStore,
+    idempotency: MockIdempotencyRepository,
     passwords: Arc<dyn PasswordHasher>,
     request_time: Duration,
 }
@@ -69,6 +72,7 @@ impl Default for Ports {
             tokens: MockTokenIssuer::new(),
             products: MockProductRepository::new(),
             store,
+            idempotency: MockIdempotencyRepository::new(),
             passwords: Arc::new(MockPasswordHasher::new()),
             request_time: Duration::from_secs(20),
         }
@@ -125,8 +129,9 @@ impl Ports {
                 ids: ids.clone(),
             },
             follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
-            products: Products { products: Arc::new(self.products), clock, ids: ids.clone() },
+            products: Products { products: Arc::new(self.products), clock: clock.clone(), ids: ids.clone() },
             media,
+            idempotency: Idempotency { records: Arc::new(self.idempotency), clock, ids: ids.clone() },
             ids,
         }
     }
@@ -143,9 +148,18 @@ async fn get(url: &str, path: &str) -> Response {
     Client::new().get(format!("{url}{path}")).bearer_auth("token").send().await.unwrap()
 }
 
-async fn register(url: &str) -> Response {
+fn registration(url: &str) -> RequestBuilder {
     let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" });
-    Client::new().post(format!("{url}/api/auth/register")).json(&account).send().await.unwrap()
+    Client::new().post(format!("{url}/api/auth/register")).json(&account)
+}
+
+async fn register(url: &str) -> Response {
+    registration(url).send().await.unwrap()
+}
+
+/// Registers under an idempotency key.
+async fn register_once(url: &str) -> Response {
+    registration(url).header("Idempotency-Key", "key").send().await.unwrap()
 }
 
 /// Checks that this is the error envelope with these words and nothing more; the id of the request.
@@ -233,6 +247,114 @@ async fn a_request_that_takes_too_long_is_given_up() {
     for _ in 0..2 {
         expect_failure(register(&url).await, 503, TOO_LONG).await;
     }
+}
+
+/// Records of requests of which one begins, and must be abandoned; what tells that it was.
+fn expecting_one_abandoned() -> (MockIdempotencyRepository, mpsc::UnboundedReceiver<()>) {
+    let mut records = MockIdempotencyRepository::new();
+    let (told, abandoned) = mpsc::unbounded_channel();
+    let begun = Arc::new(Mutex::new(None));
+    let attempt = Arc::clone(&begun);
+    records.expect_begin().once().returning(move |_, _, id, _| {
+        *begun.lock().unwrap() = Some(id);
+        Ok(Begun::First)
+    });
+    records.expect_abandon().once().withf(move |id| *attempt.lock().unwrap() == Some(*id)).returning(move |_| {
+        told.send(()).unwrap();
+        Ok(())
+    });
+    (records, abandoned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_attempt_is_not_remembered() {
+    type Failure = (fn() -> Result<Option<UserId>>, u16, &'static str);
+    let failures: [Failure; 3] = [
+        (|| Err(Error::unavailable(SECRET)), 503, UNAVAILABLE),
+        (|| Err(Error::internal(SECRET)), 500, INTERNAL),
+        (|| panic!("{SECRET}"), 500, INTERNAL),
+    ];
+    for (failure, status, message) in failures {
+        let (idempotency, mut abandoned) = expecting_one_abandoned();
+        let mut ports = Ports { idempotency, ..Ports::default() };
+        ports.accounts.expect_find_id().returning(move |_| failure());
+        let url = ports.start();
+        expect_failure(register_once(&url).await, status, message).await;
+        abandoned.recv().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_takes_too_long_is_not_remembered() {
+    let (idempotency, mut abandoned) = expecting_one_abandoned();
+    let request_time = Duration::from_millis(20);
+    let mut ports = Ports { passwords: Arc::new(StuckHasher), idempotency, request_time, ..Ports::default() };
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    let url = ports.start();
+    expect_failure(register_once(&url).await, 503, TOO_LONG).await;
+    abandoned.recv().await.unwrap();
+}
+
+/// Says when it is asked, and goes on when it is let.
+struct SteppedHasher {
+    asked: mpsc::UnboundedSender<()>,
+    let_go: Semaphore,
+}
+
+#[async_trait]
+impl PasswordHasher for SteppedHasher {
+    async fn hash(&self, _: &Password) -> Result<PasswordHash> {
+        self.asked.send(()).unwrap();
+        self.let_go.acquire().await.unwrap().forget();
+        Ok(PasswordHash::new("hashed".to_owned()))
+    }
+
+    async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_is_carried_out_though_its_client_goes_away() {
+    let (asked, mut was_asked) = mpsc::unbounded_channel();
+    let hasher = Arc::new(SteppedHasher { asked, let_go: Semaphore::new(0) });
+    let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    ports.idempotency.expect_begin().once().returning(|_, _, _, _| Ok(Begun::First));
+    let (created, mut was_created) = mpsc::unbounded_channel();
+    ports.accounts.expect_create().once().returning(move |_, once| {
+        created.send(once.unwrap().answer(&()).unwrap()).unwrap();
+        Ok(())
+    });
+    let url = ports.start();
+    let impatient = tokio::spawn(async move { register_once(&url).await });
+    was_asked.recv().await.unwrap();
+    impatient.abort();
+    assert!(impatient.await.unwrap_err().is_cancelled());
+    hasher.let_go.add_permits(1);
+    let Answer(stored) = was_created.recv().await.unwrap();
+    assert!(stored.ends_with(b"{\"message\":\"User registered successfully\"}"), "{stored:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
+    let meets = |met: Met| {
+        let mut ports = Ports::default();
+        ports.idempotency.expect_begin().once().returning(move |_, _, _, _| Ok(Begun::Met(met.clone())));
+        ports.start()
+    };
+    let running = register_once(&meets(Met::Running)).await;
+    assert_eq!(running.headers()[RETRY_AFTER], "1");
+    let body: Value = running.json().await.unwrap();
+    let message = "A request with this Idempotency-Key is under way";
+    assert_eq!(body, json!({ "success": false, "status": 409, "message": message }));
+    let differs = register_once(&meets(Met::Differs)).await;
+    expect_failure(differs, 422, "Idempotency-Key was used for another request").await;
+    // What is on record is damaged.
+    expect_failure(register_once(&meets(Met::Answered(Answer("x".into())))).await, 500, INTERNAL).await;
+    let mut ports = Ports::default();
+    ports.idempotency.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable(SECRET)));
+    expect_failure(register_once(&ports.start()).await, 503, UNAVAILABLE).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ use agora_domain::{
     accounts::{AccountRepository, SessionRepository},
     comments::CommentRepository,
     follows::FollowRepository,
+    idempotency::IdempotencyRepository,
     media::UnnamedImages,
     posts::PostRepository,
     products::ProductRepository,
@@ -36,6 +37,8 @@ pub struct Repositories {
     pub follows: Arc<dyn FollowRepository>,
     /// Products.
     pub products: Arc<dyn ProductRepository>,
+    /// Requests that are sent again.
+    pub idempotency: Arc<dyn IdempotencyRepository>,
     /// The record of the images that no row names.
     pub images: Arc<dyn UnnamedImages>,
 }
@@ -140,6 +143,7 @@ contract! { $
         an_edit_of_nothing_leaves_the_post_as_it_is,
         an_edit_returns_the_post_as_its_author_sees_it,
         an_edit_that_breaks_a_rule_changes_nothing,
+        of_edits_of_one_version_made_at_once_one_takes_effect,
         edits_made_at_once_all_take_effect,
         deleting_a_post_returns_it_and_takes_its_likes_and_comments_along,
         of_many_deletions_at_once_one_returns_the_post,
@@ -230,6 +234,7 @@ contract! { $
         a_product_may_respell_its_own_sku,
         of_products_given_one_sku_at_once_one_gets_it,
         an_edit_changes_what_is_given,
+        of_edits_of_one_version_made_at_once_one_takes_effect,
         an_edit_that_breaks_the_rule_of_stock_changes_nothing,
         edits_of_a_product_made_at_once_all_take_effect,
         a_deleted_product_is_gone_and_its_sku_free,
@@ -247,6 +252,20 @@ contract! { $
         an_image_is_named_by_two_rows_never,
         an_image_is_either_named_or_condemned,
         images_given_and_given_up_at_once_are_all_accounted_for,
+    }
+    /// Requests that are sent again, and the writes that are part of them.
+    idempotency {
+        an_attempt_meets_the_one_before_it_under_the_same_name,
+        a_finished_attempt_is_answered_as_it_was_at_first,
+        an_abandoned_attempt_leaves_its_name_free,
+        of_attempts_that_begin_at_once_one_is_the_first,
+        of_attempts_that_replace_a_lost_one_at_once_one_is_the_first,
+        what_no_longer_counts_is_replaced,
+        records_of_what_began_before_an_instant_are_deleted_and_counted,
+        every_write_of_an_attempt_stores_its_answer,
+        a_write_that_is_refused_leaves_no_answer,
+        an_attempt_that_was_replaced_writes_nothing,
+        an_attempt_replaced_while_it_writes_and_its_successor_write_once_together,
     }
     /// Writers of every kind at once, across the repositories.
     writers {

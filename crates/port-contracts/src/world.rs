@@ -197,7 +197,7 @@ impl World {
     pub(crate) async fn account_with(&self, name: &str, alter: impl FnOnce(&mut Account)) -> Account {
         let new = self.new_account_with(name, alter);
         self.announce(new.account.profile_picture.as_ref()).await;
-        self.db.accounts.create(&new).await.unwrap();
+        self.db.accounts.create(&new, None).await.unwrap();
         new.account
     }
 
@@ -253,7 +253,7 @@ impl World {
         let mut post = self.new_post(author);
         alter(&mut post);
         self.announce(post.image.as_ref()).await;
-        self.db.posts.create(&post).await.unwrap();
+        self.db.posts.create(&post, None).await.unwrap();
         post
     }
 
@@ -281,7 +281,7 @@ impl World {
     pub(crate) async fn comment_with(&self, post: PostId, author: UserId, alter: impl FnOnce(&mut Comment)) -> Comment {
         let mut comment = self.new_comment(post, author);
         alter(&mut comment);
-        self.db.comments.create(&comment).await.unwrap();
+        self.db.comments.create(&comment, None).await.unwrap();
         comment
     }
 
@@ -310,7 +310,7 @@ impl World {
     pub(crate) async fn product_with(&self, sku: &str, alter: impl FnOnce(&mut Product)) -> Product {
         let mut product = self.new_product(sku);
         alter(&mut product);
-        self.db.products.create(&product).await.unwrap();
+        self.db.products.create(&product, None).await.unwrap();
         product
     }
 

@@ -16,6 +16,7 @@ use agora_domain::{
     comments::Comments,
     follows::Follows,
     id::IdGenerator,
+    idempotency::Idempotency,
     media::{ImagePorts, Media, MediaSweep},
     posts::Posts,
     products::Products,
@@ -117,15 +118,21 @@ impl Adapters {
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
             media: Media::new(Arc::clone(&self.images.store)),
+            idempotency: self.idempotency(),
             ids: ids(),
         }
+    }
+
+    fn idempotency(&self) -> Idempotency {
+        Idempotency { records: self.database.idempotency(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
     }
 
     fn sweep(&self, interval: Duration) -> Sweep {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (Arc::clone(&self.sessions), Arc::clone(&self.clock));
-        Sweep { database: self.database.clone(), media, sessions, clock, interval }
+        let idempotency = self.idempotency();
+        Sweep { database: self.database.clone(), media, sessions, idempotency, clock, interval }
     }
 }
 

@@ -7,16 +7,19 @@ use agora_domain::{
     Error,
     accounts::{Session, SessionRepository},
     clock::Clock,
+    idempotency::Idempotency,
     media::MediaSweep,
 };
 use tokio::time::MissedTickBehavior;
 
-/// Collects images that no row names and sessions that no token can name any more, at start and then at an interval; of
+/// Collects images that no row names, sessions that no token can name any more and requests that are too old to be
+/// repeated, at start and then at an interval; of
 /// several nodes on one database, one at a time.
 pub(crate) struct Sweep {
     pub(crate) database: Database,
     pub(crate) media: MediaSweep,
     pub(crate) sessions: Arc<dyn SessionRepository>,
+    pub(crate) idempotency: Idempotency,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) interval: Duration,
 }
@@ -53,6 +56,11 @@ impl Sweep {
             Ok(0) => {}
             Ok(sessions) => tracing::info!(sessions, "deleted expired sessions"),
             Err(error) => warn("sweep of sessions failed", &error),
+        }
+        match self.idempotency.sweep().await {
+            Ok(0) => {}
+            Ok(requests) => tracing::info!(requests, "forgot requests that can no longer be repeated"),
+            Err(error) => warn("sweep of requests failed", &error),
         }
     }
 }

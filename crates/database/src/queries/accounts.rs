@@ -1,5 +1,6 @@
 use agora_domain::{
     accounts::{Account, ProfileChanges, RoleChange},
+    idempotency::Once,
     media::ImageKey,
 };
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists};
@@ -14,7 +15,7 @@ use crate::{
     sql_types::{DbId, DbInstant},
 };
 
-pub(crate) async fn insert(conn: &mut Conn, user: NewUser) -> Outcome<()> {
+pub(crate) async fn insert(conn: &mut Conn, user: NewUser, once: Option<Once<()>>) -> Outcome<()> {
     let (picture, at) = (user.row.profile_picture.clone(), user.row.created_at);
     diesel::insert_into(users::table)
         .values((
@@ -25,7 +26,8 @@ pub(crate) async fn insert(conn: &mut Conn, user: NewUser) -> Outcome<()> {
         ))
         .execute(conn)
         .await?;
-    super::images::replace(conn, None, picture.as_deref(), at).await
+    super::images::replace(conn, None, picture.as_deref(), at).await?;
+    super::idempotency::complete(conn, once, &()).await
 }
 
 pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {

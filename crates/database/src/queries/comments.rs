@@ -1,9 +1,11 @@
+use agora_domain::{error::Resource, idempotency::Once};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
 use crate::values::CommentAccessRow;
 use crate::{
-    error::Outcome,
+    error::{Failure, Outcome},
+    rows::CommentRow,
     schema::{comments, posts},
     sql_types::{DbId, DbInstant},
 };
@@ -29,6 +31,17 @@ pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Ou
         .get_result(conn)
         .await
         .optional()?)
+}
+
+pub(crate) async fn insert(conn: &mut Conn, row: CommentRow, once: Option<Once<()>>) -> Outcome<()> {
+    let post = row.post_id;
+    super::lock_counters(conn, post).await?;
+    diesel::insert_into(comments::table).values(row).execute(conn).await.map_err(Failure::missing(Resource::Post))?;
+    diesel::update(posts::table.find(post))
+        .set(posts::comment_count.eq(posts::comment_count + 1))
+        .execute(conn)
+        .await?;
+    super::idempotency::complete(conn, once, &()).await
 }
 
 /// Whether there was such a comment.

@@ -1,4 +1,4 @@
-use agora_domain::error::Resource;
+use agora_domain::{error::Resource, idempotency::Once};
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, QueryDsl, SelectableHelper, dsl::exists};
 
 use super::{Conn, RunQueryDsl};
@@ -12,15 +12,17 @@ use crate::{
 
 /// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
 /// two attempts; then it starts again.
-pub(crate) async fn toggle(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
-    loop {
+pub(crate) async fn toggle(conn: &mut Conn, follow: FollowRow, once: Option<Once<bool>>) -> Outcome<bool> {
+    let follows = loop {
         if insert(conn, follow).await? {
-            return Ok(true);
+            break true;
         }
         if delete(conn, follow.follower, follow.followed).await? {
-            return Ok(false);
+            break false;
         }
-    }
+    };
+    super::idempotency::complete(conn, once, &follows).await?;
+    Ok(follows)
 }
 
 pub(crate) async fn set(conn: &mut Conn, follow: FollowRow) -> Outcome<()> {

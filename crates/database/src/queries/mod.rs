@@ -12,6 +12,7 @@ pub(crate) use super::{
 pub(crate) mod accounts;
 pub(crate) mod comments;
 pub(crate) mod follows;
+pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod posts;
 pub(crate) mod products;

@@ -4,8 +4,9 @@ use agora_domain::{
     Error,
     clock::Timestamp,
     error::Resource,
+    idempotency::Once,
     media::ImageKey,
-    posts::{Liker, PostEdit, SHOWN_LIKERS},
+    posts::{Liker, PostEdit, PostView, SHOWN_LIKERS},
 };
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
@@ -181,12 +182,26 @@ pub(crate) async fn delete_like(conn: &mut Conn, post: DbId, user: DbId) -> Outc
 }
 
 /// Stores a post and reads it back as its author sees it.
-pub(crate) async fn create(conn: &mut Conn, row: PostRow) -> Outcome<Seen<AuthorRow>> {
+pub(crate) async fn create(conn: &mut Conn, row: PostRow, once: Option<Once<PostView>>) -> Outcome<PostView> {
     let (id, author, image, at) = (row.id, row.author_id, row.image.clone(), row.created_at);
     insert(conn, row).await?;
     super::images::replace(conn, None, image.as_deref(), at).await?;
     let found = find(conn, id, author).await?;
-    found.ok_or_else(|| Failure::Rule(Error::internal("a post just stored is not there")))
+    let seen = found.ok_or_else(|| Failure::Rule(Error::internal("a post just stored is not there")))?;
+    let view = seen.view(AuthorRow::author)?;
+    super::idempotency::complete(conn, once, &view).await?;
+    Ok(view)
+}
+
+/// Turns the like on if it is off, off if it is on.
+pub(crate) async fn toggle_like(conn: &mut Conn, like: LikeRow, once: Option<Once<bool>>) -> Outcome<bool> {
+    super::lock_counters(conn, like.post).await?;
+    let likes = insert_like(conn, like).await?;
+    if !likes {
+        delete_like(conn, like.post, like.user).await?;
+    }
+    super::idempotency::complete(conn, once, &likes).await?;
+    Ok(likes)
 }
 
 /// Applies the domain's rule of editing to the stored post; the post as its author sees it, and the image it lost.

@@ -1,5 +1,6 @@
 use agora_domain::{
     clock::Timestamp,
+    idempotency::Once,
     products::{Product, ProductEdit},
 };
 use diesel::{
@@ -17,11 +18,12 @@ use crate::{
     sql_types::{DbId, DbInstant},
 };
 
-pub(crate) async fn insert(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
+pub(crate) async fn insert(conn: &mut Conn, rows: ProductRows, once: Option<Once<()>>) -> Outcome<()> {
     for row in rows.products {
         diesel::insert_into(products::table).values(row).execute(conn).await?;
     }
-    insert_parts(conn, rows.variants, rows.images).await
+    insert_parts(conn, rows.variants, rows.images).await?;
+    super::idempotency::complete(conn, once, &()).await
 }
 
 async fn insert_parts(conn: &mut Conn, variants: Vec<VariantRow>, images: Vec<ImageRow>) -> Outcome<()> {

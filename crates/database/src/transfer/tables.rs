@@ -118,7 +118,8 @@ macro_rules! tables {
 }
 
 // `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
-// copied of it is soon no longer true.
+// copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
+// wrote it.
 tables! {
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {

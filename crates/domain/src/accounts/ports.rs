@@ -10,6 +10,7 @@ use crate::{
     clock::Timestamp,
     error::Result,
     id::{SessionId, UserId},
+    idempotency::Once,
     media::ImageKey,
     page::{Page, PageRequest},
 };
@@ -46,7 +47,7 @@ pub trait AccountRepository: Send + Sync {
     /// Stores a new account. MUST fail with [`Conflict::Username`](crate::error::Conflict) or
     /// [`Conflict::Email`](crate::error::Conflict) when another account has the same
     /// [`Username::key`](super::Username::key) or [`Email::key`](super::Email::key), however many try at once.
-    async fn create(&self, account: &NewAccount) -> Result<()>;
+    async fn create(&self, account: &NewAccount, once: Option<Once<()>>) -> Result<()>;
 
     /// The account; `None` when there is none.
     async fn find(&self, id: UserId) -> Result<Option<Account>>;

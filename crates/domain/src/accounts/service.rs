@@ -12,6 +12,7 @@ use crate::{
     clock::Clock,
     error::{Conflict, Error, FieldErrors, Resource, Result},
     id::{IdGenerator, UserId},
+    idempotency::Once,
     media::{ImagePorts, Images},
     page::{Page, PageRequest},
 };
@@ -47,8 +48,8 @@ impl Accounts {
     ///
     /// # Errors
     /// [`Error::Conflict`] when the username or the email is taken, in any letter case.
-    pub async fn register(&self, registration: Registration) -> Result<UserId> {
-        self.create(registration, Roles::USER).await
+    pub async fn register(&self, registration: Registration, once: Option<Once<()>>) -> Result<UserId> {
+        self.create(registration, Roles::USER, once).await
     }
 
     /// Makes an account with ADMIN and USER: for the operator, not for clients.
@@ -56,10 +57,10 @@ impl Accounts {
     /// # Errors
     /// [`Error::Conflict`] when the username or the email is taken, in any letter case.
     pub async fn create_admin(&self, registration: Registration) -> Result<UserId> {
-        self.create(registration, Roles::ADMIN_AND_USER).await
+        self.create(registration, Roles::ADMIN_AND_USER, None).await
     }
 
-    async fn create(&self, registration: Registration, roles: Roles) -> Result<UserId> {
+    async fn create(&self, registration: Registration, roles: Roles, once: Option<Once<()>>) -> Result<UserId> {
         // A taken name is answered before the costly hash; the repository decides between those who come at once.
         let name = LoginIdentifier::Username(registration.username.key());
         if self.accounts.find_id(&name).await?.is_some() {
@@ -77,7 +78,7 @@ impl Accounts {
             created_at: self.clock.now(),
         };
         let id = account.id;
-        self.accounts.create(&NewAccount { account, password }).await?;
+        self.accounts.create(&NewAccount { account, password }, once).await?;
         Ok(id)
     }
 

@@ -7,6 +7,7 @@ use crate::{
     clock::Timestamp,
     error::Result,
     id::{CommentId, PostId, UserId},
+    idempotency::Once,
     page::{Page, PageRequest},
 };
 
@@ -15,7 +16,7 @@ use crate::{
 #[async_trait]
 pub trait CommentRepository: Send + Sync {
     /// Stores a new comment. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the post does not exist.
-    async fn create(&self, comment: &Comment) -> Result<()>;
+    async fn create(&self, comment: &Comment, once: Option<Once<()>>) -> Result<()>;
 
     /// What decides about the comment named, by id or as the newest of `caller` on a post; `None` when there is none.
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>>;

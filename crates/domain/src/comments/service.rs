@@ -10,6 +10,7 @@ use crate::{
     clock::Clock,
     error::{Error, Resource, Result},
     id::{CommentId, IdGenerator, PostId},
+    idempotency::Once,
     page::{Page, PageRequest},
     posts::{PostRepository, PostView},
 };
@@ -43,14 +44,19 @@ impl Comments {
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
-    pub async fn create(&self, author: &Member, post: PostId, content: CommentText) -> Result<()> {
+    pub async fn create(
+        &self,
+        author: &Member,
+        post: PostId,
+        content: CommentText,
+        once: Option<Once<()>>,
+    ) -> Result<()> {
         let access = self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?;
         access.ensure_may_view(author)?;
         let now = self.clock.now();
         let id = CommentId::new(self.ids.generate());
-        self.comments
-            .create(&Comment { id, post, author: author.id(), content, created_at: now, updated_at: now })
-            .await
+        let comment = Comment { id, post, author: author.id(), content, created_at: now, updated_at: now };
+        self.comments.create(&comment, once).await
     }
 
     /// The comments of a post the viewer may see, oldest first.

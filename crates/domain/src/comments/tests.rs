@@ -110,10 +110,10 @@ async fn commenting_needs_the_right_to_view_the_post() {
                 comments
                     .expect_create()
                     .times(usize::from(allowed))
-                    .withf(move |stored| *stored == Comment { author: viewer.id(), ..comment("hello") })
-                    .returning(|_| Ok(()));
+                    .withf(move |stored, _| *stored == Comment { author: viewer.id(), ..comment("hello") })
+                    .returning(|_, _| Ok(()));
             });
-            match comments.create(&viewer, POST, text("hello")).await {
+            match comments.create(&viewer, POST, text("hello"), None).await {
                 Ok(()) => assert!(allowed, "{who}, {visibility:?}"),
                 Err(error) => {
                     assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
@@ -165,7 +165,7 @@ async fn a_missing_post_has_no_comments_and_takes_none() {
         comments.expect_list().returning(|_, _| Ok(Page { items: Vec::new(), next: None }));
     });
     let writer = member(WRITER, ADMIN);
-    let created = comments.create(&writer, POST, text("hello")).await;
+    let created = comments.create(&writer, POST, text("hello"), None).await;
     assert!(matches!(created, Err(Error::NotFound(Resource::Post))));
     let listed = comments.list(&writer, POST, PageRequest::FIRST).await;
     assert!(matches!(listed, Err(Error::NotFound(Resource::Post))));

@@ -6,6 +6,7 @@ use crate::{
     accounts::UserSummary,
     error::Result,
     id::UserId,
+    idempotency::Once,
     page::{Page, PageRequest},
     relation::NewRelation,
 };
@@ -22,7 +23,13 @@ pub trait FollowRepository: Send + Sync {
     ///
     /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no user
     /// `followed`.
-    async fn toggle(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<bool>;
+    async fn toggle(
+        &self,
+        follower: UserId,
+        followed: UserId,
+        relation: NewRelation,
+        once: Option<Once<bool>>,
+    ) -> Result<bool>;
 
     /// Turns the relation on; nothing happens when it is.
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()>;

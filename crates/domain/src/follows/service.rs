@@ -8,6 +8,7 @@ use crate::{
     clock::Clock,
     error::{Error, Resource, Result},
     id::{IdGenerator, RelationId, UserId},
+    idempotency::Once,
     page::{Page, PageRequest},
     relation::NewRelation,
 };
@@ -47,9 +48,9 @@ impl Follows {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself.
-    pub async fn toggle(&self, caller: &Member, followed: UserId) -> Result<bool> {
+    pub async fn toggle(&self, caller: &Member, followed: UserId, once: Option<Once<bool>>) -> Result<bool> {
         ensure_not_oneself(caller, followed)?;
-        self.follows.toggle(caller.id(), followed, self.new_relation()).await
+        self.follows.toggle(caller.id(), followed, self.new_relation(), once).await
     }
 
     /// Follows a user; nothing happens when the caller does already.

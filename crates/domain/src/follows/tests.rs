@@ -44,10 +44,10 @@ async fn a_toggle_returns_whether_the_relation_is_on_now() {
             follows
                 .expect_toggle()
                 .once()
-                .withf(|follower, followed, relation| (*follower, *followed, *relation) == (ALICE, BOB, RELATION))
-                .returning(move |_, _, _| Ok(on));
+                .withf(|follower, followed, relation, _| (*follower, *followed, *relation) == (ALICE, BOB, RELATION))
+                .returning(move |_, _, _, _| Ok(on));
         });
-        assert_eq!(follows.toggle(&alice(), BOB).await.unwrap(), on);
+        assert_eq!(follows.toggle(&alice(), BOB, None).await.unwrap(), on);
     }
 }
 
@@ -73,7 +73,7 @@ async fn following_and_unfollowing_set_the_relation() {
 async fn nobody_follows_themselves() {
     let follows = follows(|_| ());
     let refused = [
-        follows.toggle(&alice(), ALICE).await.map(drop),
+        follows.toggle(&alice(), ALICE, None).await.map(drop),
         follows.follow(&alice(), ALICE).await,
         follows.unfollow(&alice(), ALICE).await,
     ];
@@ -85,12 +85,12 @@ async fn nobody_follows_themselves() {
 #[tokio::test]
 async fn an_unknown_user_cannot_be_followed() {
     let follows = follows(|follows| {
-        follows.expect_toggle().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
+        follows.expect_toggle().returning(|_, _, _, _| Err(Error::NotFound(Resource::User)));
         follows.expect_set().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
         follows.expect_unset().returning(|_, _| Err(Error::NotFound(Resource::User)));
     });
     let refused = [
-        follows.toggle(&alice(), BOB).await.map(drop),
+        follows.toggle(&alice(), BOB, None).await.map(drop),
         follows.follow(&alice(), BOB).await,
         follows.unfollow(&alice(), BOB).await,
     ];

@@ -9,6 +9,7 @@ use crate::{
     id::{PostId, UserId},
     media::ImageKey,
     text,
+    version::{Versions, next_version},
 };
 
 /// The text of a post: at most 5,000 characters, stored as sent but for trimming. Empty only beside an image.
@@ -142,8 +143,10 @@ impl Post {
     /// The post after an edit at `at`, and the image that no longer belongs to it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `text` when neither text nor image would be left.
+    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming `text` when neither text
+    /// nor image would be left.
     pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
+        edit.versions.ensure_include(self.updated_at)?;
         let before = self.clone();
         if let Some(text) = &edit.text {
             self.text = text.clone();
@@ -160,7 +163,7 @@ impl Post {
         if self == before {
             return Ok((before, None));
         }
-        self.updated_at = at;
+        self.updated_at = next_version(before.updated_at, at);
         let replaced = before.image.filter(|old| self.image.as_ref() != Some(old));
         Ok((self, replaced))
     }
@@ -254,6 +257,8 @@ pub struct PostEdit {
     pub visibility: Option<Visibility>,
     /// What becomes of the image.
     pub image: ImageEdit,
+    /// The versions it is meant for.
+    pub versions: Versions,
 }
 
 /// The fields of a post that a client sent, not yet parsed. What is `None` was not sent.

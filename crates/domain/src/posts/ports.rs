@@ -8,6 +8,7 @@ use crate::{
     clock::Timestamp,
     error::Result,
     id::{PostId, UserId},
+    idempotency::Once,
     media::ImageKey,
     page::{Page, PageRequest},
     relation::NewRelation,
@@ -50,7 +51,7 @@ pub struct EditedPost {
 #[async_trait]
 pub trait PostRepository: Send + Sync {
     /// Stores a new post and returns it as its author sees it.
-    async fn create(&self, post: &Post) -> Result<PostView>;
+    async fn create(&self, post: &Post, once: Option<Once<PostView>>) -> Result<PostView>;
 
     /// The post as `viewer` sees it, whether or not they may; `None` when there is none.
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>>;
@@ -88,7 +89,13 @@ pub trait PostRepository: Send + Sync {
     /// concurrent toggles MUST end in the state of their parity, none failing.
     ///
     /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
-    async fn toggle_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<bool>;
+    async fn toggle_like(
+        &self,
+        post: PostId,
+        user: UserId,
+        like: NewRelation,
+        once: Option<Once<bool>>,
+    ) -> Result<bool>;
 
     /// Turns the like of `user` on; nothing happens when it is.
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()>;

@@ -11,9 +11,11 @@ use crate::{
     error::{Error, FieldErrors, Resource, Result},
     follows::FollowRepository,
     id::{IdGenerator, PostId, RelationId, UserId},
+    idempotency::Once,
     media::{CleanImage, ImagePorts, Images},
     page::{Page, PageRequest},
     relation::NewRelation,
+    version::Versions,
 };
 
 const NO_POST: Error = Error::NotFound(Resource::Post);
@@ -47,7 +49,7 @@ impl Posts {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image.
-    pub async fn create(&self, author: &Member, fields: PostFields) -> Result<PostView> {
+    pub async fn create(&self, author: &Member, fields: PostFields, once: Option<Once<PostView>>) -> Result<PostView> {
         let mut errors = fields.errors.clone();
         let text = fields.parse_text(&mut errors);
         let visibility = fields.parse_visibility(&mut errors).unwrap_or_default();
@@ -60,7 +62,7 @@ impl Posts {
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
         let post = Post { id, author: author.id(), text, image, visibility, created_at: now, updated_at: now };
-        match self.posts.create(&post).await {
+        match self.posts.create(&post, once).await {
             Ok(view) => Ok(view),
             Err(error) => Err(self.images.take_back(post.image, error).await),
         }
@@ -118,8 +120,9 @@ impl Posts {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
-    /// [`Error::NotFound`] when the post was deleted meanwhile.
-    pub async fn update(&self, OwnPost(id): OwnPost, fields: PostFields) -> Result<PostView> {
+    /// [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the post was deleted
+    /// meanwhile.
+    pub async fn update(&self, OwnPost(id): OwnPost, fields: PostFields, versions: Versions) -> Result<PostView> {
         let mut errors = fields.errors.clone();
         let text = fields.parse_text(&mut errors);
         let visibility = fields.parse_visibility(&mut errors);
@@ -132,7 +135,7 @@ impl Posts {
             None if fields.remove_image => ImageEdit::Remove,
             None => ImageEdit::Keep,
         };
-        let edit = PostEdit { text, visibility, image };
+        let edit = PostEdit { text, visibility, image, versions };
         match self.posts.edit(id, &edit, self.clock.now()).await {
             Ok(Some(edited)) => {
                 self.images.drop_unnamed(edited.replaced_image).await;
@@ -158,9 +161,9 @@ impl Posts {
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
-    pub async fn toggle_like(&self, caller: &Member, id: PostId) -> Result<bool> {
+    pub async fn toggle_like(&self, caller: &Member, id: PostId, once: Option<Once<bool>>) -> Result<bool> {
         self.ensure_may_view(caller, id).await?;
-        self.posts.toggle_like(id, caller.id(), self.new_like()).await
+        self.posts.toggle_like(id, caller.id(), self.new_like(), once).await
     }
 
     /// Turns the caller's like on; nothing happens when it is.

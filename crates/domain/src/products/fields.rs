@@ -3,7 +3,10 @@
 use super::{
     Category, Color, Description, ImageUrl, NewProduct, Price, ProductEdit, ProductName, Size, Sku, Stock, Variant,
 };
-use crate::error::{FieldErrors, Result, Violation};
+use crate::{
+    error::{FieldErrors, Result, Violation},
+    version::Versions,
+};
 
 /// The fields of a product that were sent, not yet parsed. What is `None` was not sent.
 #[derive(Debug, Clone, Default)]
@@ -108,6 +111,7 @@ impl ProductFields {
             stock: errors.check_given("stock", self.stock, Stock::parse),
             variants: errors.check_given("variants", self.variants, |given| entries(given, VariantFields::parse)),
             images: errors.check_given("images", self.images, |given| entries(given, |url| ImageUrl::parse(&url))),
+            versions: Versions::Any,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     error::{Error, FieldErrors, Result, Violation},
     id::ProductId,
     text,
+    version::{Versions, next_version},
 };
 
 macro_rules! texts {
@@ -267,8 +268,10 @@ impl Product {
     /// The product after an edit at `at`: what is given changes.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `stock` when it is not the sum of the variants'.
+    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming `stock` when it is not the
+    /// sum of the variants'.
     pub fn apply(mut self, edit: &ProductEdit, at: Timestamp) -> Result<Self> {
+        edit.versions.ensure_include(self.updated_at)?;
         let before = self.clone();
         let edit = edit.clone();
         self.sku = edit.sku.unwrap_or(self.sku);
@@ -284,7 +287,7 @@ impl Product {
             Stock::of_variants(&self.variants, edit.stock).map_err(|violation| Error::field("stock", violation))?
         };
         if self != before {
-            self.updated_at = at;
+            self.updated_at = next_version(before.updated_at, at);
         }
         Ok(self)
     }
@@ -309,6 +312,8 @@ pub struct ProductEdit {
     pub variants: Option<Vec<Variant>>,
     /// The images from now on.
     pub images: Option<Vec<ImageUrl>>,
+    /// The versions it is meant for.
+    pub versions: Versions,
 }
 
 /// Which products a list shows. Both forms are those of [`text::fold`].

@@ -7,6 +7,7 @@ use crate::{
     clock::Timestamp,
     error::Result,
     id::ProductId,
+    idempotency::Once,
     page::{Page, PageRequest},
 };
 
@@ -27,7 +28,7 @@ pub struct ProductSummary {
 pub trait ProductRepository: Send + Sync {
     /// Adds a product. MUST fail with [`Conflict::Sku`](crate::error::Conflict) when another one has the same
     /// [`Sku::key`](super::Sku::key), however many try at once; so must [`edit`](Self::edit).
-    async fn create(&self, product: &Product) -> Result<()>;
+    async fn create(&self, product: &Product, once: Option<Once<()>>) -> Result<()>;
 
     /// The product; `None` when there is none.
     async fn find(&self, id: ProductId) -> Result<Option<Product>>;

@@ -8,6 +8,7 @@ use crate::{
     clock::Clock,
     error::{Error, Resource, Result},
     id::{IdGenerator, ProductId},
+    idempotency::Once,
     page::{Page, PageRequest},
 };
 
@@ -56,9 +57,9 @@ impl Products {
     ///
     /// # Errors
     /// [`Error::Conflict`] when the SKU is taken, in any letter case.
-    pub async fn create(&self, _: &Admin, new: NewProduct) -> Result<Product> {
+    pub async fn create(&self, _: &Admin, new: NewProduct, once: Option<Once<Product>>) -> Result<Product> {
         let product = new.into_product(ProductId::new(self.ids.generate()), self.clock.now());
-        self.products.create(&product).await?;
+        self.products.create(&product, once.map(|once| once.given(product.clone()))).await?;
         Ok(product)
     }
 
@@ -74,7 +75,8 @@ impl Products {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming `stock` when it is not the sum of the variants'; [`Error::Conflict`] when the SKU is
-    /// taken; [`Error::NotFound`] when the product was deleted meanwhile.
+    /// taken; [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the product
+    /// was deleted meanwhile.
     pub async fn update(&self, ManagedProduct(id): ManagedProduct, edit: &ProductEdit) -> Result<Product> {
         self.products.edit(id, edit, self.clock.now()).await?.ok_or(NO_PRODUCT)
     }

@@ -346,11 +346,11 @@ async fn a_product_is_added_as_its_fields_say() {
         products
             .expect_create()
             .once()
-            .withf(|made| *made == fields().into_new().unwrap().into_product(ID, NOW))
-            .returning(|_| Ok(()));
+            .withf(|made, _| *made == fields().into_new().unwrap().into_product(ID, NOW))
+            .returning(|_, _| Ok(()));
     });
     assert_eq!(
-        products.create(&admin(), fields().into_new().unwrap()).await.unwrap(),
+        products.create(&admin(), fields().into_new().unwrap(), None).await.unwrap(),
         fields().into_new().unwrap().into_product(ID, NOW)
     );
 }
@@ -358,10 +358,10 @@ async fn a_product_is_added_as_its_fields_say() {
 #[tokio::test]
 async fn a_taken_sku_is_a_conflict() {
     let products = products(|products| {
-        products.expect_create().returning(|_| Err(Error::Conflict(Conflict::Sku)));
+        products.expect_create().returning(|_, _| Err(Error::Conflict(Conflict::Sku)));
     });
     assert!(matches!(
-        products.create(&admin(), fields().into_new().unwrap()).await,
+        products.create(&admin(), fields().into_new().unwrap(), None).await,
         Err(Error::Conflict(Conflict::Sku))
     ));
 }

@@ -88,7 +88,7 @@ pub async fn commenting_on_an_unknown_post_is_not_found(db: Repositories) {
     db.posts.delete(deleted, w.now()).await.unwrap().unwrap();
     for post in [w.id(), deleted] {
         let comment = w.new_comment(post, ada);
-        assert_fails!(db.comments.create(&comment).await, Error::NotFound(Resource::Post));
+        assert_fails!(db.comments.create(&comment, None).await, Error::NotFound(Resource::Post));
         let target = CommentTarget::Comment(comment.id);
         assert_eq!(db.comments.find_access(target, ada).await.unwrap(), None);
     }
@@ -213,7 +213,7 @@ pub async fn comments_made_at_once_all_count(db: Repositories) {
     let comments: Vec<_> = (0..50).map(|_| w.new_comment(post, ada)).collect();
     together(comments.iter().cloned().map(|comment| {
         let db = db.clone();
-        async move { db.comments.create(&comment).await.unwrap() }
+        async move { db.comments.create(&comment, None).await.unwrap() }
     }))
     .await;
     assert_eq!(count(&db, post, ada).await, 50);

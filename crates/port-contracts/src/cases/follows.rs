@@ -43,7 +43,7 @@ pub async fn a_follow_is_toggled_on_and_off_and_on(db: Repositories) {
     let [ada, bob, cleo] = w.users().await;
     w.follow(cleo, bob).await;
     for on in [true, false, true] {
-        assert_eq!(db.follows.toggle(ada, bob, w.new_relation()).await.unwrap(), on);
+        assert_eq!(db.follows.toggle(ada, bob, w.new_relation(), None).await.unwrap(), on);
         assert_eq!(follows(&db, ada, bob).await, on);
         assert!(!follows(&db, bob, ada).await);
         assert!(follows(&db, cleo, bob).await);
@@ -64,7 +64,7 @@ pub async fn a_follow_is_set_and_unset_any_number_of_times(db: Repositories) {
         assert_eq!(follows(&db, ada, bob).await, on);
         assert_eq!(lists(&db, bob).await.0.len(), usize::from(on));
     }
-    assert!(!db.follows.toggle(ada, bob, w.new_relation()).await.unwrap(), "a set follow is toggled off");
+    assert!(!db.follows.toggle(ada, bob, w.new_relation(), None).await.unwrap(), "a set follow is toggled off");
 }
 
 pub async fn setting_a_follow_again_keeps_its_place(db: Repositories) {
@@ -83,7 +83,7 @@ pub async fn following_an_unknown_user_is_not_found(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let (nobody, follow) = (w.id(), w.new_relation());
-    assert_fails!(db.follows.toggle(ada, nobody, follow).await, Error::NotFound(Resource::User));
+    assert_fails!(db.follows.toggle(ada, nobody, follow, None).await, Error::NotFound(Resource::User));
     assert_fails!(db.follows.set(ada, nobody, follow).await, Error::NotFound(Resource::User));
     assert_fails!(db.follows.unset(ada, nobody).await, Error::NotFound(Resource::User));
     assert_eq!(lists(&db, ada).await, (vec![], vec![]));
@@ -102,7 +102,7 @@ async fn toggles_of_one_user_end_in_their_parity(db: &Repositories, count: usize
     let [ada, bob] = w.users().await;
     let outcomes = together((0..count).map(|_| {
         let (db, follow) = (db.clone(), w.new_relation());
-        async move { db.follows.toggle(ada, bob, follow).await.unwrap() }
+        async move { db.follows.toggle(ada, bob, follow, None).await.unwrap() }
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|on| **on).count(), count.div_ceil(2));
@@ -118,7 +118,7 @@ pub async fn toggles_of_many_users_at_once_all_count(db: Repositories) {
     let followers: [UserId; 30] = w.users().await;
     let outcomes = together(followers.iter().map(|&follower| {
         let (db, follow) = (db.clone(), w.new_relation());
-        async move { db.follows.toggle(follower, ada, follow).await.unwrap() }
+        async move { db.follows.toggle(follower, ada, follow, None).await.unwrap() }
     }))
     .await;
     assert_eq!(outcomes, [true; 30]);

@@ -32,7 +32,7 @@ pub async fn a_like_is_toggled_on_and_off_and_on(db: Repositories) {
     let [ada, fan] = w.accounts().await;
     let (post, other) = (w.post(ada.id).await.id, w.post(ada.id).await.id);
     for on in [true, false, true] {
-        assert_eq!(db.posts.toggle_like(post, fan.id, w.new_relation()).await.unwrap(), on);
+        assert_eq!(db.posts.toggle_like(post, fan.id, w.new_relation(), None).await.unwrap(), on);
         assert_eq!(likes(&db, post, fan.id).await, (u64::from(on), on));
         assert_eq!(likes(&db, post, ada.id).await, (u64::from(on), false));
         assert_eq!(likes(&db, other, fan.id).await, (0, false));
@@ -52,7 +52,7 @@ pub async fn a_like_is_set_and_unset_any_number_of_times(db: Repositories) {
         }
         assert_eq!(likes(&db, post, fan.id).await, (1 + u64::from(on), on));
     }
-    assert!(!db.posts.toggle_like(post, fan.id, w.new_relation()).await.unwrap(), "a set like is toggled off");
+    assert!(!db.posts.toggle_like(post, fan.id, w.new_relation(), None).await.unwrap(), "a set like is toggled off");
 }
 
 pub async fn setting_a_like_again_keeps_its_place(db: Repositories) {
@@ -76,7 +76,7 @@ pub async fn liking_an_unknown_post_is_not_found(db: Repositories) {
     db.posts.delete(deleted, w.now()).await.unwrap().unwrap();
     for post in [w.id(), deleted] {
         let like = w.new_relation();
-        assert_fails!(db.posts.toggle_like(post, ada, like).await, Error::NotFound(Resource::Post));
+        assert_fails!(db.posts.toggle_like(post, ada, like, None).await, Error::NotFound(Resource::Post));
         assert_fails!(db.posts.set_like(post, ada, like).await, Error::NotFound(Resource::Post));
         assert_fails!(db.posts.unset_like(post, ada).await, Error::NotFound(Resource::Post));
     }
@@ -96,7 +96,7 @@ async fn toggles_of_one_user_end_in_their_parity(db: &Repositories, count: usize
     let post = w.post(ada.id).await.id;
     let outcomes = together((0..count).map(|_| {
         let (db, fan, like) = (db.clone(), fan.id, w.new_relation());
-        async move { db.posts.toggle_like(post, fan, like).await.unwrap() }
+        async move { db.posts.toggle_like(post, fan, like, None).await.unwrap() }
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|on| **on).count(), count.div_ceil(2));
@@ -111,7 +111,7 @@ pub async fn toggles_of_many_users_at_once_all_count(db: Repositories) {
     let users: [_; 30] = w.accounts().await;
     let outcomes = together(users.iter().map(|user| {
         let (db, user, like) = (db.clone(), user.id, w.new_relation());
-        async move { db.posts.toggle_like(post, user, like).await.unwrap() }
+        async move { db.posts.toggle_like(post, user, like, None).await.unwrap() }
     }))
     .await;
     assert_eq!(outcomes, [true; 30]);

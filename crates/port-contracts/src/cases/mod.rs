@@ -4,6 +4,7 @@
 pub(crate) mod accounts;
 pub(crate) mod comments;
 pub(crate) mod follows;
+pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
 pub(crate) mod posts;

@@ -31,27 +31,27 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
         let edit = PostEdit { text: Some(post_text(&format!("Edit {n}"))), ..PostEdit::default() };
         async move {
             match n % 8 {
-                0 => db.accounts.create(&account).await.unwrap(),
+                0 => db.accounts.create(&account, None).await.unwrap(),
                 1 => {
                     let password = db.accounts.find_password(user).await.unwrap().unwrap();
                     db.sessions.open(&session, &password).await.unwrap().unwrap();
                     db.sessions.revoke(session.id, now).await.unwrap();
                 }
                 2 => {
-                    db.posts.create(&post).await.unwrap();
+                    db.posts.create(&post, None).await.unwrap();
                     db.posts.edit(shared, &edit, now).await.unwrap().unwrap();
                 }
                 3 => {
-                    db.comments.create(&reply).await.unwrap();
+                    db.comments.create(&reply, None).await.unwrap();
                     db.comments.update(comment, &comment_text("Edited"), now).await.unwrap().unwrap();
                 }
-                4 => assert!(db.posts.toggle_like(shared, user, relation).await.unwrap()),
-                5 => assert!(db.follows.toggle(user, ada, relation).await.unwrap()),
+                4 => assert!(db.posts.toggle_like(shared, user, relation, None).await.unwrap()),
+                5 => assert!(db.follows.toggle(user, ada, relation, None).await.unwrap()),
                 6 => {
                     db.accounts.update_profile(user, &profile, now).await.unwrap().unwrap();
                     db.posts.list_all(user, PageRequest::FIRST).await.unwrap();
                 }
-                _ => db.products.create(&product).await.unwrap(),
+                _ => db.products.create(&product, None).await.unwrap(),
             }
         }
     }))

@@ -33,11 +33,7 @@ pub(crate) async fn find_access(conn: &mut Conn, id: DbId, viewer: DbId) -> Outc
 
 /// Turns the like on if it is off, off if it is on.
 pub(crate) async fn toggle_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
-    if queries::posts::insert_like(conn, like).await? {
-        return Ok(true);
-    }
-    queries::posts::delete_like(conn, like.post, like.user).await?;
-    Ok(false)
+    queries::posts::toggle_like(conn, like, None).await
 }
 
 pub(crate) async fn list_by_author(

@@ -197,12 +197,12 @@ async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
             .accounts
             .expect_create()
             .once()
-            .withf(move |new| new.account == expected && new.password == hash("hashed"))
-            .returning(|_| Ok(()));
+            .withf(move |new, _| new.account == expected && new.password == hash("hashed"))
+            .returning(|_, _| Ok(()));
         let accounts = ports.accounts();
         let created = match by_operator {
             true => accounts.create_admin(registration()).await,
-            false => accounts.register(registration()).await,
+            false => accounts.register(registration(), None).await,
         };
         assert_eq!(created.unwrap(), UserId::new(NEW_ID));
     }
@@ -212,7 +212,7 @@ async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
 async fn a_taken_username_is_a_conflict_before_anything_is_hashed() {
     let mut ports = Ports::default();
     ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
-    let refused = ports.accounts().register(registration()).await;
+    let refused = ports.accounts().register(registration(), None).await;
     assert!(matches!(refused, Err(Error::Conflict(Conflict::Username))));
 }
 
@@ -220,8 +220,8 @@ async fn a_taken_username_is_a_conflict_before_anything_is_hashed() {
 async fn the_repository_decides_between_those_who_register_at_once() {
     for conflict in [Conflict::Username, Conflict::Email] {
         let mut ports = free_name();
-        ports.accounts.expect_create().returning(move |_| Err(Error::Conflict(conflict)));
-        match ports.accounts().register(registration()).await {
+        ports.accounts.expect_create().returning(move |_, _| Err(Error::Conflict(conflict)));
+        match ports.accounts().register(registration(), None).await {
             Err(Error::Conflict(reported)) => assert_eq!(reported, conflict),
             other => panic!("{other:?}"),
         }

@@ -1,7 +1,7 @@
 //! Editing and deleting posts.
 
 use super::*;
-use crate::media::ImageProblem;
+use crate::{media::ImageProblem, version::Versions};
 
 /// What an edit makes of a post: its text, its image and the image it no longer has; `None` when it is refused.
 type Outcome = Option<(&'static str, Option<ImageKey>, Option<ImageKey>)>;
@@ -42,7 +42,7 @@ fn an_edit_keeps_replaces_and_removes_text_and_image() {
     ];
     for ((content, image), image_edit, given, expected) in table {
         let before = post(content, image);
-        let edit = PostEdit { text: given.map(text), visibility: None, image: image_edit };
+        let edit = PostEdit { text: given.map(text), image: image_edit, ..PostEdit::default() };
         let case = format!("{before:?}, {edit:?}");
         match (before.clone().apply(&edit, NOW), expected) {
             (Ok((after, replaced)), Some((content, image, no_longer_named))) => {
@@ -106,6 +106,19 @@ async fn the_author_alone_may_edit_and_delete() {
     }
 }
 
+#[test]
+fn an_edit_meant_for_another_version_is_stale_and_one_that_is_not_makes_a_later_version() {
+    let stored = post("stored", None);
+    let edit = |versions| PostEdit { text: Some(text("new")), versions, ..PostEdit::default() };
+    let (one, other) = (stored.updated_at, stored.updated_at.plus_millis(1));
+    let stale = stored.clone().apply(&edit(Versions::OneOf(vec![other])), NOW);
+    assert!(matches!(stale, Err(Error::Stale)));
+    let nothing = PostEdit { versions: Versions::OneOf(vec![other]), ..PostEdit::default() };
+    assert!(matches!(stored.clone().apply(&nothing, NOW), Err(Error::Stale)), "though it changes nothing");
+    let (edited, _) = stored.apply(&edit(Versions::OneOf(vec![other, one])), one).unwrap();
+    assert_eq!(edited.updated_at, other, "at the instant of the version before");
+}
+
 #[tokio::test]
 async fn fields_become_an_edit() {
     let remove = |fields| PostFields { remove_image: true, ..fields };
@@ -120,7 +133,10 @@ async fn fields_become_an_edit() {
         (remove(fields(None)), PostEdit { image: ImageEdit::Remove, ..PostEdit::default() }),
         (with_upload(None), PostEdit { image: replace(), ..PostEdit::default() }),
         // With both, the new image wins.
-        (remove(with_upload(Some("new"))), PostEdit { text: Some(text("new")), visibility: None, image: replace() }),
+        (
+            remove(with_upload(Some("new"))),
+            PostEdit { text: Some(text("new")), image: replace(), ..PostEdit::default() },
+        ),
     ] {
         let mut ports = if fields.image.is_some() { Ports::storing_image() } else { Ports::default() };
         let wanted = expected.clone();
@@ -131,7 +147,11 @@ async fn fields_become_an_edit() {
             .withf(move |id, edit, at| (*id, *at) == (POST, NOW) && *edit == wanted)
             .returning(|_, _, _| Ok(Some(EditedPost { view: view(post("as stored", None)), replaced_image: None })));
         let (posts, own) = ports.owning().await;
-        assert_eq!(posts.update(own, fields).await.unwrap(), view(post("as stored", None)), "{expected:?}");
+        assert_eq!(
+            posts.update(own, fields, Versions::Any).await.unwrap(),
+            view(post("as stored", None)),
+            "{expected:?}"
+        );
     }
 }
 
@@ -142,7 +162,7 @@ async fn every_invalid_field_of_an_edit_is_reported_at_once_and_nothing_stored()
     let (posts, own) = ports.owning().await;
     let long = "x".repeat(5001);
     let fields = PostFields { visibility: Some("secret".to_owned()), ..with_upload(Some(&long)) };
-    assert_eq!(invalid_names(posts.update(own, fields).await), ["image", "text", "visibility"]);
+    assert_eq!(invalid_names(posts.update(own, fields, Versions::Any).await), ["image", "text", "visibility"]);
 }
 
 #[tokio::test]
@@ -172,7 +192,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
             .withf(|keys| keys == [old_image()])
             .returning(|_| Ok(()));
         let (posts, own) = ports.owning().await;
-        assert_eq!(posts.update(own, with_upload(None)).await.unwrap().post.image, Some(new_image()));
+        assert_eq!(posts.update(own, with_upload(None), Versions::Any).await.unwrap().post.image, Some(new_image()));
     }
 }
 
@@ -183,7 +203,7 @@ async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
         ports.posts.expect_edit().once().returning(move |_, _, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
         let (posts, own) = ports.owning().await;
-        let refused = posts.update(own, with_upload(None)).await.unwrap_err();
+        let refused = posts.update(own, with_upload(None), Versions::Any).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
     }
 }
@@ -195,7 +215,7 @@ async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
     ports.posts.expect_delete().once().returning(|_, _| Ok(None));
     ports.drop_image(new_image, 1);
     let (posts, own) = ports.owning().await;
-    let edited = posts.update(own, with_upload(None)).await;
+    let edited = posts.update(own, with_upload(None), Versions::Any).await;
     assert!(matches!(edited, Err(Error::NotFound(Resource::Post))));
     assert!(matches!(posts.delete(&author(), POST).await, Err(Error::NotFound(Resource::Post))));
 }

@@ -53,7 +53,7 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
             let times = usize::from(allowed);
             let mut ports = Ports::default();
             ports.find_access(viewer.id(), visibility, viewer_follows);
-            ports.posts.expect_toggle_like().times(times).returning(|_, _, _| Ok(true));
+            ports.posts.expect_toggle_like().times(times).returning(|_, _, _, _| Ok(true));
             ports.posts.expect_set_like().times(times).returning(|_, _, _| Ok(()));
             ports.posts.expect_unset_like().times(times).returning(|_, _| Ok(()));
             ports
@@ -63,7 +63,7 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
                 .withf(|id, page| (*id, *page) == (POST, PageRequest::FIRST))
                 .returning(|_, _| Ok(Page { items: Vec::new(), next: None }));
             let posts = ports.build();
-            assert_refused_unless(allowed, posts.toggle_like(&viewer, POST).await, &case);
+            assert_refused_unless(allowed, posts.toggle_like(&viewer, POST, None).await, &case);
             assert_refused_unless(allowed, posts.like(&viewer, POST).await, &case);
             assert_refused_unless(allowed, posts.unlike(&viewer, POST).await, &case);
             assert_refused_unless(allowed, posts.list_likers(&viewer, POST, PageRequest::FIRST).await, &case);
@@ -82,7 +82,7 @@ async fn a_missing_post_is_not_found_whatever_the_role() {
             posts.get(&viewer, POST).await.map(drop),
             posts.own(&viewer, POST).await.map(drop),
             posts.delete(&viewer, POST).await,
-            posts.toggle_like(&viewer, POST).await.map(drop),
+            posts.toggle_like(&viewer, POST, None).await.map(drop),
             posts.like(&viewer, POST).await,
             posts.unlike(&viewer, POST).await,
             posts.list_likers(&viewer, POST, PageRequest::FIRST).await.map(drop),
@@ -102,9 +102,9 @@ async fn a_like_toggle_returns_whether_the_like_is_on_now() {
             .posts
             .expect_toggle_like()
             .once()
-            .withf(move |id, user, relation| (*id, *user, *relation) == (POST, OTHER, like))
-            .returning(move |_, _, _| Ok(on));
-        assert_eq!(ports.build().toggle_like(&member(OTHER, Roles::USER), POST).await.unwrap(), on);
+            .withf(move |id, user, relation, _| (*id, *user, *relation) == (POST, OTHER, like))
+            .returning(move |_, _, _, _| Ok(on));
+        assert_eq!(ports.build().toggle_like(&member(OTHER, Roles::USER), POST, None).await.unwrap(), on);
     }
 }
 

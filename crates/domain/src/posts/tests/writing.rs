@@ -5,7 +5,12 @@ use crate::media::ImageProblem;
 
 fn publishing(stored: Post) -> Ports {
     let mut ports = Ports::default();
-    ports.posts.expect_create().once().withf(move |post| *post == stored).returning(|post| Ok(view(post.clone())));
+    ports
+        .posts
+        .expect_create()
+        .once()
+        .withf(move |post, _| *post == stored)
+        .returning(|post, _| Ok(view(post.clone())));
     ports
 }
 
@@ -16,14 +21,14 @@ fn published(content: &str) -> Post {
 #[tokio::test]
 async fn a_post_is_stored_trimmed_and_returned_as_its_author_sees_it() {
     let created =
-        publishing(published("hello\n there")).build().create(&author(), fields(Some("  hello\n there "))).await;
+        publishing(published("hello\n there")).build().create(&author(), fields(Some("  hello\n there ")), None).await;
     assert_eq!(created.unwrap(), view(published("hello\n there")));
 }
 
 #[tokio::test]
 async fn an_empty_post_is_refused_and_nothing_stored() {
     for empty in [None, Some(""), Some(" \n\t")] {
-        let refused = Ports::default().build().create(&author(), fields(empty)).await;
+        let refused = Ports::default().build().create(&author(), fields(empty), None).await;
         assert_eq!(invalid(refused), [("text", "Text or an image is required".to_owned())], "{empty:?}");
     }
 }
@@ -31,13 +36,13 @@ async fn an_empty_post_is_refused_and_nothing_stored() {
 #[tokio::test]
 async fn text_is_at_most_5000_characters() {
     let longest = "😀".repeat(5000);
-    let created = publishing(published(&longest)).build().create(&author(), fields(Some(&longest))).await;
+    let created = publishing(published(&longest)).build().create(&author(), fields(Some(&longest)), None).await;
     assert_eq!(created.unwrap().post.text.as_str(), longest);
     for (content, message) in [
         (format!("{longest}x"), "Text must be at most 5000 characters"),
         ("a\0b".to_owned(), "Text must not contain a NUL character"),
     ] {
-        let refused = Ports::default().build().create(&author(), fields(Some(&content))).await;
+        let refused = Ports::default().build().create(&author(), fields(Some(&content)), None).await;
         assert_eq!(invalid(refused), [("text", message.to_owned())]);
     }
 }
@@ -54,11 +59,11 @@ async fn a_post_is_public_unless_it_says_otherwise() {
     ] {
         let stored = Post { visibility, ..published("hello") };
         let fields = PostFields { visibility: given.map(str::to_owned), ..fields(Some("hello")) };
-        assert!(publishing(stored).build().create(&author(), fields).await.is_ok(), "{given:?}");
+        assert!(publishing(stored).build().create(&author(), fields, None).await.is_ok(), "{given:?}");
     }
     for given in ["secret", "private", "PUBLIC,PRIVATE", "0"] {
         let fields = PostFields { visibility: Some(given.to_owned()), ..fields(Some("hello")) };
-        let refused = Ports::default().build().create(&author(), fields).await;
+        let refused = Ports::default().build().create(&author(), fields, None).await;
         let message = "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".to_owned();
         assert_eq!(invalid(refused), [("visibility", message)], "{given}");
     }
@@ -70,8 +75,13 @@ async fn an_image_alone_is_a_post_with_empty_text() {
         let mut ports = Ports::storing_image();
         let stored = Post { image: Some(new_image()), ..published("") };
         let expected = view(stored.clone());
-        ports.posts.expect_create().once().withf(move |post| *post == stored).returning(|post| Ok(view(post.clone())));
-        assert_eq!(ports.build().create(&author(), with_upload(blank)).await.unwrap(), expected, "{blank:?}");
+        ports
+            .posts
+            .expect_create()
+            .once()
+            .withf(move |post, _| *post == stored)
+            .returning(|post, _| Ok(view(post.clone())));
+        assert_eq!(ports.build().create(&author(), with_upload(blank), None).await.unwrap(), expected, "{blank:?}");
     }
 }
 
@@ -92,7 +102,7 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
     ] {
         let mut ports = Ports::default();
         ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
-        assert_eq!(invalid_names(ports.build().create(&author(), fields).await), expected);
+        assert_eq!(invalid_names(ports.build().create(&author(), fields, None).await), expected);
     }
 }
 
@@ -106,7 +116,7 @@ async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() 
                 false => ImageProblem::Failed(Error::unavailable("busy")),
             })
         });
-        let refused = ports.build().create(&author(), with_upload(Some("hello"))).await.unwrap_err();
+        let refused = ports.build().create(&author(), with_upload(Some("hello")), None).await.unwrap_err();
         assert!(if too_large {
             matches!(refused, Error::TooLarge(_))
         } else {
@@ -121,8 +131,8 @@ async fn the_image_is_on_record_and_stored_before_the_row_that_names_it() {
     let mut order = Sequence::new();
     ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
     ports.store_image(&mut order);
-    ports.posts.expect_create().once().in_sequence(&mut order).returning(|post| Ok(view(post.clone())));
-    ports.build().create(&author(), with_upload(None)).await.unwrap();
+    ports.posts.expect_create().once().in_sequence(&mut order).returning(|post, _| Ok(view(post.clone())));
+    ports.build().create(&author(), with_upload(None), None).await.unwrap();
 }
 
 #[tokio::test]
@@ -132,7 +142,7 @@ async fn there_is_no_post_without_its_image() {
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
     ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
     ports.images.expect_put().once().returning(|_, _| Err(Error::unavailable("no answer")));
-    let refused = ports.build().create(&author(), with_upload(Some("hello"))).await;
+    let refused = ports.build().create(&author(), with_upload(Some("hello")), None).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))));
 }
 
@@ -140,9 +150,9 @@ async fn there_is_no_post_without_its_image() {
 async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
     for (refusal, taken_back) in REFUSALS {
         let mut ports = Ports::storing_image();
-        ports.posts.expect_create().once().returning(move |_| Err(refusal()));
+        ports.posts.expect_create().once().returning(move |_, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
-        let refused = ports.build().create(&author(), with_upload(None)).await.unwrap_err();
+        let refused = ports.build().create(&author(), with_upload(None), None).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
     }
 }

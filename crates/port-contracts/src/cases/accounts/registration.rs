@@ -37,7 +37,7 @@ pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Reposi
     let usual = w.new_account("Cleo");
     for new in [full, bare, usual] {
         w.announce(new.account.profile_picture.as_ref()).await;
-        db.accounts.create(&new).await.unwrap();
+        db.accounts.create(&new, None).await.unwrap();
         assert_eq!(db.accounts.find(new.account.id).await.unwrap(), Some(new.account));
     }
 }
@@ -68,7 +68,7 @@ pub async fn odd_texts_are_kept_exactly(db: Repositories) {
     for text in ODD_TEXTS {
         let mut new = w.new_account_with(text, |account| account.biography = biography(&format!("{text}\r\n\t{text}")));
         new.password = PasswordHash::new(text.to_owned());
-        db.accounts.create(&new).await.unwrap();
+        db.accounts.create(&new, None).await.unwrap();
         let id = new.account.id;
         assert_eq!(db.accounts.find_password(id).await.unwrap(), Some(new.password));
         assert_eq!(db.accounts.find_id(&identifier(text)).await.unwrap(), Some(id));
@@ -87,7 +87,7 @@ pub async fn a_username_is_taken_in_any_letter_case(db: Repositories) {
     for (one, other) in SAME.into_iter().chain([("Zoe\u{301}", "ZOÉ")]) {
         w.account(one).await;
         for name in [one, other] {
-            assert_fails!(db.accounts.create(&w.new_account(name)).await, Error::Conflict(Conflict::Username));
+            assert_fails!(db.accounts.create(&w.new_account(name), None).await, Error::Conflict(Conflict::Username));
         }
     }
 }
@@ -99,7 +99,7 @@ pub async fn an_email_is_taken_in_any_letter_case(db: Repositories) {
         w.account_with(&format!("first {n}"), |account| account.email = one.clone()).await;
         for taken in [one, email(&format!("{other}@EXAMPLE.org"))] {
             let late = w.new_account_with(&format!("late {n}"), |account| account.email = taken);
-            assert_fails!(db.accounts.create(&late).await, Error::Conflict(Conflict::Email));
+            assert_fails!(db.accounts.create(&late, None).await, Error::Conflict(Conflict::Email));
         }
     }
 }
@@ -115,10 +115,10 @@ pub async fn when_both_name_and_email_are_taken_one_of_them_is_reported(db: Repo
     let w = World::new(&db);
     let taken = w.account("Ada").await;
     let same = w.new_account_with("ADA", |account| account.email = taken.email);
-    assert_fails!(db.accounts.create(&same).await, Error::Conflict(Conflict::Username | Conflict::Email));
+    assert_fails!(db.accounts.create(&same, None).await, Error::Conflict(Conflict::Username | Conflict::Email));
     let bob = w.account("Bob").await;
     let mixed = w.new_account_with("ada", |account| account.email = bob.email);
-    assert_fails!(db.accounts.create(&mixed).await, Error::Conflict(Conflict::Username | Conflict::Email));
+    assert_fails!(db.accounts.create(&mixed, None).await, Error::Conflict(Conflict::Username | Conflict::Email));
 }
 
 pub async fn a_refused_registration_leaves_nothing_behind(db: Repositories) {
@@ -127,7 +127,7 @@ pub async fn a_refused_registration_leaves_nothing_behind(db: Repositories) {
     let by_name = w.new_account("ada");
     let by_email = w.new_account_with("Bob", |account| account.email = ada.email.clone());
     for refused in [&by_name, &by_email] {
-        assert_fails!(db.accounts.create(refused).await, Error::Conflict(_));
+        assert_fails!(db.accounts.create(refused, None).await, Error::Conflict(_));
         assert_eq!(db.accounts.find(refused.account.id).await.unwrap(), None);
     }
     assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items, [ada]);
@@ -138,7 +138,7 @@ pub async fn of_many_registrations_of_one_name_at_once_one_succeeds(db: Reposito
     let w = World::new(&db);
     let outcomes = together((0..50).map(|n| {
         let (db, new) = (db.clone(), w.new_account(if n % 2 == 0 { "Émile" } else { "éMILE" }));
-        async move { db.accounts.create(&new).await }
+        async move { db.accounts.create(&new, None).await }
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
@@ -153,7 +153,7 @@ pub async fn of_many_registrations_of_one_email_at_once_one_succeeds(db: Reposit
     let outcomes = together((0..50).map(|n| {
         let address = email(if n % 2 == 0 { "Émile@example.org" } else { "éMILE@Example.ORG" });
         let (db, new) = (db.clone(), w.new_account_with(&format!("user {n}"), |account| account.email = address));
-        async move { db.accounts.create(&new).await }
+        async move { db.accounts.create(&new, None).await }
     }))
     .await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
@@ -167,7 +167,7 @@ pub async fn an_account_is_found_by_name_and_email_in_any_letter_case(db: Reposi
     let w = World::new(&db);
     for (one, other) in SAME {
         let new = w.new_account_with(one, |account| account.email = email(&format!("{one}@example.org")));
-        db.accounts.create(&new).await.unwrap();
+        db.accounts.create(&new, None).await.unwrap();
         let id = new.account.id;
         for text in [one, other, &format!("{one}@example.org"), &format!("{other}@EXAMPLE.ORG")] {
             let name = identifier(text);

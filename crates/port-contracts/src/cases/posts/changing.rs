@@ -7,6 +7,7 @@ use agora_domain::{
     id::UserId,
     page::PageRequest,
     posts::{EditedPost, ImageEdit, Post, PostEdit, PostText, Visibility},
+    version::Versions,
 };
 
 use crate::{
@@ -41,12 +42,14 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
             text: Some(post_text("Words again")),
             visibility: Some(Visibility::Followers),
             image: ImageEdit::Remove,
+            versions: Versions::Any,
         },
         image(ImageEdit::Remove),
         PostEdit {
             text: Some(PostText::default()),
             visibility: Some(Visibility::Public),
             image: ImageEdit::Replace(third),
+            versions: Versions::Any,
         },
     ];
     for edit in steps {
@@ -64,7 +67,7 @@ pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let post = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
-    let same = PostEdit { text: Some(post.text.clone()), visibility: Some(post.visibility), image: ImageEdit::Keep };
+    let same = PostEdit { text: Some(post.text.clone()), visibility: Some(post.visibility), ..PostEdit::default() };
     for edit in [PostEdit::default(), same] {
         let edited = db.posts.edit(post.id, &edit, w.now()).await.unwrap().unwrap();
         assert_eq!(edited, EditedPost { view: untouched(&post, &ada), replaced_image: None });
@@ -98,6 +101,29 @@ pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
         assert_fails!(db.posts.edit(post.id, &edit, w.now()).await, Error::Invalid(_));
         assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
     }
+}
+
+pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let post = w.post(ada).await;
+    let versions = Versions::OneOf(vec![post.updated_at]);
+    let outcomes = together((0..16).map(|n| {
+        // At the very instant of the version that it is meant for.
+        let (db, id, at) = (db.clone(), post.id, post.updated_at);
+        let edit = PostEdit { versions: versions.clone(), ..text(&format!("edit {n}")) };
+        async move { db.posts.edit(id, &edit, at).await }
+    }))
+    .await;
+    let mut edited = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(edit) => edited.push(edit.unwrap().view.post),
+            refused => assert_fails!(refused, Error::Stale),
+        }
+    }
+    assert_eq!(edited, [db.posts.find(post.id, ada).await.unwrap().unwrap().view.post]);
+    assert!(edited[0].updated_at > post.updated_at);
 }
 
 pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
@@ -144,7 +170,7 @@ pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(d
 
 /// A post stored under the id of a deleted one would inherit what was left behind.
 async fn leaves_nothing_behind(db: &Repositories, deleted: &Post, viewer: UserId) {
-    db.posts.create(deleted).await.unwrap();
+    db.posts.create(deleted, None).await.unwrap();
     let again = db.posts.find(deleted.id, viewer).await.unwrap().unwrap().view;
     assert_eq!((again.like_count, again.liked_by_viewer, again.comment_count), (0, false, 0));
     assert_eq!(db.posts.list_likers(deleted.id, PageRequest::FIRST).await.unwrap().items, []);
@@ -174,9 +200,9 @@ pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Reposi
         async move {
             match n {
                 30 => db.posts.delete(id, now).await.map(drop),
-                n if n % 3 == 0 => db.posts.toggle_like(id, user, like).await.map(drop),
+                n if n % 3 == 0 => db.posts.toggle_like(id, user, like, None).await.map(drop),
                 n if n % 3 == 1 => db.posts.set_like(id, user, like).await,
-                _ => db.comments.create(&comment).await,
+                _ => db.comments.create(&comment, None).await,
             }
         }
     }))

@@ -25,7 +25,7 @@ pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) 
         .await;
     for account in [ada, w.account("Bob").await] {
         let post = w.new_post(account.id);
-        assert_eq!(db.posts.create(&post).await.unwrap(), untouched(&post, &account));
+        assert_eq!(db.posts.create(&post, None).await.unwrap(), untouched(&post, &account));
     }
 }
 
@@ -153,7 +153,7 @@ pub async fn posts_created_at_once_are_all_kept(db: Repositories) {
     let posts: Vec<_> = (0..30).map(|_| w.new_post(ada)).collect();
     let created = together(posts.iter().cloned().map(|post| {
         let db = db.clone();
-        async move { db.posts.create(&post).await.unwrap().post }
+        async move { db.posts.create(&post, None).await.unwrap().post }
     }))
     .await;
     assert_eq!(created, posts);

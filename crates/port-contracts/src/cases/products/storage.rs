@@ -10,6 +10,7 @@ use agora_domain::{
         Category, Color, Description, ImageUrl, Price, Product, ProductEdit, ProductName, ProductSummary, Size, Sku,
         Stock, Variant,
     },
+    version::Versions,
 };
 
 use crate::{
@@ -129,7 +130,7 @@ pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
         w.product(one).await;
         for taken in [one, other] {
             let late = w.new_product(taken);
-            assert_fails!(db.products.create(&late).await, Error::Conflict(Conflict::Sku));
+            assert_fails!(db.products.create(&late, None).await, Error::Conflict(Conflict::Sku));
             assert_eq!(db.products.find(late.id).await.unwrap(), None);
             // The rest of the edit is not carried out either.
             let edit = ProductEdit { sku: Some(sku(taken)), stock: Some(stock(99)), ..ProductEdit::default() };
@@ -169,7 +170,7 @@ pub async fn of_products_given_one_sku_at_once_one_gets_it(db: Repositories) {
         let product = edited[n / 2];
         async move {
             if n % 2 == 0 {
-                return db.products.create(&new).await;
+                return db.products.create(&new, None).await;
             }
             let edit = ProductEdit { sku: Some(new.sku), ..ProductEdit::default() };
             db.products.edit(product, &edit, at).await.map(drop)
@@ -216,6 +217,28 @@ pub async fn an_edit_changes_what_is_given(db: Repositories) {
         assert_eq!(find(&db, expected.id).await, expected, "{edit:?}");
     }
     assert_eq!(find(&db, other.id).await, other);
+}
+
+pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositories) {
+    let w = World::new(&db);
+    let product = w.product("edited").await;
+    let outcomes = together((0..16).map(|n| {
+        // At the very instant of the version that it is meant for.
+        let (db, id, at) = (db.clone(), product.id, product.updated_at);
+        let versions = Versions::OneOf(vec![at]);
+        let edit = ProductEdit { stock: Some(stock(100 + n)), versions, ..ProductEdit::default() };
+        async move { db.products.edit(id, &edit, at).await }
+    }))
+    .await;
+    let mut edited = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Ok(edit) => edited.push(edit.unwrap()),
+            refused => assert_fails!(refused, Error::Stale),
+        }
+    }
+    assert_eq!(edited, [find(&db, product.id).await]);
+    assert!(edited[0].updated_at > product.updated_at);
 }
 
 pub async fn an_edit_that_breaks_the_rule_of_stock_changes_nothing(db: Repositories) {

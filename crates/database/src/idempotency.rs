@@ -1,0 +1,60 @@
+//! The record of requests that may be sent again.
+
+use agora_domain::{
+    Result,
+    clock::Timestamp,
+    idempotency::{Answer, AttemptId, Begun, Fingerprint, IdempotencyRepository, RequestName},
+};
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::{
+    Database,
+    sql_types::{DbId, DbInstant},
+    values::NewAttempt,
+    write,
+};
+
+/// How many records are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
+const BATCH: i64 = 1_000;
+
+#[async_trait]
+impl IdempotencyRepository for Database {
+    async fn begin(
+        &self,
+        name: &RequestName,
+        fingerprint: Fingerprint,
+        attempt: AttemptId,
+        now: Timestamp,
+    ) -> Result<Begun> {
+        let new = NewAttempt {
+            attempt: DbId(attempt.uuid()),
+            caller: DbId(name.caller.map_or(Uuid::nil(), |caller| caller.uuid())),
+            route: name.route.clone(),
+            key: name.key.as_str().to_owned(),
+            fingerprint,
+            now,
+        };
+        write!(self, idempotency::begin(new))
+    }
+
+    async fn finish(&self, attempt: AttemptId, answer: &Answer) -> Result<()> {
+        let answer = answer.0.to_vec();
+        write!(self, idempotency::finish(DbId(attempt.uuid()), answer)).map(drop)
+    }
+
+    async fn abandon(&self, attempt: AttemptId) -> Result<()> {
+        write!(self, idempotency::abandon(DbId(attempt.uuid())))
+    }
+
+    async fn delete_begun_before(&self, at: Timestamp) -> Result<usize> {
+        let mut deleted = 0;
+        loop {
+            let batch = write!(self, idempotency::delete_begun_before(DbInstant(at), BATCH))?;
+            deleted += batch;
+            if batch == 0 {
+                return Ok(deleted);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Requests that take effect once, however often a client sends them.
+//!
+//! A client that does not learn what became of a request sends it again, under the same key. The first attempt is put
+//! on record before it begins, and what it writes is written together with its answer: there is never one without the
+//! other, whatever crashes or breaks off in between. So a retry finds the answer, or nothing was done.
+
+mod model;
+mod ports;
+mod service;
+
+#[cfg(test)]
+mod tests;
+
+pub use model::{Answer, AttemptId, Fingerprint, IdempotencyKey, Met, Once, Record, RequestName};
+#[cfg(any(test, feature = "mocks"))]
+pub use ports::MockIdempotencyRepository;
+pub use ports::{Begun, IdempotencyRepository};
+pub use service::{Idempotency, Start};

@@ -1,0 +1,162 @@
+//! What is known of a request that may be sent again, and the rules about it.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::{
+    clock::Timestamp,
+    error::{Result, Violation},
+    id::UserId,
+};
+
+/// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// The most characters of a key.
+    pub const MAX: usize = 255;
+
+    /// The key that a client sent.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(text: &str) -> Result<Self, Violation> {
+        let is_key = (1..=Self::MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_key
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| format!("Idempotency-Key must be 1 to {} visible ASCII characters", Self::MAX).into())
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Names a request: two with the same name are taken for one that is sent twice.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RequestName {
+    /// Who sends it; nobody when it needs no account.
+    pub caller: Option<UserId>,
+    /// What it asks for: the method and path of its endpoint.
+    pub route: String,
+    /// What the client calls it.
+    pub key: IdempotencyKey,
+}
+
+/// A digest of all that a request says: another request under the same name is told by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 32]);
+
+/// Names one attempt to carry out a request: what an attempt that was given up for lost still wants to write is told by
+/// it from what its successor writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AttemptId(Uuid);
+
+impl AttemptId {
+    /// The attempt with this identifier.
+    pub const fn new(value: Uuid) -> Self {
+        Self(value)
+    }
+
+    /// The identifier.
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
+}
+
+/// What a request was answered, in the notation of the interface that answers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer(pub Bytes);
+
+/// What is on record of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// What it said.
+    pub fingerprint: Fingerprint,
+    /// When the attempt began.
+    pub begun_at: Timestamp,
+    /// What it was answered; nothing while the attempt is under way, or was lost.
+    pub answer: Option<Answer>,
+}
+
+/// What a request meets under its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Met {
+    /// The same request, and what it was answered.
+    Answered(Answer),
+    /// The same request, which is under way.
+    Running,
+    /// Another request.
+    Differs,
+}
+
+impl Record {
+    /// How long a request is remembered, in milliseconds: 24 hours.
+    pub const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+    /// After how long an attempt without an answer is given up for lost, in milliseconds: twice as long as any request
+    /// may take, so that clocks of several nodes may differ.
+    pub const LOST_MILLIS: i64 = 60 * 1000;
+
+    /// What a request with this fingerprint meets at `now`; nothing when the record no longer counts, and the request
+    /// takes its place. This is the rule of what a retry gets.
+    pub fn meet(self, fingerprint: Fingerprint, now: Timestamp) -> Option<Met> {
+        let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
+        match self.answer {
+            _ if is_older_than(Self::KEPT_MILLIS) => None,
+            _ if self.fingerprint != fingerprint => Some(Met::Differs),
+            Some(answer) => Some(Met::Answered(answer)),
+            None if is_older_than(Self::LOST_MILLIS) => None,
+            None => Some(Met::Running),
+        }
+    }
+}
+
+/// Makes a write part of an attempt: what the request is answered, given what the write gave, is stored with it.
+pub struct Once<T> {
+    attempt: AttemptId,
+    answer: Arc<dyn Fn(&T) -> Result<Answer> + Send + Sync>,
+}
+
+impl<T> Once<T> {
+    /// The write of this attempt, which is answered so.
+    pub fn new(attempt: AttemptId, answer: impl Fn(&T) -> Result<Answer> + Send + Sync + 'static) -> Self {
+        Self { attempt, answer: Arc::new(answer) }
+    }
+
+    /// Whose write it is.
+    pub const fn attempt(&self) -> AttemptId {
+        self.attempt
+    }
+
+    /// What the request is answered when the write gave this.
+    ///
+    /// # Errors
+    /// When the answer cannot be made, which is a defect.
+    pub fn answer(&self, given: &T) -> Result<Answer> {
+        (self.answer)(given)
+    }
+}
+
+impl<T: Send + Sync + 'static> Once<T> {
+    /// The same, for a write that gives nothing because what it stores is known before.
+    pub fn given(self, value: T) -> Once<()> {
+        Once::new(self.attempt, move |()| (self.answer)(&value))
+    }
+}
+
+impl<T> Clone for Once<T> {
+    fn clone(&self) -> Self {
+        Self { attempt: self.attempt, answer: Arc::clone(&self.answer) }
+    }
+}
+
+impl<T> fmt::Debug for Once<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Once").field(&self.attempt).finish()
+    }
+}

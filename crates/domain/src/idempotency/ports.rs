@@ -1,0 +1,43 @@
+//! What the idempotency use cases need of an adapter.
+
+use async_trait::async_trait;
+
+use super::{Answer, AttemptId, Fingerprint, Met, RequestName};
+use crate::{clock::Timestamp, error::Result};
+
+/// How an attempt began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// It is on record, as the one that is to be carried out.
+    First,
+    /// It is not: the request met what was on record.
+    Met(Met),
+}
+
+/// Keeps what is known of requests that may be sent again. Each method is one atomic change.
+///
+/// A repository that takes a [`Once`](super::Once) with a write MUST store its answer as that of its attempt in the
+/// transaction of the write, and MUST write nothing, and fail with [`Error::Unavailable`](crate::Error::Unavailable),
+/// when that attempt is not on record any more: another one has taken its place.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait IdempotencyRepository: Send + Sync {
+    /// Puts an attempt on record, unless the request meets what is there, as [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first.
+    async fn begin(
+        &self,
+        name: &RequestName,
+        fingerprint: Fingerprint,
+        attempt: AttemptId,
+        now: Timestamp,
+    ) -> Result<Begun>;
+
+    /// Stores what the request was answered without a write; nothing happens when the attempt has an answer already, or
+    /// is not on record any more.
+    async fn finish(&self, attempt: AttemptId, answer: &Answer) -> Result<()>;
+
+    /// Takes an attempt that has no answer off the record; nothing happens when it has one, or is not there any more.
+    async fn abandon(&self, attempt: AttemptId) -> Result<()>;
+
+    /// Deletes what began before an instant; returns how many records.
+    async fn delete_begun_before(&self, at: Timestamp) -> Result<usize>;
+}

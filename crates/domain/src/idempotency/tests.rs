@@ -1,0 +1,110 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    clock::{MockClock, Timestamp},
+    error::{Conflict, Error},
+    id::MockIdGenerator,
+};
+
+const ONE: Fingerprint = Fingerprint([1; 32]);
+const OTHER: Fingerprint = Fingerprint([2; 32]);
+const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000_000);
+const ATTEMPT: AttemptId = AttemptId::new(Uuid::from_u128(9));
+
+fn answer() -> Answer {
+    Answer(Bytes::from_static(b"answer"))
+}
+
+fn record(age_millis: i64, answer: Option<Answer>) -> Record {
+    Record { fingerprint: ONE, begun_at: NOW.plus_millis(-age_millis), answer }
+}
+
+#[test]
+fn a_key_is_1_to_255_visible_ascii_characters() {
+    for good in ["x", "8e03978e-40d5-43e8-bc93-6894a57f9324", &"k".repeat(255), "\"quoted\""] {
+        assert_eq!(IdempotencyKey::parse(good).unwrap().as_str(), good);
+    }
+    for bad in ["", " ", "a b", "tab\t", "é", "\u{7f}", &"k".repeat(256)] {
+        assert!(IdempotencyKey::parse(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_retry_gets_the_answer_for_a_day() {
+    let day = Record::KEPT_MILLIS;
+    for age in [0, 1, Record::LOST_MILLIS, day - 1] {
+        assert_eq!(record(age, Some(answer())).meet(ONE, NOW), Some(Met::Answered(answer())), "{age}");
+    }
+    assert_eq!(record(day, Some(answer())).meet(ONE, NOW), None);
+}
+
+#[test]
+fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first() {
+    for answer in [None, Some(answer())] {
+        for age in [0, Record::LOST_MILLIS, Record::KEPT_MILLIS - 1] {
+            assert_eq!(record(age, answer.clone()).meet(OTHER, NOW), Some(Met::Differs), "{age}");
+        }
+        assert_eq!(record(Record::KEPT_MILLIS, answer).meet(OTHER, NOW), None);
+    }
+}
+
+#[test]
+fn an_attempt_without_an_answer_runs_until_it_is_given_up_for_lost() {
+    let lost = Record::LOST_MILLIS;
+    assert_eq!(record(0, None).meet(ONE, NOW), Some(Met::Running));
+    assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Met::Running));
+    assert_eq!(record(-5, None).meet(ONE, NOW), Some(Met::Running), "begun by a node whose clock is ahead");
+    assert_eq!(record(lost, None).meet(ONE, NOW), None);
+}
+
+#[test]
+fn what_is_known_before_a_write_is_answered_as_what_it_gives() {
+    let once = Once::new(ATTEMPT, |text: &String| Ok(Answer(Bytes::from(text.clone()))));
+    let given = once.clone().given("known".to_owned());
+    assert_eq!((once.attempt(), given.attempt()), (ATTEMPT, ATTEMPT));
+    assert_eq!(once.answer(&"given".to_owned()).unwrap(), Answer(Bytes::from_static(b"given")));
+    assert_eq!(given.answer(&()).unwrap(), Answer(Bytes::from_static(b"known")));
+}
+
+fn name() -> RequestName {
+    RequestName { caller: None, route: "POST /".to_owned(), key: IdempotencyKey::parse("key").unwrap() }
+}
+
+async fn begin(begun: Begun) -> crate::Result<Start> {
+    let mut records = MockIdempotencyRepository::new();
+    records
+        .expect_begin()
+        .once()
+        .withf(|named, fingerprint, attempt, now| (named, *fingerprint, *attempt, *now) == (&name(), ONE, ATTEMPT, NOW))
+        .return_once(move |_, _, _, _| Ok(begun));
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let mut ids = MockIdGenerator::new();
+    ids.expect_generate().return_const(ATTEMPT.uuid());
+    let idempotency = Idempotency { records: Arc::new(records), clock: Arc::new(clock), ids: Arc::new(ids) };
+    idempotency.begin(&name(), ONE).await
+}
+
+#[tokio::test]
+async fn the_first_attempt_is_carried_out_and_others_are_told_what_they_met() {
+    assert_eq!(begin(Begun::First).await.unwrap(), Start::First(ATTEMPT));
+    assert_eq!(begin(Begun::Met(Met::Answered(answer()))).await.unwrap(), Start::Again(answer()));
+    assert!(matches!(begin(Begun::Met(Met::Differs)).await, Err(Error::KeyReused)));
+    assert!(matches!(begin(Begun::Met(Met::Running)).await, Err(Error::Conflict(Conflict::Running))));
+}
+
+#[tokio::test]
+async fn what_is_older_than_a_day_is_swept() {
+    let mut records = MockIdempotencyRepository::new();
+    let cutoff = NOW.plus_millis(-Record::KEPT_MILLIS);
+    records.expect_delete_begun_before().once().withf(move |at| *at == cutoff).returning(|_| Ok(3));
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let ids = MockIdGenerator::new();
+    let idempotency = Idempotency { records: Arc::new(records), clock: Arc::new(clock), ids: Arc::new(ids) };
+    assert_eq!(idempotency.sweep().await.unwrap(), 3);
+}

@@ -1,0 +1,258 @@
+//! Requests that are sent again under an `Idempotency-Key`.
+
+use agora_http::routes::endpoints;
+use reqwest::{
+    Method, RequestBuilder,
+    header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
+    multipart::Part,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    images,
+    posts::form_with_image,
+    support::{Answer, Server, User},
+};
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const REUSED: &str = "Idempotency-Key was used for another request";
+
+trait WithKey {
+    fn key(self, key: &str) -> Self;
+}
+
+impl WithKey for RequestBuilder {
+    fn key(self, key: &str) -> Self {
+        self.header("Idempotency-Key", key)
+    }
+}
+
+struct World {
+    server: Server,
+    root: User,
+    ann: User,
+    post: String,
+}
+
+impl World {
+    async fn start() -> Self {
+        let server = Server::start().await;
+        let (root, ann) = (server.root().await, server.user("ann").await);
+        let post = server.post(&root, "a post", "PUBLIC").await;
+        Self { server, root, ann, post }
+    }
+
+    fn request(&self, user: &User, path: &str, body: &Value) -> RequestBuilder {
+        let request = self.server.request(Method::POST, path).bearer_auth(&user.token);
+        if body.is_null() { request } else { request.json(body) }
+    }
+
+    async fn send(&self, user: &User, path: &str, body: &Value, key: &str) -> Answer {
+        self.server.send(self.request(user, path, body).key(key)).await
+    }
+
+    fn like(&self) -> String {
+        format!("/api/posts/like/{}", self.post)
+    }
+
+    /// How many like the post, and how many comments it has.
+    async fn counts(&self) -> (u64, u64) {
+        let post = self.server.get(&self.ann, &format!("/api/posts/by-id/{}", self.post)).await.expect(200).data();
+        (post["likeCount"].as_u64().unwrap(), post["commentCount"].as_u64().unwrap())
+    }
+
+    /// How many entries a list has that `ann` may read, or anybody.
+    async fn count(&self, path: &str, entries: &str) -> usize {
+        self.server.get(&self.ann, path).await.expect(200).json()[entries].as_array().unwrap().len()
+    }
+}
+
+fn is_replayed(answer: &Answer) -> bool {
+    answer.header(REPLAYED) == Some("true")
+}
+
+#[test]
+fn every_post_that_creates_or_toggles_takes_a_key() {
+    let mut taking: Vec<_> = endpoints().into_iter().filter(|endpoint| endpoint.takes_key).collect();
+    assert!(taking.iter().all(|endpoint| endpoint.method == Method::POST.as_str()));
+    taking.sort_by_key(|endpoint| endpoint.path);
+    let paths: Vec<_> = taking.iter().map(|endpoint| endpoint.path).collect();
+    let expected = [
+        "/api/auth/register",
+        "/api/comments/create",
+        "/api/follow/follow/{followedId}",
+        "/api/follow/{followedId}",
+        "/api/posts/create",
+        "/api/posts/like/{postId}",
+        "/api/products",
+    ];
+    assert_eq!(paths, expected);
+}
+
+#[tokio::test]
+async fn a_retry_gets_the_first_answer_and_does_nothing_more() {
+    let w = World::start().await;
+    let follow = format!("/api/follow/follow/{}", w.root.id);
+    let alias = format!("/api/follow/{}", w.root.id);
+    let account = json!({ "username": "ben", "email": "ben@example.org", "password": "correct horse" });
+    let product = json!({ "sku": "MUG", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
+    let requests = [
+        (&w.ann, "/api/auth/register".to_owned(), account, 201),
+        (&w.ann, "/api/posts/create".to_owned(), json!({ "text": "once" }), 201),
+        (&w.ann, "/api/comments/create".to_owned(), json!({ "postId": w.post, "content": "once" }), 201),
+        (&w.ann, w.like(), Value::Null, 200),
+        (&w.ann, follow, Value::Null, 200),
+        (&w.ann, alias, Value::Null, 200),
+        (&w.root, "/api/products".to_owned(), product, 201),
+    ];
+    for (user, path, body, status) in &requests {
+        let first = w.send(user, path, body, "key").await.expect(*status);
+        assert!(!is_replayed(&first), "{path}");
+        for _ in 0..2 {
+            let again = w.send(user, path, body, "key").await.expect(*status);
+            assert!(is_replayed(&again), "{path}");
+            assert_eq!(again.body, first.body, "{path}");
+            assert_eq!(again.header(CONTENT_TYPE), first.header(CONTENT_TYPE), "{path}");
+            assert_ne!(again.headers["x-request-id"], first.headers["x-request-id"], "{path}");
+        }
+    }
+    assert_eq!(w.counts().await, (1, 1));
+    assert_eq!(w.count(&format!("/api/posts/user/{}", w.ann.id), "data").await, 1);
+    assert_eq!(w.count(&format!("/api/follow/followed/{}", w.ann.id), "data").await, 0, "followed, then unfollowed");
+    assert_eq!(w.count("/api/products/findAll", "products").await, 1);
+}
+
+#[tokio::test]
+async fn another_key_is_another_request() {
+    let w = World::start().await;
+    for (key, likes) in [("one", 1), ("two", 0), ("three", 1)] {
+        w.send(&w.ann, &w.like(), &Value::Null, key).await.expect(200);
+        assert_eq!(w.counts().await.0, likes);
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_the_callers_own_and_of_one_endpoint() {
+    let w = World::start().await;
+    for user in [&w.ann, &w.root] {
+        let liked = w.send(user, &w.like(), &Value::Null, "key").await.expect(200);
+        assert!(!is_replayed(&liked));
+    }
+    let comment = json!({ "postId": w.post, "content": "hello" });
+    assert!(!is_replayed(&w.send(&w.ann, "/api/comments/create", &comment, "key").await.expect(201)));
+    assert_eq!(w.counts().await, (2, 1));
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_key_is_refused_and_changes_nothing() {
+    let w = World::start().await;
+    let text = |text: &str| json!({ "text": text });
+    let create = "/api/posts/create";
+    w.send(&w.ann, create, &text("one"), "key").await.expect(201);
+    w.send(&w.ann, create, &text("two"), "key").await.expect_error(422, REUSED);
+    let other = w.server.post(&w.root, "another post", "PUBLIC").await;
+    w.send(&w.ann, &w.like(), &Value::Null, "key").await.expect(200);
+    w.send(&w.ann, &format!("/api/posts/like/{other}"), &Value::Null, "key").await.expect_error(422, REUSED);
+    assert_eq!(w.counts().await.0, 1);
+    assert_eq!(w.count(&format!("/api/posts/user/{}", w.ann.id), "data").await, 1);
+    assert!(is_replayed(&w.send(&w.ann, create, &text("one"), "key").await.expect(201)), "the first one stays");
+}
+
+#[tokio::test]
+async fn a_refusal_is_remembered() {
+    let w = World::start().await;
+    let unknown = format!("/api/posts/like/{}", uuid::Uuid::nil());
+    let blank = json!({ "text": " " });
+    for (path, body, status) in [(unknown.as_str(), &Value::Null, 404), ("/api/posts/create", &blank, 400)] {
+        let first = w.send(&w.ann, path, body, "key").await.expect_failure(status);
+        let again = w.send(&w.ann, path, body, "key").await.expect_failure(status);
+        assert!(!is_replayed(&first) && is_replayed(&again));
+        assert_eq!(again.body, first.body);
+    }
+}
+
+#[tokio::test]
+async fn the_token_is_checked_before_a_key_is_looked_at() {
+    let w = World::start().await;
+    w.send(&w.ann, &w.like(), &Value::Null, "key").await.expect(200);
+    let nobody = w.server.request(Method::POST, &w.like()).key("key");
+    w.server.send(nobody).await.expect_failure(401);
+    w.server.send(w.server.request(Method::POST, &w.like()).key("not a key")).await.expect_failure(401);
+}
+
+#[tokio::test]
+async fn a_key_is_one_word_of_visible_ascii() {
+    let w = World::start().await;
+    for bad in ["", " ", "two words", "tab\tbed", "é", &"k".repeat(256)] {
+        w.send(&w.ann, &w.like(), &Value::Null, bad).await.expect_failure(400);
+    }
+    let twice = w.request(&w.ann, &w.like(), &Value::Null).key("one").key("two");
+    w.server.send(twice).await.expect_error(400, "Idempotency-Key must be given once");
+    assert_eq!(w.counts().await.0, 0);
+    w.send(&w.ann, &w.like(), &Value::Null, &"k".repeat(255)).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_key_means_nothing_to_other_endpoints() {
+    let w = World::start().await;
+    let login = json!({ "identifier": "ann", "password": crate::support::PASSWORD });
+    for _ in 0..2 {
+        for request in [
+            w.request(&w.ann, "/api/auth/login", &login),
+            w.server.request(Method::PUT, &w.like()).bearer_auth(&w.ann.token),
+            w.server.request(Method::GET, "/api/users/me").bearer_auth(&w.ann.token),
+        ] {
+            let answer = w.server.send(request.key("not a key")).await.expect(200);
+            assert!(!is_replayed(&answer));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_same_form_is_the_same_request_whatever_its_boundary() {
+    let w = World::start().await;
+    let form = |text| form_with_image(images::png(), &[("text", text)]);
+    let send = async |form| {
+        let request = w.server.request(Method::POST, "/api/posts/create").bearer_auth(&w.ann.token).key("key");
+        w.server.send(request.multipart(form)).await
+    };
+    let first = send(form("picture")).await.expect(201);
+    let again = send(form("picture")).await.expect(201);
+    assert!(is_replayed(&again));
+    assert_eq!(again.body, first.body);
+    send(form("another text")).await.expect_error(422, REUSED);
+    let mut other = images::png();
+    other.push(0);
+    send(form_with_image(other, &[("text", "picture")])).await.expect_error(422, REUSED);
+    assert_eq!(w.count(&format!("/api/posts/user/{}", w.ann.id), "data").await, 1);
+}
+
+#[tokio::test]
+async fn a_body_too_large_to_remember_is_refused() {
+    let w = World::start().await;
+    let form = reqwest::multipart::Form::new().part("other", Part::bytes(vec![0; 7 * 1024 * 1024])).text("text", "hi");
+    let request = w.server.request(Method::POST, "/api/posts/create").bearer_auth(&w.ann.token);
+    w.server.send(request.key("key").multipart(form)).await.expect_failure(413);
+    assert_eq!(w.count(&format!("/api/posts/user/{}", w.ann.id), "data").await, 0);
+}
+
+#[tokio::test]
+async fn of_requests_sent_at_once_under_one_key_one_is_carried_out() {
+    let w = World::start().await;
+    let path = w.like();
+    for round in 0..10 {
+        let key = format!("key{round}");
+        let sent = (0..3).map(|_| w.send(&w.ann, &path, &Value::Null, &key));
+        let answers = futures_util::future::join_all(sent).await;
+        let carried_out = answers.iter().filter(|answer| answer.status == 200 && !is_replayed(answer)).count();
+        assert_eq!(carried_out, 1, "{answers:?}");
+        for answer in answers {
+            match answer.status.as_u16() {
+                200 => {}
+                409 => assert_eq!(answer.header(RETRY_AFTER), Some("1")),
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!(w.counts().await.0, u64::from(round % 2 == 0));
+    }
+}
