@@ -89,6 +89,9 @@ pub(crate) struct NewAttempt {
     pub(crate) now: Timestamp,
 }
 
+/// The attempt on record, the digest of what the request said, when it began, and what it was answered.
+pub(crate) type AttemptRow = (DbId, Vec<u8>, DbInstant, Option<Vec<u8>>);
+
 /// A relation about to be made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FollowRow {

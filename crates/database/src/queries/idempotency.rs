@@ -9,7 +9,7 @@ use crate::{
     error::{Failure, Outcome},
     schema::idempotency,
     sql_types::{DbId, DbInstant},
-    values::NewAttempt,
+    values::{AttemptRow, NewAttempt},
 };
 
 /// Puts an attempt on record, unless it meets one there.
@@ -52,7 +52,7 @@ async fn find(conn: &mut Conn, new: &NewAttempt) -> Outcome<Option<(DbId, Record
         .eq(new.caller)
         .and(idempotency::key.eq(new.key.clone()))
         .and(idempotency::route.eq(new.route.clone()));
-    let found: Option<(DbId, Vec<u8>, DbInstant, Option<Vec<u8>>)> = idempotency::table
+    let found: Option<AttemptRow> = idempotency::table
         .filter(is_named)
         .select((idempotency::attempt, idempotency::fingerprint, idempotency::begun_at, idempotency::answer))
         .get_result(conn)

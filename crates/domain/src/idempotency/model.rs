@@ -116,10 +116,13 @@ impl Record {
     }
 }
 
+/// How a request is answered, given what its write gave.
+type Answering<T> = dyn Fn(&T) -> Result<Answer> + Send + Sync;
+
 /// Makes a write part of an attempt: what the request is answered, given what the write gave, is stored with it.
 pub struct Once<T> {
     attempt: AttemptId,
-    answer: Arc<dyn Fn(&T) -> Result<Answer> + Send + Sync>,
+    answer: Arc<Answering<T>>,
 }
 
 impl<T> Once<T> {
