@@ -204,6 +204,38 @@ async fn of_registrations_of_one_name_over_both_nodes_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_sent_to_both_nodes_under_one_key_is_carried_out_once() {
+    const KEYS: usize = 50;
+    let cluster = Cluster::new();
+    let nodes = cluster.start(&[]);
+    let apis = nodes.each_ref().map(|node| node.api.clone());
+    let alice = apis[0].user("alice").await;
+    let publish = |node: usize, key: usize| {
+        let content = format!("post {key}");
+        let request = apis[node].request_as(&alice, Method::POST, "/api/posts/create");
+        let request = request.header("Idempotency-Key", format!("key-{key}")).json(&json!({ "text": content }));
+        let api = apis[node].clone();
+        async move { api.send(request).await }
+    };
+    let mut answers = JoinSet::new();
+    for key in 0..KEYS {
+        for copy in 0..4 {
+            answers.spawn(publish(copy % 2, key));
+        }
+    }
+    for answer in answers.join_all().await {
+        assert!([201, 409].contains(&answer.status), "{}", answer.text());
+    }
+    let posts = apis[1].get(&alice, &format!("/api/posts/user/{}", alice.id)).await.expect(200).data();
+    assert_eq!(list(&posts).len(), KEYS);
+    for key in 0..KEYS {
+        let answers = [publish(0, key).await.expect(201).data(), publish(1, key).await.expect(201).data()];
+        assert_eq!(answers[0]["id"], answers[1]["id"]);
+    }
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_list_begun_on_one_node_is_continued_on_the_other() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
