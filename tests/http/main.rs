@@ -5,6 +5,9 @@
 mod accounts;
 mod authorization;
 mod comments;
+#[path = "../support/contract.rs"]
+mod contract;
+mod docs;
 mod errors;
 mod follows;
 mod images;

@@ -7,7 +7,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use crate::{accounts, comments, error, follows, guard, media, posts, products, users};
+use crate::{accounts, comments, docs, error, follows, guard, media, posts, products, users};
 
 /// Who may call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +101,11 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(delete(), "/api/products/{id}",               Admin,   products::delete),
 
         endpoint(get(),    "/media/{key}",                     Public,  media::get),
+
+        endpoint(get(),    "/api-docs/openapi.json",           Public,  docs::document),
+        endpoint(get(),    "/docs",                            Public,  docs::to_page),
+        endpoint(get(),    "/docs/",                           Public,  docs::page),
+        endpoint(get(),    "/docs/{file}",                     Public,  docs::file),
     ]
 }
 

@@ -32,11 +32,14 @@ use agora_http::{Seal, Services, Settings, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
-    Client, Response, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    Client, Method, RequestBuilder, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+#[path = "../../../tests/support/contract.rs"]
+mod contract;
 
 /// What must never reach a client.
 const SECRET: &str = "no such column: hunter2 in /var/lib/agora/agora.db";
@@ -139,23 +142,40 @@ impl Ports {
     }
 }
 
-async fn get(url: &str, path: &str) -> Response {
-    Client::new().get(format!("{url}{path}")).bearer_auth("token").send().await.unwrap()
+/// An answer, read whole.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
 }
 
-async fn register(url: &str) -> Response {
+/// Sends a request, and checks that its answer is as the OpenAPI document says.
+async fn send(method: Method, url: &str, path: &str, with: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Answer {
+    let request = with(Client::new().request(method.clone(), format!("{url}{path}")));
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = response.bytes().await.unwrap().to_vec();
+    contract::check_answer(method.as_str(), path, status.as_u16(), &headers, &body);
+    Answer { status, headers, body }
+}
+
+async fn get(url: &str, path: &str) -> Answer {
+    send(Method::GET, url, path, |request| request.bearer_auth("token")).await
+}
+
+async fn register(url: &str) -> Answer {
     let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" });
-    Client::new().post(format!("{url}/api/auth/register")).json(&account).send().await.unwrap()
+    send(Method::POST, url, "/api/auth/register", |request| request.json(&account)).await
 }
 
 /// Checks that this is the error envelope with these words and nothing more; the id of the request.
-async fn expect_failure(answer: Response, status: u16, message: &str) -> String {
-    assert_eq!(answer.status(), status);
-    let headers = answer.headers().clone();
+async fn expect_failure(answer: Answer, status: u16, message: &str) -> String {
+    assert_eq!(answer.status, status);
+    let headers = answer.headers;
     assert!(!format!("{headers:?}").contains("hunter2"));
     assert_eq!(headers[CONTENT_TYPE], "application/json");
     assert_eq!(headers.contains_key(RETRY_AFTER), status == StatusCode::SERVICE_UNAVAILABLE);
-    let body: Value = answer.json().await.unwrap();
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(body, json!({ "success": false, "status": status, "message": message }));
     headers["x-request-id"].to_str().unwrap().to_owned()
 }
