@@ -69,7 +69,7 @@ impl Answer {
     #[track_caller]
     pub(crate) fn expect_error(self, status: u16, message: &str) -> Self {
         let answer = self.expect(status);
-        assert_eq!(answer.header(reqwest::header::CONTENT_TYPE), Some("application/json"));
+        assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));
         let json = answer.json();
         assert_eq!(json["success"], json!(false));
         assert_eq!(json["status"], json!(status));

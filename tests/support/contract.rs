@@ -12,9 +12,14 @@ use jsonschema::{Draft, Validator};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value, json};
 
-/// The spellings that requests may use instead of the one that the document asks for.
-const ALIASES: [(&str, &str); 4] =
-    [("username", "name"), ("identifier", "email"), ("identifier", "username"), ("text", "content")];
+/// The spellings that requests may use instead of the one that the document asks for, where both are fields of it.
+const ALIASES: [(&str, &str); 5] = [
+    ("username", "name"),
+    ("identifier", "email"),
+    ("identifier", "username"),
+    ("text", "content"),
+    ("commentId", "id"),
+];
 
 /// The document.
 pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(openapi::document()).unwrap());
@@ -187,14 +192,23 @@ pub(crate) fn check_request(method: &str, path: &str, body: &[u8]) {
     let Some(operation) = operation(method, path) else { return };
     let content = &operation["requestBody"]["content"]["application/json"];
     let Some(name) = schema_name(content) else { return };
-    let mut fields: Map<String, Value> = serde_json::from_slice(body).expect("a JSON object");
-    // Null is like absent, and where the preferred spelling is, another one may be.
+    // What is nested too deep to be read here is in fields that mean nothing.
+    let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(body) else { return };
+    // Requests are read more liberally than they should be written: null is like absent, texts are trimmed, and where
+    // the preferred spelling should be, another one may be.
     fields.retain(|_, value| !value.is_null());
-    let required = &DOCUMENT["components"]["schemas"][name]["required"];
+    for (field, value) in &mut fields {
+        if let Value::String(text) = value
+            && !field.to_lowercase().contains("password")
+        {
+            *text = text.trim().to_owned();
+        }
+    }
+    let described = &DOCUMENT["components"]["schemas"][name]["properties"];
     for (preferred, alias) in ALIASES {
-        let asked = required.as_array().is_some_and(|all| all.contains(&json!(preferred)));
-        let given = |name| fields.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        if let (true, None, Some(text)) = (asked, given(preferred), given(alias)) {
+        let both = described[preferred].is_object() && described[alias].is_object();
+        let given = |name| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if let (true, None, Some(text)) = (both, given(preferred), given(alias)) {
             let text = json!(text);
             fields.insert(preferred.to_owned(), text);
         }

@@ -143,7 +143,7 @@ pub(crate) fn biography_or_null() -> ObjectBuilder {
 }
 
 pub(crate) fn new_biography() -> ObjectBuilder {
-    let description = "What the user says of themselves. A blank text removes it.";
+    let description = "What the user says of themselves; a blank text is none.";
     bounded(description, "Counts by machine.", 0, Biography::MAX_CHARS)
 }
 
@@ -239,8 +239,8 @@ pub(crate) fn price() -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::Number)
         .description(Some(
-            "A plain decimal with at most two decimals, exact from end to end; returned with two. Read it as a decimal, \
-             not as floating point.",
+            "A plain decimal with at most two decimals, exact from end to end; returned with two. Read it as a \
+             decimal, not as floating point.",
         ))
         .minimum(Some(0))
         .exclusive_maximum(Some(PRICE_LIMIT))
