@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeSet, env, fs, path::Path};
+use std::{collections::BTreeSet, env, fs, panic, path::Path};
 
 use agora_http::{
     openapi,
     routes::{self, Access},
 };
+use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 #[path = "../../../tests/support/contract.rs"]
@@ -126,4 +127,44 @@ fn every_example_is_valid() {
     let mut checked = 0;
     check_examples(&DOCUMENT, "", &mut checked);
     assert!(checked > 50, "{checked} examples");
+}
+
+#[test]
+fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
+    type Part<'a> = Option<(HeaderName, &'a str)>;
+    let id: Part<'_> = Some((HeaderName::from_static("x-request-id"), "1"));
+    let json: Part<'_> = Some((CONTENT_TYPE, "application/json"));
+    let list = r#"{"message": "No products found", "products": []}"#;
+    let failure = r#"{"success": false, "status": 404, "message": "Route not found"}"#;
+    let is_accepted = |method: &str, path: &str, status, parts: &[Part<'_>], body: &str| {
+        let parts = parts.iter().flatten().cloned();
+        let headers: HeaderMap = parts.map(|(name, value)| (name, HeaderValue::from_str(value).unwrap())).collect();
+        panic::catch_unwind(|| contract::check_answer(method, path, status, &headers, body.as_bytes())).is_ok()
+    };
+    let path = "/api/products/findAll";
+    for (method, path, status, parts, body) in [
+        ("GET", path, 200, vec![id.clone(), json.clone()], list),
+        ("HEAD", path, 200, vec![id.clone(), json.clone()], ""),
+        ("GET", "/nothing", 404, vec![id.clone(), json.clone()], failure),
+        ("GET", path, 400, vec![], ""),
+    ] {
+        assert!(is_accepted(method, path, status, &parts, body), "{method} {path} {status} {parts:?} {body}");
+    }
+    for (method, path, status, parts, body) in [
+        ("GET", path, 204, vec![id.clone()], ""),
+        ("GET", path, 200, vec![json.clone()], list),
+        ("GET", path, 200, vec![id.clone()], list),
+        ("GET", path, 200, vec![id.clone(), Some((CONTENT_TYPE, "text/html"))], list),
+        ("GET", path, 200, vec![id.clone(), json.clone(), Some((ETAG, "\"1\""))], list),
+        ("GET", path, 200, vec![id.clone(), json.clone()], "[]"),
+        ("GET", path, 200, vec![id.clone(), json.clone()], r#"{"message": "success"}"#),
+        ("GET", path, 200, vec![id.clone(), json.clone()], r#"{"message": "a", "products": [], "more": 1}"#),
+        ("GET", path, 200, vec![id.clone(), json.clone()], r#"{"message": "a", "products": [{"id": "5"}]}"#),
+        ("GET", path, 503, vec![id.clone(), json.clone()], failure),
+        ("POST", path, 200, vec![id.clone(), json.clone()], list),
+        ("GET", "/nothing", 200, vec![id.clone(), json.clone()], list),
+        ("GET", "/nothing", 404, vec![id, json], list),
+    ] {
+        assert!(!is_accepted(method, path, status, &parts, body), "{method} {path} {status} {parts:?} {body}");
+    }
 }
