@@ -206,11 +206,12 @@ pub(crate) fn check_request(method: &str, path: &str, body: &[u8]) {
     }
     let described = &DOCUMENT["components"]["schemas"][name]["properties"];
     for (preferred, alias) in ALIASES {
-        let both = described[preferred].is_object() && described[alias].is_object();
-        let given = |name| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        if let (true, None, Some(text)) = (both, given(preferred), given(alias)) {
-            let text = json!(text);
-            fields.insert(preferred.to_owned(), text);
+        if described[preferred].is_object() && described[alias].is_object() {
+            // A blank one is like none.
+            fields.retain(|field, value| ![preferred, alias].contains(&field.as_str()) || *value != json!(""));
+            if let (false, Some(text)) = (fields.contains_key(preferred), fields.get(alias).cloned()) {
+                fields.insert(preferred.to_owned(), text);
+            }
         }
     }
     // Beside the comment, its post is not looked at.
