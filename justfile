@@ -16,6 +16,10 @@ check:
     cargo fetch --locked
     cargo deny --offline check bans licenses sources
 
+# Renew docs/openapi.json
+openapi:
+    AGORA_RENEW_OPENAPI=1 cargo test --package agora-http --test openapi
+
 # The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
 bench *ARGUMENTS:
     scripts/bench {{ARGUMENTS}}

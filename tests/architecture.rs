@@ -43,7 +43,7 @@ const DOMAIN_MAY_USE: [&str; 10] = [
 /// What belongs to one adapter alone: its crate, and the crates that nobody else may use directly.
 const TECHNOLOGIES: [(&str, &[&str]); 4] = [
     ("agora-database", &["diesel", "diesel-async", "diesel_migrations", "libsqlite3-sys", "crossbeam-channel"]),
-    ("agora-http", &["actix-multipart"]),
+    ("agora-http", &["actix-multipart", "utoipa", "utoipa-swagger-ui"]),
     ("agora-media", &["object_store", "image", "png", "gif"]),
     ("agora-security", &["bcrypt", "jsonwebtoken"]),
 ];

@@ -63,6 +63,12 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("DELETE", "/api/products/{id}",                   [401, 401, 403, 403, 404]),
 
     ("GET",    "/media/{key}",                         [404, 404, 404, 404, 404]),
+
+    // The first two lead to, and are, the page: the client follows.
+    ("GET",    "/docs",                                [200, 200, 200, 200, 200]),
+    ("GET",    "/docs/",                               [200, 200, 200, 200, 200]),
+    ("GET",    "/docs/{file}",                         [404, 404, 404, 404, 404]),
+    ("GET",    "/api-docs/openapi.json",               [200, 200, 200, 200, 200]),
 ];
 
 /// What is done with a post, by its visibility and by who does it.
@@ -184,7 +190,7 @@ async fn server_with_roles() -> Server {
 /// The path with each parameter filled in.
 fn filled(path: &str, id: &str) -> String {
     let fill = |segment: &str| match segment {
-        "{category}" | "{key}" => "none".to_owned(),
+        "{category}" | "{key}" | "{file}" => "none".to_owned(),
         segment if segment.starts_with('{') => id.to_owned(),
         segment => segment.to_owned(),
     };
@@ -240,7 +246,9 @@ async fn every_endpoint_admits_whom_it_is_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_malformed_identifier_is_told_to_those_alone_who_are_admitted() {
     let server = server_with_roles().await;
-    let with_id = |path: &str| path.contains('{') && !path.contains("{category}") && !path.contains("{key}");
+    let with_id = |path: &str| {
+        path.contains('{') && !["{category}", "{key}", "{file}"].iter().any(|parameter| path.contains(parameter))
+    };
     for (method, path, expected) in ENDPOINTS.iter().filter(|(_, path, _)| with_id(path)) {
         let answers = call_as_each(&server, method, &filled(path, "malformed")).await;
         let expected = expected.map(|status| if status == 404 { 400 } else { status });

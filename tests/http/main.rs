@@ -6,6 +6,9 @@ mod accounts;
 mod authorization;
 mod caching;
 mod comments;
+#[path = "../support/contract.rs"]
+mod contract;
+mod docs;
 mod errors;
 mod follows;
 mod idempotency;

@@ -10,11 +10,13 @@ use agora_domain::accounts::Registration;
 use agora_server::{app::App, config::Config};
 use reqwest::{
     Client, Method, RequestBuilder, StatusCode,
-    header::{HeaderMap, HeaderName},
+    header::{CONTENT_TYPE, HeaderMap, HeaderName},
     multipart::Form,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::contract;
 
 /// The password of every account that the tests register.
 pub(crate) const PASSWORD: &str = "correct horse";
@@ -67,7 +69,7 @@ impl Answer {
     #[track_caller]
     pub(crate) fn expect_error(self, status: u16, message: &str) -> Self {
         let answer = self.expect(status);
-        assert_eq!(answer.header(reqwest::header::CONTENT_TYPE), Some("application/json"));
+        assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));
         let json = answer.json();
         assert_eq!(json["success"], json!(false));
         assert_eq!(json["status"], json!(status));
@@ -138,10 +140,24 @@ impl Server {
         self.client.request(method, self.address(path))
     }
 
+    /// Sends a request, and checks that it and its answer are as the OpenAPI document says.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
-        let response = request.send().await.unwrap();
+        let (client, request) = request.build_split();
+        let request = request.unwrap();
+        let (method, asked) = (request.method().clone(), request.url().path().to_owned());
+        let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+        let json = request.body().filter(|_| is_json).and_then(|body| body.as_bytes()).map(<[u8]>::to_vec);
+
+        let response = client.execute(request).await.unwrap();
+        // Where a redirect led.
+        let path = response.url().path().to_owned();
         let (status, headers) = (response.status(), response.headers().clone());
-        Answer { status, headers, body: response.bytes().await.unwrap().to_vec() }
+        let answer = Answer { status, headers, body: response.bytes().await.unwrap().to_vec() };
+        contract::check_answer(method.as_str(), &path, status.as_u16(), &answer.headers, &answer.body);
+        if let Some(json) = json.filter(|_| status.is_success()) {
+            contract::check_request(method.as_str(), &asked, &json);
+        }
+        answer
     }
 
     /// Calls as somebody, without a body.
@@ -182,6 +198,11 @@ impl Server {
         if !request.starts_with(b"HEAD ") {
             answer.take(length).read_to_end(&mut body).unwrap();
         }
+        let line = request.split(|byte| *byte == b'\r').next().map(String::from_utf8_lossy).unwrap_or_default();
+        let mut words = line.split(' ');
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let path = target.split('?').next().unwrap_or_default();
+        contract::check_answer(method, path, StatusCode::as_u16(&status), &headers, &body);
         Answer { status, headers, body }
     }
 

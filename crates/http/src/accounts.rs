@@ -3,6 +3,7 @@
 use actix_web::{http::StatusCode, web::Data};
 use agora_domain::accounts::{Caller, Login, Member, Registration};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::{
     body::Body,
@@ -10,6 +11,7 @@ use crate::{
     extract::Auth,
     idempotency::Attempt,
     json::{Fields, Given},
+    openapi::{Unauthorized, answers::Done, requests, values},
     state::State,
 };
 
@@ -40,12 +42,22 @@ impl RegisterBody {
     }
 }
 
-#[derive(Serialize)]
+/// The account was registered.
+#[derive(Serialize, ToSchema)]
 struct Registered {
+    #[schema(schema_with = values::message)]
     message: &'static str,
 }
 
-/// `POST /api/auth/register`
+/// Register an account
+///
+/// The account has the role USER. A username or an email address that is taken in any letter case is a conflict
+/// (409).
+#[utoipa::path(
+    post, path = "/api/auth/register", operation_id = "register", tag = "Authentication",
+    request_body = requests::Registration,
+    responses((status = 201, description = "`User registered successfully`", body = Registered)),
+)]
 pub(crate) async fn register(state: Data<State>, attempt: Attempt, body: Body) -> Answer {
     let registration = body.json::<RegisterBody>().await?.parse()?;
     let answer = |&(): &()| Rendered::new(StatusCode::CREATED, &Registered { message: "User registered successfully" });
@@ -74,25 +86,47 @@ impl LoginBody {
     }
 }
 
-#[derive(Serialize)]
+/// A token.
+#[derive(Serialize, ToSchema)]
 struct Token {
+    #[schema(schema_with = values::token)]
     token: String,
 }
 
-/// `POST /api/auth/login`
+/// Log in
+///
+/// Opens a session and returns its token, which is valid for an hour unless configured otherwise. An unknown account,
+/// a wrong password and a disabled account are the same 401.
+#[utoipa::path(
+    post, path = "/api/auth/login", operation_id = "login", tag = "Authentication",
+    request_body = requests::Credentials,
+    responses((status = 200, description = "The token.", body = Token), Unauthorized),
+)]
 pub(crate) async fn login(state: Data<State>, body: Body) -> Answer {
     let login = body.json::<LoginBody>().await?.parse()?;
     let token = state.services.authentication.login(&login).await?;
     json(StatusCode::OK, &Token { token })
 }
 
-/// `POST /api/auth/refresh`
+/// Renew the token
+///
+/// Returns a new token of the same session, up to 30 days after login.
+#[utoipa::path(
+    post, path = "/api/auth/refresh", operation_id = "refreshToken", tag = "Authentication",
+    responses((status = 200, description = "The new token.", body = Token)),
+)]
 pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> Answer {
     let token = state.services.authentication.refresh(&caller).await?;
     json(StatusCode::OK, &Token { token })
 }
 
-/// `POST /api/auth/logout`
+/// Log out
+///
+/// Ends the session of the token.
+#[utoipa::path(
+    post, path = "/api/auth/logout", operation_id = "logout", tag = "Authentication",
+    responses((status = 200, description = "`Logged out successfully`", body = Done)),
+)]
 pub(crate) async fn logout(state: Data<State>, Auth(caller): Auth<Caller>) -> Answer {
     state.services.authentication.logout(&caller).await?;
     done("Logged out successfully")

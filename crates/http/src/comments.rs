@@ -9,6 +9,7 @@ use agora_domain::{
     id::{CommentId, PostId},
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -18,6 +19,11 @@ use crate::{
     extract::{Auth, PathId},
     idempotency::Attempt,
     json::{Fields, Given},
+    openapi::{
+        NotFound, Paging,
+        answers::{CommentedPost, CommentsAnswer, Done},
+        requests, values,
+    },
     paging::Query,
     render::{Instant, PostBody, UserSummaryBody},
     state::State,
@@ -75,14 +81,20 @@ impl CommentJson {
 }
 
 /// A comment with the post it is on, which is the same in every entry of a list.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct CommentBody<'a> {
+#[schema(as = Comment)]
+pub(crate) struct CommentBody<'a> {
+    /// Names the comment.
     id: Uuid,
+    #[schema(schema_with = values::comment_text)]
     content: &'a str,
     author: UserSummaryBody<'a>,
+    #[schema(schema_with = values::created_at)]
     created_at: Instant,
+    #[schema(schema_with = values::updated_at)]
     updated_at: Instant,
+    #[schema(value_type = CommentedPost)]
     post: &'a PostBody<'a, UserSummaryBody<'a>>,
 }
 
@@ -99,7 +111,14 @@ impl<'a> CommentBody<'a> {
     }
 }
 
-/// `POST /api/comments/create`
+/// Comment on a post
+///
+/// For those who may view the post.
+#[utoipa::path(
+    post, path = "/api/comments/create", operation_id = "createComment", tag = "Comments",
+    request_body = requests::NewComment,
+    responses((status = 201, description = "`Comment created successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attempt: Attempt, body: Body) -> Answer {
     let (post, content) = body.json::<CommentJson>().await?.for_create()?;
     let answer = |&(): &()| Rendered::created("Comment created successfully", ());
@@ -107,7 +126,14 @@ pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attem
     respond(answer(&()))
 }
 
-/// `GET /api/comments/all/{postId}`
+/// List the comments on a post
+///
+/// Oldest first, each with the post. For those who may view the post.
+#[utoipa::path(
+    get, path = "/api/comments/all/{postId}", operation_id = "listComments", tag = "Comments",
+    params(Paging),
+    responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound),
+)]
 pub(crate) async fn list(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>, query: Query) -> Answer {
     let found = state.services.comments.list(&caller, id.get(), query.page(List::Comments)?).await?;
     let post = PostBody::of(&found.post, &state, UserSummaryBody::of_author);
@@ -115,14 +141,28 @@ pub(crate) async fn list(state: Data<State>, Auth(caller): Auth<Member>, id: Pat
     linked(ok(SUCCESS, comments), &query, &state.settings, List::Comments, &found.comments)
 }
 
-/// `PUT /api/comments/update`
+/// Change a comment
+///
+/// For its author. The comment is named by `commentId`, or by `postId` alone as the newest of the caller on that
+/// post.
+#[utoipa::path(
+    put, path = "/api/comments/update", operation_id = "updateComment", tag = "Comments",
+    request_body = requests::CommentChange,
+    responses((status = 200, description = "`Comment updated successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
     let (target, content) = body.json::<CommentJson>().await?.for_update()?;
     state.services.comments.update(&caller, target, &content).await?;
     done("Comment updated successfully")
 }
 
-/// `DELETE /api/comments/delete/{commentId}`
+/// Delete a comment
+///
+/// For its author and for the author of the post.
+#[utoipa::path(
+    delete, path = "/api/comments/delete/{commentId}", operation_id = "deleteComment", tag = "Comments",
+    responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> Answer {
     state.services.comments.delete(&caller, id.get()).await?;
     done("Comment deleted successfully")

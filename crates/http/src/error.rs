@@ -28,6 +28,9 @@ use actix_web::{
 };
 use agora_domain::{Error, FieldErrors, error::Conflict};
 use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::openapi::values;
 
 /// Seconds after which a client may try again when the service is overloaded.
 const RETRY_AFTER: &str = "1";
@@ -66,18 +69,23 @@ impl<E: Into<Error>> From<E> for ApiError {
 /// The causes of a failure, for the log. The response carries it as an extension, never in its body.
 pub(crate) struct Causes(pub(crate) String);
 
-/// The error envelope.
-#[derive(Serialize)]
-struct Envelope<'a> {
+/// A failure.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Failure)]
+pub(crate) struct Envelope<'a> {
+    #[schema(schema_with = values::failed)]
     success: bool,
+    #[schema(schema_with = values::error_status)]
     status: u16,
+    /// What failed, for people to read.
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = values::field_errors)]
     data: Option<BTreeMap<&'a str, &'a [String]>>,
 }
 
 impl ApiError {
-    fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Domain(error) => match error {
                 Error::Invalid(_) | Error::Disallowed(_) => StatusCode::BAD_REQUEST,
@@ -118,6 +126,16 @@ impl ApiError {
             _ => return None,
         };
         Some((name, value))
+    }
+
+    /// The body of the response.
+    pub(crate) fn envelope(&self) -> Envelope<'_> {
+        Envelope {
+            success: false,
+            status: self.status().as_u16(),
+            message: self.to_string(),
+            data: self.fields().map(|fields| fields.iter().collect()),
+        }
     }
 
     fn fields(&self) -> Option<&FieldErrors> {
@@ -171,21 +189,14 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        let status = self.status();
-        let envelope = Envelope {
-            success: false,
-            status: status.as_u16(),
-            message: self.to_string(),
-            data: self.fields().map(|fields| fields.iter().collect()),
-        };
-        let mut response = HttpResponse::build(status);
+        let mut response = HttpResponse::build(self.status());
         if let Some(header) = self.header() {
             response.insert_header(header);
         }
         if let Some(causes) = self.causes() {
             response.extensions_mut().insert(causes);
         }
-        response.json(envelope)
+        response.json(self.envelope())
     }
 }
 

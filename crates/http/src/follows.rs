@@ -12,6 +12,10 @@ use crate::{
     envelope::{Answer, Rendered, follow_ok, linked, respond},
     extract::{Auth, PathId},
     idempotency::Attempt,
+    openapi::{
+        NotFound, Paging,
+        answers::{FollowAnswer, FollowsAnswer},
+    },
     paging::Query,
     render::UserSummaryBody,
     state::State,
@@ -20,7 +24,16 @@ use crate::{
 const FOLLOWED: &str = "Followed user successfully";
 const UNFOLLOWED: &str = "Unfollowed user successfully";
 
-/// `POST /api/follow/follow/{followedId}`
+/// Follow a user, or stop following
+///
+/// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. Nobody follows themselves (400).
+#[utoipa::path(
+    post, path = "/api/follow/follow/{followedId}", operation_id = "toggleFollow", tag = "Follows",
+    responses(
+        (status = 200, description = "`Followed user successfully`, or `Unfollowed ...`", body = FollowAnswer),
+        NotFound,
+    ),
+)]
 pub(crate) async fn toggle(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -32,13 +45,25 @@ pub(crate) async fn toggle(
     respond(answer(&follows))
 }
 
-/// `PUT /api/follow/follow/{followedId}`
+/// Follow a user
+///
+/// Safe to repeat. Nobody follows themselves (400).
+#[utoipa::path(
+    put, path = "/api/follow/follow/{followedId}", operation_id = "followUser", tag = "Follows",
+    responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound),
+)]
 pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
     state.services.follows.follow(&caller, id.get()).await?;
     respond(Rendered::follow_done(FOLLOWED))
 }
 
-/// `DELETE /api/follow/follow/{followedId}`
+/// Stop following a user
+///
+/// Safe to repeat.
+#[utoipa::path(
+    delete, path = "/api/follow/follow/{followedId}", operation_id = "unfollowUser", tag = "Follows",
+    responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound),
+)]
 pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
     state.services.follows.unfollow(&caller, id.get()).await?;
     respond(Rendered::follow_done(UNFOLLOWED))
@@ -49,7 +74,14 @@ fn page_of_users(state: &State, query: &Query, message: &'static str, page: &Pag
     linked(follow_ok(message, users), query, &state.settings, List::Follows, page)
 }
 
-/// `GET /api/follow/followers/{userId}`
+/// List the followers of a user
+///
+/// The newest follow first. For the user, the followers of the user and every ADMIN.
+#[utoipa::path(
+    get, path = "/api/follow/followers/{userId}", operation_id = "listFollowers", tag = "Follows",
+    params(Paging),
+    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
+)]
 pub(crate) async fn list_followers(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -60,7 +92,14 @@ pub(crate) async fn list_followers(
     page_of_users(&state, &query, "Followers retrieved successfully", &page)
 }
 
-/// `GET /api/follow/followed/{userId}`
+/// List those whom a user follows
+///
+/// The newest follow first. For the user, the followers of the user and every ADMIN.
+#[utoipa::path(
+    get, path = "/api/follow/followed/{userId}", operation_id = "listFollowed", tag = "Follows",
+    params(Paging),
+    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
+)]
 pub(crate) async fn list_followed(
     state: Data<State>,
     Auth(caller): Auth<Member>,

@@ -13,13 +13,28 @@ use agora_domain::{
 };
 use futures_util::TryStreamExt;
 
-use crate::{conditional, envelope::Answer, error::ApiError, state::State};
+use crate::{
+    conditional,
+    envelope::Answer,
+    error::ApiError,
+    openapi::{Image, ImageConditions, NotFound, RangeNotSatisfiable},
+    state::State,
+};
 
-/// `GET /media/{key}`
+/// Read an image
 ///
-/// A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag. Where
-/// clients can fetch images without the service, they are told where.
+/// Whoever knows the random key may read the image. It never changes and may be kept for ever. Where images are
+/// served from elsewhere, the answer leads there, for any well-formed key.
+#[utoipa::path(
+    get,
+    path = "/media/{key}",
+    operation_id = "getImage",
+    tag = "Images",
+    params(ImageConditions),
+    responses(Image, NotFound, RangeNotSatisfiable)
+)]
 pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequest) -> Answer {
+    // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
     let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
     if let Some(url) = state.services.media.public_url(&key) {
         return Ok(elsewhere(url));

@@ -19,6 +19,11 @@ use crate::{
     form::{Accepts, FormOrJson},
     idempotency::Attempt,
     json::{Fields, Given, first_filled},
+    openapi::{
+        FeedPaging, NotFound, Paging,
+        answers::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
+        requests,
+    },
     paging::Query,
     render::{AdminAuthorBody, LikerBody, PostBody},
     state::State,
@@ -75,7 +80,16 @@ fn page_of_posts(state: &State, query: &Query, page: &Page<PostView>) -> Answer 
     linked(ok(SUCCESS, posts), query, &state.settings, List::Posts, page)
 }
 
-/// `POST /api/posts/create`
+/// Publish a post
+///
+/// A post holds text, an image, or both; without either it is not created (400). An image can come in a form alone.
+#[utoipa::path(
+    post, path = "/api/posts/create", operation_id = "createPost", tag = "Posts",
+    request_body(
+        content((requests::NewPostForm = "multipart/form-data"), (requests::NewPost = "application/json")),
+    ),
+    responses((status = 201, description = "`Post created successfully`", body = PostAnswer)),
+)]
 pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attempt: Attempt, body: Body) -> Answer {
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
     let context = state.clone();
@@ -87,7 +101,13 @@ pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attem
     respond(answer(&view))
 }
 
-/// `GET /api/posts/by-id/{postId}`
+/// Read a post
+///
+/// For those who may view it: its author, every ADMIN, and whom its visibility names.
+#[utoipa::path(
+    get, path = "/api/posts/by-id/{postId}", operation_id = "getPost", tag = "Posts",
+    responses((status = 200, description = "The post.", body = PostAnswer), NotFound),
+)]
 pub(crate) async fn get(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -99,7 +119,14 @@ pub(crate) async fn get(
     conditional.answer(Cache::Private, Some(view.post.updated_at), rendered)
 }
 
-/// `GET /api/posts/all`
+/// List all posts
+///
+/// Newest first, with the roles and the standing of their authors.
+#[utoipa::path(
+    get, path = "/api/posts/all", operation_id = "listAllPosts", tag = "Posts",
+    params(Paging),
+    responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)),
+)]
 pub(crate) async fn list_all(state: Data<State>, Auth(admin): Auth<Admin>, query: Query) -> Answer {
     let page = state.services.posts.list_all(&admin, query.page(List::Posts)?).await?;
     let post = |view| PostBody::of(view, &state, AdminAuthorBody::of);
@@ -107,7 +134,14 @@ pub(crate) async fn list_all(state: Data<State>, Auth(admin): Auth<Admin>, query
     linked(ok(SUCCESS, posts), &query, &state.settings, List::Posts, &page)
 }
 
-/// `GET /api/posts/{userId}/all` and `GET /api/posts/user/{userId}`
+/// List the posts of a user
+///
+/// Newest first: those that the caller may view.
+#[utoipa::path(
+    get, path = "/api/posts/{userId}/all", operation_id = "listUserPosts", tag = "Posts",
+    params(Paging),
+    responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound),
+)]
 pub(crate) async fn list_by_author(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -118,13 +152,30 @@ pub(crate) async fn list_by_author(
     page_of_posts(&state, &query, &page)
 }
 
-/// `GET /api/posts/following/all`
+/// Read the following feed
+///
+/// The posts of those whom the caller follows, newest first: those that the caller may view.
+#[utoipa::path(
+    get, path = "/api/posts/following/all", operation_id = "getFollowingFeed", tag = "Posts",
+    params(FeedPaging),
+    responses((status = 200, description = "A page of posts.", body = PostsAnswer)),
+)]
 pub(crate) async fn following_feed(state: Data<State>, Auth(caller): Auth<Member>, query: Query) -> Answer {
     let page = state.services.posts.following_feed(&caller, query.feed_page()?).await?;
     page_of_posts(&state, &query, &page)
 }
 
-/// `PUT /api/posts/update/{postId}`
+/// Change a post
+///
+/// For its author. What is given changes; with nothing given, or without a body, the post stays as it is. A blank
+/// text clears the text of a post with an image.
+#[utoipa::path(
+    put, path = "/api/posts/update/{postId}", operation_id = "updatePost", tag = "Posts",
+    request_body(
+        content((requests::PostChangeForm = "multipart/form-data"), (requests::PostChange = "application/json")),
+    ),
+    responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound),
+)]
 pub(crate) async fn update(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -139,7 +190,13 @@ pub(crate) async fn update(
     Ok(rendered.of_version(view.post.updated_at).into_response())
 }
 
-/// `DELETE /api/posts/delete/{postId}`
+/// Delete a post
+///
+/// For its author. Its likes, its comments and its image go with it.
+#[utoipa::path(
+    delete, path = "/api/posts/delete/{postId}", operation_id = "deletePost", tag = "Posts",
+    responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
     state.services.posts.delete(&caller, id.get()).await?;
     done("Post deleted successfully")
@@ -148,7 +205,16 @@ pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: P
 const LIKED: &str = "Post liked successfully";
 const UNLIKED: &str = "Post unliked successfully";
 
-/// `POST /api/posts/like/{postId}`
+/// Like a post, or take the like back
+///
+/// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. For those who may view the post.
+#[utoipa::path(
+    post, path = "/api/posts/like/{postId}", operation_id = "toggleLike", tag = "Posts",
+    responses(
+        (status = 200, description = "`Post liked successfully` or `Post unliked successfully`", body = Done),
+        NotFound,
+    ),
+)]
 pub(crate) async fn toggle_like(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -160,19 +226,38 @@ pub(crate) async fn toggle_like(
     respond(answer(&likes))
 }
 
-/// `PUT /api/posts/like/{postId}`
+/// Like a post
+///
+/// Safe to repeat. For those who may view the post.
+#[utoipa::path(
+    put, path = "/api/posts/like/{postId}", operation_id = "likePost", tag = "Posts",
+    responses((status = 200, description = "`Post liked successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
     state.services.posts.like(&caller, id.get()).await?;
     done(LIKED)
 }
 
-/// `DELETE /api/posts/like/{postId}`
+/// Take a like back
+///
+/// Safe to repeat. For those who may view the post.
+#[utoipa::path(
+    delete, path = "/api/posts/like/{postId}", operation_id = "unlikePost", tag = "Posts",
+    responses((status = 200, description = "`Post unliked successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
     state.services.posts.unlike(&caller, id.get()).await?;
     done(UNLIKED)
 }
 
-/// `GET /api/posts/{postId}/likes`
+/// List those who like a post
+///
+/// Newest like first. For those who may view the post.
+#[utoipa::path(
+    get, path = "/api/posts/{postId}/likes", operation_id = "listLikers", tag = "Posts",
+    params(Paging),
+    responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound),
+)]
 pub(crate) async fn list_likers(
     state: Data<State>,
     Auth(caller): Auth<Member>,

@@ -12,6 +12,7 @@ use agora_domain::{
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     extract::{Auth, PathId},
     idempotency::Attempt,
     json::{Fields, Given},
+    openapi::{CategoryFilter, NotFound, Paging, TextFilter, answers::Done, requests, values},
     paging::Query,
     render::Instant,
     state::State,
@@ -81,26 +83,44 @@ impl Serialize for PriceNumber {
     }
 }
 
-#[derive(Serialize)]
+/// One form in which a product is sold.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Variant)]
 struct VariantBody<'a> {
+    #[schema(schema_with = values::color)]
     color: &'a str,
+    #[schema(schema_with = values::size)]
     size: &'a str,
+    #[schema(schema_with = values::stock)]
     stock: i32,
 }
 
-#[derive(Serialize)]
+/// A product.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Product)]
 struct ProductBody<'a> {
+    /// Names the product.
     id: Uuid,
+    #[schema(schema_with = values::sku)]
     sku: &'a str,
+    #[schema(schema_with = values::product_name)]
     name: &'a str,
+    #[schema(schema_with = values::product_description)]
     description: &'a str,
+    #[schema(schema_with = values::price)]
     price: PriceNumber,
+    #[schema(schema_with = values::category)]
     category: &'a str,
+    #[schema(schema_with = values::stock)]
     stock: i32,
+    /// The forms it is sold in.
     variants: Vec<VariantBody<'a>>,
+    #[schema(schema_with = values::product_images)]
     images: Vec<&'a str>,
+    #[schema(schema_with = values::created_at)]
     created_at: Instant,
+    #[schema(schema_with = values::updated_at)]
     updated_at: Instant,
 }
 
@@ -127,26 +147,35 @@ impl<'a> ProductBody<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// A product.
+#[derive(Serialize, ToSchema)]
 struct ProductAnswer<'a> {
+    #[schema(schema_with = values::message)]
     message: &'static str,
     product: ProductBody<'a>,
 }
 
-#[derive(Serialize)]
+/// Products.
+#[derive(Serialize, ToSchema)]
 struct ProductsAnswer<'a> {
+    #[schema(schema_with = values::message)]
     message: &'static str,
     products: Vec<ProductBody<'a>>,
 }
 
-#[derive(Serialize)]
+/// A product in short.
+#[derive(Serialize, ToSchema)]
 struct ShortProduct<'a> {
+    /// Names the product.
     id: Uuid,
+    #[schema(schema_with = values::product_name)]
     name: &'a str,
+    #[schema(schema_with = values::price)]
     price: PriceNumber,
 }
 
-#[derive(Serialize)]
+/// Products in short.
+#[derive(Serialize, ToSchema)]
 struct ShortProductsAnswer<'a> {
     products: Vec<ShortProduct<'a>>,
 }
@@ -164,13 +193,27 @@ async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, cond
     linked(conditional.answer(Cache::Public, None, rendered), query, &state.settings, List::Products, &page)
 }
 
-/// `GET /api/products/findAll`
+/// List the catalog
+///
+/// Oldest first.
+#[utoipa::path(
+    get, path = "/api/products/findAll", operation_id = "listProducts", tag = "Products",
+    params(CategoryFilter, TextFilter, Paging),
+    responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
+)]
 pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditional) -> Answer {
     let filter = ProductFilter::parse(query.get("category"), query.get("q"))?;
     list_filtered(&state, &query, filter, &conditional).await
 }
 
-/// `GET /api/products/category/{category}`
+/// List the catalog of a category
+///
+/// Oldest first.
+#[utoipa::path(
+    get, path = "/api/products/category/{category}", operation_id = "listProductsByCategory", tag = "Products",
+    params(TextFilter, Paging),
+    responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
+)]
 pub(crate) async fn list_by_category(
     state: Data<State>,
     category: Path<String>,
@@ -183,7 +226,14 @@ pub(crate) async fn list_by_category(
     list_filtered(&state, &query, filter, &conditional).await
 }
 
-/// `GET /api/products`
+/// List the catalog in short
+///
+/// Oldest first: id, name and price of each product.
+#[utoipa::path(
+    get, path = "/api/products", operation_id = "listProductsShort", tag = "Products",
+    params(Paging),
+    responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)),
+)]
 pub(crate) async fn list_short(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -200,13 +250,24 @@ pub(crate) async fn list_short(
     linked(conditional.answer(Cache::Private, None, rendered), &query, &state.settings, List::Products, &page)
 }
 
-/// `GET /api/products/{id}`
+/// Read a product
+#[utoipa::path(
+    get, path = "/api/products/{id}", operation_id = "getProduct", tag = "Products",
+    responses((status = 200, description = "The product.", body = ProductAnswer), NotFound),
+)]
 pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> Answer {
     let product = state.services.products.get(id.get()).await?;
     conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
 }
 
-/// `POST /api/products`
+/// Add a product
+///
+/// A SKU that is taken in any letter case is a conflict (409).
+#[utoipa::path(
+    post, path = "/api/products", operation_id = "createProduct", tag = "Products",
+    request_body = requests::NewProduct,
+    responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)),
+)]
 pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt: Attempt, body: Body) -> Answer {
     let mut fields = Fields::default();
     let given = body.json::<ProductJson>().await?.fields(&mut fields);
@@ -216,7 +277,14 @@ pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt
     respond(answer(&product))
 }
 
-/// `PUT /api/products/{id}`
+/// Change a product
+///
+/// What is given changes. A SKU that is taken in any letter case is a conflict (409).
+#[utoipa::path(
+    put, path = "/api/products/{id}", operation_id = "updateProduct", tag = "Products",
+    request_body = requests::ProductChange,
+    responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound),
+)]
 pub(crate) async fn update(
     state: Data<State>,
     Auth(admin): Auth<Admin>,
@@ -232,7 +300,11 @@ pub(crate) async fn update(
     respond(one(StatusCode::OK, "Product updated successfully", &product))
 }
 
-/// `DELETE /api/products/{id}`
+/// Delete a product
+#[utoipa::path(
+    delete, path = "/api/products/{id}", operation_id = "deleteProduct", tag = "Products",
+    responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound),
+)]
 pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> Answer {
     state.services.products.delete(&admin, id.get()).await?;
     done("Product deleted successfully")

@@ -10,9 +10,10 @@ use agora_domain::{
 };
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::state::State;
+use crate::{openapi::values, state::State};
 
 /// An instant as `2025-07-15T00:24:54.124+00:00`.
 pub(crate) struct Instant(pub(crate) Timestamp);
@@ -39,21 +40,28 @@ fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
 }
 
 /// A role of an account.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Authority {
+    #[schema(schema_with = values::role)]
     authority: &'static str,
 }
 
 /// What an account may do and whether it is in good standing.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = AccountStanding)]
 pub(crate) struct Standing {
+    /// The roles of the account.
     authorities: Vec<Authority>,
+    /// True: accounts do not expire.
     #[serde(rename = "accountNonExpired")]
     account_non_expired: bool,
+    /// True: accounts are not locked.
     #[serde(rename = "accountNonLocked")]
     account_non_locked: bool,
+    /// True: credentials do not expire.
     #[serde(rename = "credentialsNonExpired")]
     credentials_non_expired: bool,
+    /// False once an administrator has disabled the account.
     enabled: bool,
 }
 
@@ -70,14 +78,21 @@ impl Standing {
 }
 
 /// A user as the users endpoints show them.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = User)]
 pub(crate) struct UserBody<'a> {
+    /// Names the user.
     id: Uuid,
+    #[schema(schema_with = values::username)]
     username: &'a str,
+    #[schema(schema_with = values::email)]
     email: &'a str,
+    #[schema(schema_with = values::biography_or_null, required = true)]
     biography: Option<&'a str>,
+    #[schema(schema_with = values::image_or_null, required = true)]
     profile_picture: Option<String>,
+    #[schema(schema_with = values::created_at)]
     created_at: Instant,
     #[serde(flatten)]
     standing: Standing,
@@ -98,13 +113,19 @@ impl<'a> UserBody<'a> {
 }
 
 /// The author of a post.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Author)]
 pub(crate) struct AuthorBody<'a> {
+    /// Names the user.
     id: Uuid,
+    #[schema(schema_with = values::username)]
     username: &'a str,
+    #[schema(schema_with = values::email)]
     email: &'a str,
+    #[schema(schema_with = values::biography_or_null, required = true)]
     biography: Option<&'a str>,
+    #[schema(schema_with = values::image_or_null, required = true)]
     profile_picture: Option<String>,
 }
 
@@ -121,10 +142,14 @@ impl<'a> AuthorBody<'a> {
 }
 
 /// The author of a post in the listing for administrators.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = AdminAuthor)]
 pub(crate) struct AdminAuthorBody<'a> {
+    /// Names the user.
     id: Uuid,
+    #[schema(schema_with = values::username)]
     username: &'a str,
+    #[schema(schema_with = values::email)]
     email: &'a str,
     #[serde(flatten)]
     standing: Standing,
@@ -142,10 +167,14 @@ impl<'a> AdminAuthorBody<'a> {
 }
 
 /// A user in comments and follow lists.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = UserSummary)]
 pub(crate) struct UserSummaryBody<'a> {
+    /// Names the user.
     id: Uuid,
+    #[schema(schema_with = values::username)]
     username: &'a str,
+    #[schema(schema_with = values::email)]
     email: &'a str,
 }
 
@@ -160,11 +189,15 @@ impl<'a> UserSummaryBody<'a> {
 }
 
 /// A user who likes a post.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Liker)]
 pub(crate) struct LikerBody<'a> {
+    /// Names the user.
     id: Uuid,
+    #[schema(schema_with = values::username)]
     username: &'a str,
+    #[schema(schema_with = values::image_or_null, required = true)]
     profile_picture: Option<String>,
 }
 
@@ -179,19 +212,30 @@ impl<'a> LikerBody<'a> {
 }
 
 /// A post, its author in the shape `A`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PostBody<'a, A> {
+    /// Names the post.
     id: Uuid,
+    #[schema(schema_with = values::post_content)]
     content: &'a str,
+    #[schema(schema_with = values::image_or_null, required = true)]
     image: Option<String>,
+    #[schema(schema_with = values::visibility)]
     visibility: &'static str,
+    #[schema(schema_with = values::created_at)]
     created_at: Instant,
+    #[schema(schema_with = values::updated_at)]
     updated_at: Instant,
+    #[schema(schema_with = values::liked_by)]
     liked_by: Vec<LikerBody<'a>>,
+    /// How many like it.
     like_count: u64,
+    /// Whether the caller likes it.
     liked_by_me: bool,
+    /// How many comments it has.
     comment_count: u64,
+    #[schema(schema_with = values::reference::<A>)]
     author: A,
 }
 

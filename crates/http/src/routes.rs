@@ -8,7 +8,7 @@ use actix_web::{
 };
 
 use crate::{
-    accounts, comments, error, follows,
+    accounts, comments, docs, error, follows,
     guard::{self, Rule},
     media, posts, products, users,
 };
@@ -118,6 +118,11 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(delete(), "/api/products/{id}",               Admin,   products::delete),
 
         endpoint(get(),    "/media/{key}",                     Public,  media::get),
+
+        endpoint(get(),    "/api-docs/openapi.json",           Public,  docs::document),
+        endpoint(get(),    "/docs",                            Public,  docs::to_page),
+        endpoint(get(),    "/docs/",                           Public,  docs::page),
+        endpoint(get(),    "/docs/{file}",                     Public,  docs::file),
     ]
 }
 

@@ -15,12 +15,21 @@ use crate::{
     extract::{Auth, PathId},
     form::{Accepts, FormOrJson},
     json::{Fields, Given},
+    openapi::{
+        NotFound, Paging,
+        answers::{Done, UserAnswer, UsersAnswer},
+        requests,
+    },
     paging::Query,
     render::UserBody,
     state::State,
 };
 
-/// `GET /api/users/me`
+/// Read the own account
+#[utoipa::path(
+    get, path = "/api/users/me", operation_id = "getMe", tag = "Users",
+    responses((status = 200, description = "The account.", body = UserAnswer)),
+)]
 pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> Answer {
     let account = state.services.accounts.me(&caller).await?;
     conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, UserBody::of(&account, &state))?)
@@ -32,7 +41,16 @@ pub(crate) struct ProfileBody {
     biography: Given<String>,
 }
 
-/// `PUT /api/users/me`
+/// Change the own account
+///
+/// What is given changes. A picture can come in a form alone.
+#[utoipa::path(
+    put, path = "/api/users/me", operation_id = "updateMe", tag = "Users",
+    request_body(
+        content((requests::ProfileForm = "multipart/form-data"), (requests::ProfileChange = "application/json")),
+    ),
+    responses((status = 200, description = "The account as it is now.", body = UserAnswer)),
+)]
 pub(crate) async fn update_me(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
     let accepts = Accepts { texts: &[("biography", "biography")], image: "profilePicture" };
     let mut fields = Fields::default();
@@ -58,7 +76,14 @@ pub(crate) struct PasswordBody {
     new_password: Given<String>,
 }
 
-/// `PUT /api/users/me/password`
+/// Change the own password
+///
+/// Ends every other session of the account.
+#[utoipa::path(
+    put, path = "/api/users/me/password", operation_id = "changePassword", tag = "Users",
+    request_body = requests::PasswordChange,
+    responses((status = 200, description = "`Password changed successfully`", body = Done)),
+)]
 pub(crate) async fn change_password(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
     let body: PasswordBody = body.json().await?;
     let mut fields = Fields::default();
@@ -69,14 +94,25 @@ pub(crate) async fn change_password(state: Data<State>, Auth(caller): Auth<Membe
     done("Password changed successfully")
 }
 
-/// `GET /api/users/all`
+/// List all accounts
+///
+/// Oldest first.
+#[utoipa::path(
+    get, path = "/api/users/all", operation_id = "listUsers", tag = "Users",
+    params(Paging),
+    responses((status = 200, description = "A page of accounts.", body = UsersAnswer)),
+)]
 pub(crate) async fn list(state: Data<State>, Auth(admin): Auth<Admin>, query: Query) -> Answer {
     let page = state.services.accounts.list(&admin, query.page(List::Users)?).await?;
     let users: Vec<_> = page.items.iter().map(|account| UserBody::of(account, &state)).collect();
     linked(ok(SUCCESS, users), &query, &state.settings, List::Users, &page)
 }
 
-/// `GET /api/users/by-id/{id}`
+/// Read an account
+#[utoipa::path(
+    get, path = "/api/users/by-id/{id}", operation_id = "getUser", tag = "Users",
+    responses((status = 200, description = "The account.", body = UserAnswer), NotFound),
+)]
 pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> Answer {
     let account = state.services.accounts.get(&admin, id.get()).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
@@ -91,7 +127,15 @@ pub(crate) struct RoleBody {
     action: Given<String>,
 }
 
-/// `PUT /api/users/update/{userId}`
+/// Give or take a role
+///
+/// To add a role that is there, or to remove one that is not, does nothing. The last enabled ADMIN cannot lose the
+/// role (400).
+#[utoipa::path(
+    put, path = "/api/users/update/{userId}", operation_id = "changeUserRole", tag = "Users",
+    request_body = requests::RoleChange,
+    responses((status = 200, description = "The account has the role, or has it not.", body = Done), NotFound),
+)]
 pub(crate) async fn change_role(
     state: Data<State>,
     Auth(admin): Auth<Admin>,
@@ -114,7 +158,14 @@ pub(crate) struct EnabledBody {
     enabled: Given<bool>,
 }
 
-/// `PUT /api/users/{userId}/enabled`
+/// Enable or disable an account
+///
+/// Disabling ends every session of the account. The last enabled ADMIN cannot be disabled (400).
+#[utoipa::path(
+    put, path = "/api/users/{userId}/enabled", operation_id = "setUserEnabled", tag = "Users",
+    request_body = requests::EnabledChange,
+    responses((status = 200, description = "The account is enabled, or is not.", body = Done), NotFound),
+)]
 pub(crate) async fn set_enabled(
     state: Data<State>,
     Auth(admin): Auth<Admin>,

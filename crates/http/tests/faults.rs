@@ -24,7 +24,7 @@ use agora_domain::{
     error::Conflict,
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, SessionId, UserId},
-    idempotency::{Answer, Begun, Idempotency, Met, MockIdempotencyRepository},
+    idempotency::{self, Begun, Idempotency, Met, MockIdempotencyRepository},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages, OpenImage},
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
@@ -33,12 +33,15 @@ use agora_http::{Seal, Services, Settings, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    Client, Method, RequestBuilder, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
+
+#[path = "../../../tests/support/contract.rs"]
+mod contract;
 
 /// What must never reach a client.
 const SECRET: &str = "no such column: hunter2 in /var/lib/agora/agora.db";
@@ -144,32 +147,50 @@ impl Ports {
     }
 }
 
-async fn get(url: &str, path: &str) -> Response {
-    Client::new().get(format!("{url}{path}")).bearer_auth("token").send().await.unwrap()
+/// An answer, read whole.
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
 }
 
-fn registration(url: &str) -> RequestBuilder {
+/// Sends a request, and checks that its answer is as the OpenAPI document says.
+async fn send(method: Method, url: &str, path: &str, with: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Answer {
+    let request = with(Client::new().request(method.clone(), format!("{url}{path}")));
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = response.bytes().await.unwrap().to_vec();
+    contract::check_answer(method.as_str(), path, status.as_u16(), &headers, &body);
+    Answer { status, headers, body }
+}
+
+async fn get(url: &str, path: &str) -> Answer {
+    send(Method::GET, url, path, |request| request.bearer_auth("token")).await
+}
+
+async fn register_with(url: &str, with: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Answer {
     let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" });
-    Client::new().post(format!("{url}/api/auth/register")).json(&account)
+    send(Method::POST, url, "/api/auth/register", |request| with(request.json(&account))).await
 }
 
-async fn register(url: &str) -> Response {
-    registration(url).send().await.unwrap()
+async fn register(url: &str) -> Answer {
+    register_with(url, |request| request).await
 }
 
 /// Registers under an idempotency key.
-async fn register_once(url: &str) -> Response {
-    registration(url).header("Idempotency-Key", "key").send().await.unwrap()
+async fn register_once(url: &str) -> Answer {
+    register_with(url, |request| request.header("Idempotency-Key", "key")).await
 }
 
 /// Checks that this is the error envelope with these words and nothing more; the id of the request.
-async fn expect_failure(answer: Response, status: u16, message: &str) -> String {
-    assert_eq!(answer.status(), status);
-    let headers = answer.headers().clone();
+async fn expect_failure(answer: Answer, status: u16, message: &str) -> String {
+    assert_eq!(answer.status, status);
+    let headers = answer.headers;
     assert!(!format!("{headers:?}").contains("hunter2"));
     assert_eq!(headers[CONTENT_TYPE], "application/json");
     assert_eq!(headers.contains_key(RETRY_AFTER), status == StatusCode::SERVICE_UNAVAILABLE);
-    let body: Value = answer.json().await.unwrap();
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(body, json!({ "success": false, "status": status, "message": message }));
     headers["x-request-id"].to_str().unwrap().to_owned()
 }
@@ -332,7 +353,7 @@ async fn an_attempt_is_carried_out_though_its_client_goes_away() {
     impatient.abort();
     assert!(impatient.await.unwrap_err().is_cancelled());
     hasher.let_go.add_permits(1);
-    let Answer(stored) = was_created.recv().await.unwrap();
+    let idempotency::Answer(stored) = was_created.recv().await.unwrap();
     assert!(stored.ends_with(b"{\"message\":\"User registered successfully\"}"), "{stored:?}");
 }
 
@@ -344,14 +365,14 @@ async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
         ports.start()
     };
     let running = register_once(&meets(Met::Running)).await;
-    assert_eq!(running.headers()[RETRY_AFTER], "1");
-    let body: Value = running.json().await.unwrap();
+    assert_eq!(running.headers[RETRY_AFTER], "1");
+    let body: Value = serde_json::from_slice(&running.body).unwrap();
     let message = "A request with this Idempotency-Key is under way";
     assert_eq!(body, json!({ "success": false, "status": 409, "message": message }));
     let differs = register_once(&meets(Met::Differs)).await;
     expect_failure(differs, 422, "Idempotency-Key was used for another request").await;
     // What is on record is damaged.
-    expect_failure(register_once(&meets(Met::Answered(Answer("x".into())))).await, 500, INTERNAL).await;
+    expect_failure(register_once(&meets(Met::Answered(idempotency::Answer("x".into())))).await, 500, INTERNAL).await;
     let mut ports = Ports::default();
     ports.idempotency.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable(SECRET)));
     expect_failure(register_once(&ports.start()).await, 503, UNAVAILABLE).await;

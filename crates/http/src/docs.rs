@@ -1,0 +1,103 @@
+//! `/docs` and `/api-docs`: the description of the interface, and a page to read it and try it out.
+//!
+//! The page is Swagger UI, whose parts are in the binary and sent from there. It loads nothing from elsewhere.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock, OnceLock},
+};
+
+use actix_web::{HttpResponse, http::header, web::Path};
+use agora_domain::Error;
+use bytes::Bytes;
+use utoipa_swagger_ui::Config;
+
+use crate::{
+    envelope::Answer,
+    error::ApiError,
+    openapi::{self, Document, NotFound, Page, PagePart, ToPage},
+};
+
+/// What the page may load: its own parts and, to try things out, answers of this service. The styles are those that
+/// Swagger UI gives its elements, the images those in its style sheet.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                                       img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
+                                       form-action 'none'; frame-ancestors 'none'";
+
+/// The addresses are relative to the page, wherever a proxy puts it. No validator elsewhere is asked.
+static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
+    let config = Config::from("../api-docs/openapi.json").use_base_layout().validator_url("none");
+    Arc::new(config.deep_linking(true).display_operation_id(true).filter(true).try_it_out_enabled(true))
+});
+
+/// This document
+///
+/// The OpenAPI 3.1 document that describes every endpoint.
+#[utoipa::path(
+    get,
+    path = "/api-docs/openapi.json",
+    operation_id = "getOpenApiDocument",
+    tag = "Documentation",
+    responses(Document)
+)]
+pub(crate) async fn document() -> Answer {
+    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
+    let document = match DOCUMENT.get() {
+        Some(document) => document.clone(),
+        None => {
+            let made = openapi::document().to_json().map_err(Error::internal)?;
+            DOCUMENT.get_or_init(|| made.into()).clone()
+        }
+    };
+    Ok(HttpResponse::Ok()
+        .insert_header((header::CONTENT_TYPE, "application/json"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .body(document))
+}
+
+/// The interactive page, by its short name
+#[utoipa::path(get, path = "/docs", operation_id = "redirectToDocs", tag = "Documentation", responses(ToPage))]
+pub(crate) async fn to_page() -> Answer {
+    // Relative, so that it holds wherever a proxy puts the service.
+    Ok(HttpResponse::PermanentRedirect()
+        .insert_header((header::LOCATION, "docs/"))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
+        .finish())
+}
+
+/// The interactive page
+///
+/// Swagger UI: reads this document and tries its endpoints out.
+#[utoipa::path(get, path = "/docs/", operation_id = "getDocs", tag = "Documentation", responses(Page))]
+pub(crate) async fn page() -> Answer {
+    part("index.html")
+}
+
+/// A part of the interactive page
+#[utoipa::path(
+    get,
+    path = "/docs/{file}",
+    operation_id = "getDocsFile",
+    tag = "Documentation",
+    responses(PagePart, NotFound)
+)]
+pub(crate) async fn file(name: Path<String>) -> Answer {
+    part(&name)
+}
+
+fn part(name: &str) -> Answer {
+    let found = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG));
+    let found = found.map_err(|error| Error::internal(error.to_string()))?.ok_or(ApiError::UnknownRoute)?;
+    let bytes = match found.bytes {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
+    };
+    let is_text = found.content_type.starts_with("text/");
+    let content_type = if is_text { format!("{}; charset=utf-8", found.content_type) } else { found.content_type };
+    Ok(HttpResponse::Ok()
+        .insert_header((header::CONTENT_TYPE, content_type))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
+        .body(bytes))
+}

@@ -1,0 +1,144 @@
+//! What follows for an operation from the route table and from its kind. A header or a failure that a kind of operation
+//! has is added here, for all of them.
+
+use std::collections::BTreeMap;
+
+use actix_web::http::Method;
+use utoipa::openapi::{
+    OpenApi, Ref, RefOr, Required, Schema,
+    encoding::EncodingBuilder,
+    path::{Operation, PathItem},
+    security::SecurityRequirement,
+};
+
+use super::{SECURITY, failures, files, headers::ResponseHeader, parameters};
+use crate::routes::{self, Access, Endpoint};
+
+/// The paths that lead to the same endpoints as another one, which is preferred, and what the operations of both are
+/// told apart by.
+const ALIASES: [(&str, &str); 2] = [
+    ("/api/posts/user/{userId}", "/api/posts/{userId}/all"),
+    ("/api/follow/{followedId}", "/api/follow/follow/{followedId}"),
+];
+
+/// The fields of forms that hold an image.
+const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
+
+/// Completes what the handlers say of themselves.
+pub(super) fn complete(document: &mut OpenApi) {
+    for (alias, preferred) in ALIASES {
+        if let Some(item) = document.paths.paths.get(preferred) {
+            let mut item = item.clone();
+            operations(&mut item).for_each(|operation| mark_alias(operation, preferred));
+            document.paths.paths.insert(alias.to_owned(), item);
+        }
+    }
+    let schemas = document.components.get_or_insert_default().schemas.clone();
+    for endpoint in routes::endpoints() {
+        let item = document.paths.paths.get_mut(endpoint.path);
+        if let Some(operation) = item.and_then(|item| operation(item, &endpoint.method)) {
+            complete_operation(&endpoint, operation);
+            describe_form(&endpoint, operation, &schemas);
+        }
+    }
+}
+
+fn slots(item: &mut PathItem) -> [(Method, &mut Option<Operation>); 4] {
+    [
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::DELETE, &mut item.delete),
+    ]
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    slots(item).into_iter().filter_map(|(_, operation)| operation.as_mut())
+}
+
+fn operation<'a>(item: &'a mut PathItem, method: &Method) -> Option<&'a mut Operation> {
+    slots(item).into_iter().find(|(it, _)| it == method).and_then(|(_, operation)| operation.as_mut())
+}
+
+fn mark_alias(operation: &mut Operation, preferred: &str) {
+    if let Some(id) = &mut operation.operation_id {
+        id.push_str("Alias");
+    }
+    operation.description = Some(format!("Another name of `{preferred}`, which is preferred."));
+}
+
+fn complete_operation(endpoint: &Endpoint, operation: &mut Operation) {
+    operation.security = Some(match endpoint.access {
+        Access::Public => Vec::new(),
+        _ => vec![SecurityRequirement::new(SECURITY, <[&str; 0]>::default())],
+    });
+    let description = operation.description.take().unwrap_or_default();
+    operation.description = Some(format!("{}\n\n{}", description.trim(), who(endpoint.access)).trim_start().to_owned());
+    add_path_parameters(endpoint, operation);
+    add_failures(endpoint, operation);
+    add_headers(operation);
+}
+
+fn add_path_parameters(endpoint: &Endpoint, operation: &mut Operation) {
+    let names = endpoint.path.split(['{', '}']).skip(1).step_by(2);
+    let mut all: Vec<_> = names.map(|name| RefOr::T(parameters::in_path(name))).collect();
+    all.extend(operation.parameters.take().unwrap_or_default());
+    operation.parameters = (!all.is_empty()).then_some(all);
+}
+
+/// Adds the failures that every operation of the kind can end with.
+fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
+    let has_body = operation.request_body.is_some();
+    let standard = [
+        ("BadRequest", true),
+        ("Unauthorized", endpoint.access != Access::Public),
+        ("Forbidden", matches!(endpoint.access, Access::Member | Access::Admin)),
+        // Whatever looks at what is stored can meet a conflict that no rule foresaw.
+        ("Conflict", endpoint.path.starts_with("/api/")),
+        ("PayloadTooLarge", has_body),
+        ("UnsupportedMediaType", has_body),
+        ("InternalServerError", true),
+        ("ServiceUnavailable", true),
+    ];
+    for failure in failures::all().iter().filter(|failure| standard.contains(&(failure.name, true))) {
+        operation.responses.responses.insert(failure.status(), failures::reference(failure.name));
+    }
+}
+
+/// Adds the headers that every response of the kind has. What refers to a component has its headers there.
+fn add_headers(operation: &mut Operation) {
+    let parameters = operation.parameters.iter().flatten();
+    let is_list = parameters.into_iter().any(|it| matches!(it, RefOr::T(it) if it.name == "cursor"));
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        ResponseHeader::RequestId.add_to(response);
+        if is_list && status == "200" {
+            ResponseHeader::Link.add_to(response);
+        }
+    }
+}
+
+fn who(access: Access) -> &'static str {
+    match access {
+        Access::Public => "Public: no token is needed.",
+        Access::Account => "For any account with a valid token, even one without a role.",
+        Access::Member => "For accounts with the role USER or ADMIN.",
+        Access::Admin => "For accounts with the role ADMIN.",
+    }
+}
+
+/// Says of what types the images in a form are. A change that may come as a form may also come as nothing.
+fn describe_form(endpoint: &Endpoint, operation: &mut Operation, schemas: &BTreeMap<String, RefOr<Schema>>) {
+    let Some(RefOr::T(body)) = &mut operation.request_body else { return };
+    let Some(RefOr::T(form)) = body.content.get_mut("multipart/form-data") else { return };
+    if endpoint.method == Method::PUT {
+        body.required = Some(Required::False);
+    }
+    let Some(RefOr::Ref(Ref { ref_location, .. })) = &form.schema else { return };
+    let name = ref_location.rsplit('/').next().unwrap_or_default();
+    let Some(RefOr::T(Schema::Object(schema))) = schemas.get(name) else { return };
+    for field in IMAGE_FIELDS.into_iter().filter(|field| schema.properties.contains_key(*field)) {
+        let encoding = EncodingBuilder::new().content_type(Some(files::media_types().join(", "))).build();
+        form.encoding.insert(field.to_owned(), encoding);
+    }
+}

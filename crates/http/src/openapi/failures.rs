@@ -1,0 +1,189 @@
+//! The failures that endpoints answer with, each described once, with examples made from the failures themselves.
+
+use std::collections::BTreeMap;
+
+use agora_domain::{
+    Error, FieldErrors,
+    error::{Conflict, Resource},
+};
+use utoipa::{
+    IntoResponses,
+    openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder, example::ExampleBuilder},
+};
+
+use super::{headers::ResponseHeader, values};
+use crate::error::{ApiError, Envelope};
+
+/// One status that failures have.
+pub(super) struct Failure {
+    /// The name by which operations refer to it.
+    pub(super) name: &'static str,
+    description: &'static str,
+    header: Option<ResponseHeader>,
+    /// What it can be, each with a name. All have the same status.
+    pub(super) examples: Vec<(&'static str, ApiError)>,
+}
+
+impl Failure {
+    /// The status.
+    pub(super) fn status(&self) -> String {
+        self.examples.first().map(|(_, error)| error.status().as_str().to_owned()).unwrap_or_default()
+    }
+
+    fn describe(&self) -> Response {
+        let examples = self.examples.iter().map(|(name, error)| {
+            let value = serde_json::to_value(error.envelope()).ok();
+            (*name, ExampleBuilder::new().summary(error.to_string()).value(value))
+        });
+        let content =
+            ContentBuilder::new().schema(Some(values::reference::<Envelope<'_>>())).examples_from_iter(examples);
+        let mut response =
+            ResponseBuilder::new().description(self.description).content("application/json", content.build()).build();
+        ResponseHeader::RequestId.add_to(&mut response);
+        if let Some(header) = self.header {
+            header.add_to(&mut response);
+        }
+        response
+    }
+}
+
+/// A reference to the failures of this name.
+pub(super) fn reference(name: &str) -> RefOr<Response> {
+    RefOr::Ref(Ref::from_response_name(name))
+}
+
+/// The failures as components of the document.
+pub(super) fn components() -> impl Iterator<Item = (String, RefOr<Response>)> {
+    all().into_iter().map(|failure| (failure.name.to_owned(), RefOr::T(failure.describe())))
+}
+
+/// The failures that handlers name themselves, since not every endpoint of their kind has them.
+macro_rules! named {
+    ($($(#[doc = $doc:literal])+ $name:ident($status:literal);)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) enum $name {}
+
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                BTreeMap::from([($status.to_owned(), reference(stringify!($name)))])
+            }
+        }
+    )+};
+}
+
+named! {
+    /// Something that the request names is not there.
+    NotFound("404");
+    /// The credentials are wrong.
+    Unauthorized("401");
+    /// The range lies outside the image.
+    RangeNotSatisfiable("416");
+}
+
+fn invalid_fields() -> ApiError {
+    let mut fields = FieldErrors::default();
+    fields.add("email", "Email must be a valid email address");
+    fields.add("username", "Username is required");
+    Error::from(fields).into()
+}
+
+/// Every failure.
+pub(super) fn all() -> Vec<Failure> {
+    let not_found = |resource| ApiError::from(Error::NotFound(resource));
+    let conflict = |conflict| ApiError::from(Error::Conflict(conflict));
+    vec![
+        Failure {
+            name: "BadRequest",
+            description: "The request cannot be understood, fields of it are invalid (each is named in `data`), or a \
+                          state forbids the operation.",
+            header: None,
+            examples: vec![
+                ("invalidFields", invalid_fields()),
+                ("malformedId", ApiError::Malformed("postId must be a UUID".to_owned())),
+                ("malformedJson", ApiError::Malformed("Malformed JSON at line 1 column 17".to_owned())),
+                ("forbiddenByState", Error::Disallowed("You cannot follow yourself").into()),
+            ],
+        },
+        Failure {
+            name: "Unauthorized",
+            description: "There is no token, or it is invalid or has expired, or its session has ended; at login, the \
+                          credentials are wrong.",
+            header: Some(ResponseHeader::Challenge),
+            examples: vec![
+                ("noToken", ApiError::NoToken),
+                ("invalidToken", Error::InvalidToken.into()),
+                ("wrongCredentials", Error::InvalidCredentials.into()),
+            ],
+        },
+        Failure {
+            name: "Forbidden",
+            description: "The caller lacks the role, or may not do this to this thing.",
+            header: None,
+            examples: vec![("missingRole", Error::Forbidden("ADMIN role is required").into())],
+        },
+        Failure {
+            name: "NotFound",
+            description: "There is no such thing, or no such route.",
+            header: None,
+            examples: vec![
+                ("post", not_found(Resource::Post)),
+                ("comment", not_found(Resource::Comment)),
+                ("user", not_found(Resource::User)),
+                ("product", not_found(Resource::Product)),
+                ("image", not_found(Resource::Image)),
+                ("route", ApiError::UnknownRoute),
+            ],
+        },
+        Failure {
+            name: "MethodNotAllowed",
+            description: "The path has other methods. Every path answers other methods like this.",
+            header: Some(ResponseHeader::Allow),
+            examples: vec![("otherMethod", ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()))],
+        },
+        Failure {
+            name: "Conflict",
+            description: "A username, an email address or a SKU is taken in some letter case; or the request conflicts \
+                          with what is stored in a way that no rule foresaw.",
+            header: None,
+            examples: vec![
+                ("username", conflict(Conflict::Username)),
+                ("email", conflict(Conflict::Email)),
+                ("sku", conflict(Conflict::Sku)),
+                ("unforeseen", conflict(Conflict::Unforeseen)),
+            ],
+        },
+        Failure {
+            name: "PayloadTooLarge",
+            description: "The body, a text in a form or an image is beyond its limit.",
+            header: None,
+            examples: vec![
+                ("body", ApiError::TooLarge("The body must be at most 64 KiB".to_owned())),
+                ("image", ApiError::TooLarge("image must be at most 5 MiB".to_owned())),
+            ],
+        },
+        Failure {
+            name: "UnsupportedMediaType",
+            description: "The content type is not one that the endpoint takes.",
+            header: None,
+            examples: vec![("notJson", ApiError::UnsupportedMediaType("application/json"))],
+        },
+        Failure {
+            name: "RangeNotSatisfiable",
+            description: "The range lies outside the image.",
+            header: Some(ResponseHeader::ContentRange),
+            examples: vec![("outside", ApiError::RangeNotSatisfiable(146_515))],
+        },
+        Failure {
+            name: "InternalServerError",
+            description: "A defect. Nothing about it is told; the log names its cause under the `x-request-id`.",
+            header: None,
+            examples: vec![("defect", ApiError::Panicked)],
+        },
+        Failure {
+            name: "ServiceUnavailable",
+            description: "Too much is waiting, a dependency is out of reach, or the request took too long.",
+            header: Some(ResponseHeader::RetryAfter),
+            examples: vec![("unavailable", Error::unavailable("an example").into()), ("tooSlow", ApiError::TimedOut)],
+        },
+    ]
+}

@@ -1,0 +1,103 @@
+//! The answers that are no envelope: images, this document, and the page to read it.
+
+use std::collections::BTreeMap;
+
+use agora_domain::media::ImageFormat;
+use utoipa::{
+    IntoResponses,
+    openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type},
+};
+
+use super::{
+    headers::ResponseHeader::{
+        self, AcceptRanges, CacheControl, ContentRange, ContentSecurityPolicy, ContentTypeOptions, ETag, Location,
+    },
+    values::format,
+};
+
+/// The formats that images have.
+const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
+
+/// The media types of images.
+pub(super) fn media_types() -> [&'static str; 4] {
+    FORMATS.map(ImageFormat::media_type)
+}
+
+/// An image, a part of it, or where else it is.
+pub(crate) enum Image {}
+/// The document that describes the interface.
+pub(crate) enum Document {}
+/// Leads to the interactive page.
+pub(crate) enum ToPage {}
+/// The interactive page.
+pub(crate) enum Page {}
+/// A part of the interactive page.
+pub(crate) enum PagePart {}
+
+type Responses = BTreeMap<String, RefOr<Response>>;
+
+impl IntoResponses for Image {
+    fn responses() -> Responses {
+        let image = || media_types().map(|media_type| (media_type, bytes()));
+        let part = [CacheControl, ETag, ContentTypeOptions, AcceptRanges, ContentRange];
+        [
+            answer(200, "The image.", image(), &[CacheControl, ETag, ContentTypeOptions, AcceptRanges]),
+            answer(206, "The part of the image that was asked for.", image(), &part),
+            answer(304, "The image is the one that is there already.", [], &[CacheControl, ETag]),
+            answer(307, "The image is served elsewhere.", [], &[Location, CacheControl, ContentTypeOptions]),
+        ]
+        .into()
+    }
+}
+
+impl IntoResponses for Document {
+    fn responses() -> Responses {
+        let document = ObjectBuilder::new().schema_type(Type::Object);
+        [answer(200, "The document.", [("application/json", document)], &[ContentTypeOptions])].into()
+    }
+}
+
+impl IntoResponses for ToPage {
+    fn responses() -> Responses {
+        let headers = [Location, ContentTypeOptions, ContentSecurityPolicy];
+        [answer(308, "The page is at the address with a slash at its end.", [], &headers)].into()
+    }
+}
+
+impl IntoResponses for Page {
+    fn responses() -> Responses {
+        [answer(200, "The page.", [("text/html", text())], &[ContentTypeOptions, ContentSecurityPolicy])].into()
+    }
+}
+
+impl IntoResponses for PagePart {
+    fn responses() -> Responses {
+        let texts = ["text/css", "text/html", "text/javascript"].map(|media_type| (media_type, text()));
+        let content = texts.into_iter().chain([("image/png", bytes())]);
+        [answer(200, "The part.", content, &[ContentTypeOptions, ContentSecurityPolicy])].into()
+    }
+}
+
+fn answer(
+    status: u16,
+    description: &str,
+    content: impl IntoIterator<Item = (&'static str, ObjectBuilder)>,
+    headers: &[ResponseHeader],
+) -> (String, RefOr<Response>) {
+    let mut response = ResponseBuilder::new().description(description).build();
+    for (media_type, schema) in content {
+        response.content.insert(media_type.to_owned(), ContentBuilder::new().schema(Some(schema)).build().into());
+    }
+    for header in headers {
+        header.add_to(&mut response);
+    }
+    (status.to_string(), RefOr::T(response))
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn bytes() -> ObjectBuilder {
+    text().format(format("binary"))
+}

@@ -1,0 +1,131 @@
+//! The headers of responses, each described once.
+
+use serde_json::json;
+use utoipa::openapi::{
+    ObjectBuilder, Ref, RefOr, Response, Type,
+    extensions::Extensions,
+    header::{Header, HeaderBuilder},
+};
+
+use super::values::format;
+
+/// A header of responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResponseHeader {
+    RequestId,
+    Link,
+    Challenge,
+    Allow,
+    RetryAfter,
+    ContentRange,
+    AcceptRanges,
+    CacheControl,
+    ETag,
+    Location,
+    ContentTypeOptions,
+    ContentSecurityPolicy,
+}
+
+impl ResponseHeader {
+    const ALL: [Self; 12] = [
+        Self::RequestId,
+        Self::Link,
+        Self::Challenge,
+        Self::Allow,
+        Self::RetryAfter,
+        Self::ContentRange,
+        Self::AcceptRanges,
+        Self::CacheControl,
+        Self::ETag,
+        Self::Location,
+        Self::ContentTypeOptions,
+        Self::ContentSecurityPolicy,
+    ];
+
+    /// Its name, and the name under which the document describes it.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::RequestId => ("x-request-id", "RequestId"),
+            Self::Link => ("Link", "Link"),
+            Self::Challenge => ("WWW-Authenticate", "Challenge"),
+            Self::Allow => ("Allow", "Allow"),
+            Self::RetryAfter => ("Retry-After", "RetryAfter"),
+            Self::ContentRange => ("Content-Range", "ContentRange"),
+            Self::AcceptRanges => ("Accept-Ranges", "AcceptRanges"),
+            Self::CacheControl => ("Cache-Control", "CacheControl"),
+            Self::ETag => ("ETag", "ETag"),
+            Self::Location => ("Location", "Location"),
+            Self::ContentTypeOptions => ("X-Content-Type-Options", "ContentTypeOptions"),
+            Self::ContentSecurityPolicy => ("Content-Security-Policy", "ContentSecurityPolicy"),
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::RequestId => "Names the request in the log of the service.",
+            Self::Link => {
+                "Present when more entries remain: the address of the next page, to be followed as it is, with \
+                 `rel=\"next\"` (RFC 8288)."
+            }
+            Self::Challenge => "`Bearer`, with `error=\"invalid_token\"` when a token was sent.",
+            Self::Allow => "The methods that the path has, separated by commas.",
+            Self::RetryAfter => "Seconds after which to try again.",
+            Self::ContentRange => "Which bytes of how many these are; or how many there are.",
+            Self::AcceptRanges => "`bytes`: parts of the image can be asked for.",
+            Self::CacheControl => "How long the response may be kept.",
+            Self::ETag => "Names the version of the content, for `If-None-Match` and `If-Range`.",
+            Self::Location => "Where to go.",
+            Self::ContentTypeOptions => "`nosniff`: the content is of the type that is told.",
+            Self::ContentSecurityPolicy => "What the page may load: its own parts.",
+        }
+    }
+
+    fn example(self) -> serde_json::Value {
+        match self {
+            Self::RequestId => json!("0198a9d06d5c7c3bb1a39cfa2b8a61d4"),
+            Self::Link => {
+                json!("<https://agora.example.org/api/posts/following/all?size=20&cursor=AgAAAZgKkGbc>; rel=\"next\"")
+            }
+            Self::Challenge => json!("Bearer error=\"invalid_token\""),
+            Self::Allow => json!("GET, HEAD, PUT"),
+            Self::RetryAfter => json!(1),
+            Self::ContentRange => json!("bytes 0-1023/146515"),
+            Self::AcceptRanges => json!("bytes"),
+            Self::CacheControl => json!("public, max-age=31536000, immutable"),
+            Self::ETag => json!("\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\""),
+            Self::Location => json!("https://cdn.example.org/agora/0f/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"),
+            Self::ContentTypeOptions => json!("nosniff"),
+            Self::ContentSecurityPolicy => json!("default-src 'none'"),
+        }
+    }
+
+    fn describe(self) -> Header {
+        let schema = match self {
+            Self::RetryAfter => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+            Self::Location => ObjectBuilder::new().schema_type(Type::String).format(format("uri-reference")),
+            _ => ObjectBuilder::new().schema_type(Type::String),
+        };
+        let mut header = HeaderBuilder::new()
+            .schema(Some(schema))
+            .description(Some(self.description()))
+            .example(Some(self.example()))
+            .build();
+        if self != Self::Link {
+            // A field of the standard that `Header` lacks; it writes what extends it as it is.
+            header.extensions = Some(Extensions::from_iter([("required", true)]));
+        }
+        header
+    }
+
+    /// Adds it to a response.
+    pub(super) fn add_to(self, response: &mut Response) {
+        let (name, component) = self.names();
+        let reference = RefOr::Ref(Ref::new(format!("#/components/headers/{component}")));
+        response.headers.insert(name.to_owned(), reference);
+    }
+}
+
+/// All headers, under the names by which responses refer to them.
+pub(super) fn components() -> impl Iterator<Item = (String, RefOr<Header>)> {
+    ResponseHeader::ALL.into_iter().map(|header| (header.names().1.to_owned(), RefOr::T(header.describe())))
+}

@@ -1,0 +1,98 @@
+//! The description of the interface as an OpenAPI 3.1 document.
+//!
+//! Each handler says in its `#[utoipa::path]` what is its own: a name, the body it reads, the answers it gives; its
+//! doc comment is what clients read. What follows from the route table or from the kind of an endpoint is added by
+//! `complete`: who may call it, the parameters of its path, the failures and headers that all of its kind have. Every
+//! parameter, header, failure and value is described in one place, in the module of that name.
+
+pub(crate) mod answers;
+mod complete;
+mod failures;
+mod files;
+mod headers;
+mod parameters;
+pub(crate) mod requests;
+pub(crate) mod values;
+
+use utoipa::{
+    OpenApi as _, PartialSchema, ToSchema,
+    openapi::{
+        OpenApi,
+        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    },
+};
+
+pub(crate) use self::{
+    failures::{NotFound, RangeNotSatisfiable, Unauthorized},
+    files::{Document, Image, Page, PagePart, ToPage},
+    parameters::{CategoryFilter, FeedPaging, ImageConditions, Paging, TextFilter},
+};
+use crate::{accounts, comments, docs, error::Envelope, follows, media, posts, products, users};
+
+/// The name of the way in which callers authenticate.
+const SECURITY: &str = "bearerAuth";
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Agora",
+        description = include_str!("description.md"),
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    servers((url = "/", description = "The service that serves this document.")),
+    tags(
+        (name = "Authentication", description = "Registration, login and tokens."),
+        (name = "Users", description = "The own account, and the administration of all."),
+        (name = "Posts", description = "Posts and likes."),
+        (name = "Comments", description = "Comments on posts."),
+        (name = "Follows", description = "Who follows whom."),
+        (name = "Products", description = "The catalog."),
+        (name = "Images", description = "The images of posts and profiles."),
+        (name = "Documentation", description = "This document, and a page to read it and try it out."),
+    ),
+    paths(
+        accounts::register, accounts::login, accounts::refresh, accounts::logout,
+        users::me, users::update_me, users::change_password, users::list, users::get, users::change_role,
+        users::set_enabled,
+        posts::create, posts::list_all, posts::following_feed, posts::list_by_author, posts::get, posts::update,
+        posts::delete, posts::toggle_like, posts::like, posts::unlike, posts::list_likers,
+        comments::create, comments::list, comments::update, comments::delete,
+        follows::toggle, follows::follow, follows::unfollow, follows::list_followers, follows::list_followed,
+        products::list, products::list_by_category, products::list_short, products::create, products::get,
+        products::update, products::delete,
+        media::get,
+        docs::document, docs::to_page, docs::page, docs::file,
+    ),
+)]
+struct Handlers;
+
+/// The document: every endpoint of [`crate::routes`], with all it takes and answers.
+pub fn document() -> OpenApi {
+    let mut document = Handlers::openapi();
+    let components = document.components.get_or_insert_default();
+    components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
+    components.responses.extend(failures::components());
+    components.headers.extend(headers::components());
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("JWT")
+        .description(Some("The token that login answers with; renewed by `POST /api/auth/refresh`."));
+    components.add_security_scheme(SECURITY, SecurityScheme::Http(bearer.build()));
+    complete::complete(&mut document);
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_of_a_failure_have_its_status() {
+        for failure in failures::all() {
+            assert!(!failure.examples.is_empty(), "{}", failure.name);
+            for (name, error) in &failure.examples {
+                assert_eq!(error.status().as_str(), failure.status(), "{} {name}", failure.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The OpenAPI document: it is the one that is committed, it has every endpoint, and it is consistent.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeSet, env, fs, panic, path::Path};
+
+use agora_http::{
+    openapi,
+    routes::{self, Access},
+};
+use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+
+#[path = "../../../tests/support/contract.rs"]
+mod contract;
+
+use contract::{DOCUMENT, pointers, resolve, violations};
+
+/// Every operation: its method and path, and what the document says of it.
+fn operations() -> Vec<(String, &'static Value)> {
+    let paths = DOCUMENT["paths"].as_object().unwrap().iter();
+    let of_path = |(path, item): (&'static String, &'static Value)| {
+        let operations = item.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| (format!("{} {path}", method.to_uppercase()), operation))
+    };
+    paths.flat_map(of_path).collect()
+}
+
+#[test]
+fn the_committed_document_is_the_one_that_is_served() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let current = openapi::document().to_pretty_json().unwrap() + "\n";
+    if env::var_os("AGORA_RENEW_OPENAPI").is_some() {
+        fs::write(&file, &current).unwrap();
+    }
+    let committed = fs::read_to_string(&file).unwrap_or_default();
+    let differs = committed.lines().zip(current.lines()).position(|(committed, current)| committed != current);
+    assert!(
+        committed == current,
+        "docs/openapi.json is stale from line {}: renew it with `just openapi`, or with\n\
+         AGORA_RENEW_OPENAPI=1 cargo test --package agora-http --test openapi",
+        differs.unwrap_or_default() + 1,
+    );
+}
+
+#[test]
+fn the_document_has_every_endpoint_of_the_route_table_and_no_other() {
+    let routed: BTreeSet<_> = routes::endpoints().iter().map(|it| format!("{} {}", it.method, it.path)).collect();
+    let described: BTreeSet<_> = operations().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(described, routed);
+}
+
+#[test]
+fn every_operation_says_who_may_call_it() {
+    for endpoint in routes::endpoints() {
+        let operation = &DOCUMENT["paths"][endpoint.path][endpoint.method.as_str().to_ascii_lowercase()];
+        let expected = if endpoint.access == Access::Public { json!([]) } else { json!([{ "bearerAuth": [] }]) };
+        assert_eq!(operation["security"], expected, "{} {}", endpoint.method, endpoint.path);
+    }
+}
+
+#[test]
+fn every_operation_has_a_name_of_its_own_and_is_described() {
+    let tags: BTreeSet<_> =
+        DOCUMENT["tags"].as_array().unwrap().iter().map(|tag| tag["name"].clone().to_string()).collect();
+    let mut names = BTreeSet::new();
+    for (name, operation) in operations() {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(
+            id.chars().all(|c| c.is_ascii_alphanumeric()) && id.starts_with(|c: char| c.is_ascii_lowercase()),
+            "{id}"
+        );
+        assert!(names.insert(id), "{id} twice");
+        assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{name} has no summary");
+        assert!(tags.contains(&operation["tags"][0].to_string()), "{name} has no tag");
+        let answers = operation["responses"].as_object().unwrap();
+        assert!(answers.keys().any(|status| ["2", "3"].contains(&&status[..1])), "{name} never succeeds");
+        for (status, answer) in answers {
+            assert!(!resolve(answer)["description"].as_str().unwrap_or_default().is_empty(), "{name} {status}");
+            assert!(resolve(answer)["headers"]["x-request-id"].is_object(), "{name} {status}");
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(!parameter["description"].as_str().unwrap_or_default().is_empty(), "{name} {parameter}");
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
+    let referred: BTreeSet<_> = pointers(&DOCUMENT).into_iter().map(|(_, target)| target).collect();
+    for target in &referred {
+        assert!(DOCUMENT.pointer(target.trim_start_matches('#')).is_some(), "{target}");
+    }
+    for kind in ["schemas", "responses", "headers"] {
+        for name in DOCUMENT["components"][kind].as_object().unwrap().keys() {
+            let target = format!("#/components/{kind}/{name}");
+            // Every path answers other methods with it, so no operation does.
+            assert!(referred.contains(&target) || name == "MethodNotAllowed", "{target} is not used");
+        }
+    }
+}
+
+/// Every schema in a part of the document that has examples, and every content that has.
+fn check_examples(part: &Value, path: &str, checked: &mut usize) {
+    let Some(fields) = part.as_object() else {
+        part.as_array().into_iter().flatten().for_each(|item| check_examples(item, path, checked));
+        return;
+    };
+    let (schema, examples): (&Value, Vec<&Value>) = match (&part["schema"], &part["examples"], part.get("example")) {
+        (schema @ Value::Object(_), Value::Object(named), None) => {
+            (schema, named.values().map(|it| &it["value"]).collect())
+        }
+        (schema @ Value::Object(_), _, Some(example)) => (schema, vec![example]),
+        (_, Value::Array(examples), _) => (part, examples.iter().collect()),
+        _ => (part, Vec::new()),
+    };
+    for example in examples {
+        let violations = violations(schema, example);
+        assert!(violations.is_empty(), "{path}: {violations:?}");
+        *checked += 1;
+    }
+    fields.iter().for_each(|(name, field)| check_examples(field, &format!("{path}/{name}"), checked));
+}
+
+#[test]
+fn every_example_is_valid() {
+    let mut checked = 0;
+    check_examples(&DOCUMENT, "", &mut checked);
+    assert!(checked > 50, "{checked} examples");
+}
+
+#[test]
+fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
+    type Part<'a> = Option<(HeaderName, &'a str)>;
+    let id: Part<'_> = Some((HeaderName::from_static("x-request-id"), "1"));
+    let json: Part<'_> = Some((CONTENT_TYPE, "application/json"));
+    let list = r#"{"message": "No products found", "products": []}"#;
+    let failure = r#"{"success": false, "status": 404, "message": "Route not found"}"#;
+    let is_accepted = |method: &str, path: &str, status, parts: &[Part<'_>], body: &str| {
+        let parts = parts.iter().flatten().cloned();
+        let headers: HeaderMap = parts.map(|(name, value)| (name, HeaderValue::from_str(value).unwrap())).collect();
+        panic::catch_unwind(|| contract::check_answer(method, path, status, &headers, body.as_bytes())).is_ok()
+    };
+    let path = "/api/products/findAll";
+    for (method, path, status, parts, body) in [
+        ("GET", path, 200, vec![id.clone(), json.clone()], list),
+        ("HEAD", path, 200, vec![id.clone(), json.clone()], ""),
+        ("GET", "/nothing", 404, vec![id.clone(), json.clone()], failure),
+        ("GET", path, 400, vec![], ""),
+    ] {
+        assert!(is_accepted(method, path, status, &parts, body), "{method} {path} {status} {parts:?} {body}");
+    }
+    for (method, path, status, parts, body) in [
+        ("GET", path, 204, vec![id.clone()], ""),
+        ("GET", path, 200, vec![json.clone()], list),
+        ("GET", path, 200, vec![id.clone()], list),
+        ("GET", path, 200, vec![id.clone(), Some((CONTENT_TYPE, "text/html"))], list),
+        ("GET", path, 200, vec![id.clone(), json.clone(), Some((ETAG, "\"1\""))], list),
+        ("GET", path, 200, vec![id.clone(), json.clone()], "[]"),
+        ("GET", path, 200, vec![id.clone(), json.clone()], r#"{"message": "success"}"#),
+        ("GET", path, 200, vec![id.clone(), json.clone()], r#"{"message": "a", "products": [], "more": 1}"#),
+        ("GET", path, 200, vec![id.clone(), json.clone()], r#"{"message": "a", "products": [{"id": "5"}]}"#),
+        ("GET", path, 503, vec![id.clone(), json.clone()], failure),
+        ("POST", path, 200, vec![id.clone(), json.clone()], list),
+        ("GET", "/nothing", 200, vec![id.clone(), json.clone()], list),
+        ("GET", "/nothing", 404, vec![id, json], list),
+    ] {
+        assert!(!is_accepted(method, path, status, &parts, body), "{method} {path} {status} {parts:?} {body}");
+    }
+}

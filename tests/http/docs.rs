@@ -1,0 +1,76 @@
+//! The description of the interface, and the page to read it.
+
+use reqwest::{
+    Method,
+    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, X_CONTENT_TYPE_OPTIONS},
+};
+use serde_json::json;
+
+use crate::{
+    contract::DOCUMENT,
+    support::{Answer, Server},
+};
+
+async fn get(server: &Server, path: &str) -> Answer {
+    server.send(server.request(Method::GET, path)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_is_served_to_everybody() {
+    let server = Server::start().await;
+    for _ in 0..2 {
+        let answer = get(&server, "/api-docs/openapi.json").await.expect(200);
+        assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));
+        assert_eq!(answer.json(), *DOCUMENT);
+        assert!(answer.json()["openapi"].as_str().unwrap().starts_with("3.1."));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_is_found_with_and_without_a_slash() {
+    let server = Server::start().await;
+    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let answer = server.send(client.get(server.address("/docs"))).await.expect(308);
+    assert_eq!(answer.header(LOCATION), Some("docs/"));
+    let followed = get(&server, "/docs").await.expect(200);
+    let page = get(&server, "/docs/").await.expect(200);
+    assert_eq!(page.header(CONTENT_TYPE), Some("text/html; charset=utf-8"));
+    assert_eq!(followed.body, page.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_part_of_the_page_is_served_from_here_and_told_for_what_it_is() {
+    let server = Server::start().await;
+    let page = String::from_utf8(get(&server, "/docs/").await.expect(200).body).unwrap();
+    let addresses: Vec<_> = page.split(['"', '\'']).skip(1).step_by(2).filter(|it| it.contains('.')).collect();
+    assert!(addresses.len() >= 5, "{page}");
+    for address in addresses {
+        assert!(!address.contains("//"), "{address} leads elsewhere");
+        let part = get(&server, &format!("/docs/{}", address.trim_start_matches("./"))).await.expect(200);
+        let content_type = match address.rsplit('.').next().unwrap() {
+            "css" => "text/css; charset=utf-8",
+            "js" => "text/javascript; charset=utf-8",
+            "png" => "image/png",
+            other => panic!("{other}"),
+        };
+        assert_eq!(part.header(CONTENT_TYPE), Some(content_type), "{address}");
+        assert_eq!(part.header(X_CONTENT_TYPE_OPTIONS), Some("nosniff"), "{address}");
+        assert!(part.header(CONTENT_SECURITY_POLICY).unwrap().starts_with("default-src 'none'"), "{address}");
+        assert!(!part.body.is_empty(), "{address}");
+    }
+    let start = get(&server, "/docs/swagger-initializer.js").await.expect(200).body;
+    let start = String::from_utf8(start).unwrap();
+    assert!(start.contains(r#""url": "../api-docs/openapi.json""#), "{start}");
+    // Nothing is sent to a validator elsewhere.
+    assert!(start.contains(r#""validatorUrl": "none""#) && !start.contains("http"), "{start}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_part_of_the_page_is_not_found() {
+    let server = Server::start().await;
+    for path in ["/docs/nothing.js", "/docs/..%2findex.html", "/docs/a/b", "/api-docs", "/api-docs/"] {
+        get(&server, path).await.expect_error(404, "Route not found");
+    }
+    let answer = server.send(server.request(Method::POST, "/docs/").json(&json!({}))).await;
+    answer.expect_error(405, "Method not allowed");
+}
