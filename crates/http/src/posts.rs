@@ -20,7 +20,7 @@ use crate::{
     idempotency::Attempt,
     json::{Fields, Given, first_filled},
     openapi::{
-        FeedPaging, NotFound, Paging,
+        FeedPaging, Known, NotFound, Paging, Seen,
         answers::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
         requests,
     },
@@ -106,6 +106,7 @@ pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attem
 /// For those who may view it: its author, every ADMIN, and whom its visibility names.
 #[utoipa::path(
     get, path = "/api/posts/by-id/{postId}", operation_id = "getPost", tag = "Posts",
+    params(Known),
     responses((status = 200, description = "The post.", body = PostAnswer), NotFound),
 )]
 pub(crate) async fn get(
@@ -171,6 +172,7 @@ pub(crate) async fn following_feed(state: Data<State>, Auth(caller): Auth<Member
 /// text clears the text of a post with an image.
 #[utoipa::path(
     put, path = "/api/posts/update/{postId}", operation_id = "updatePost", tag = "Posts",
+    params(Seen),
     request_body(
         content((requests::PostChangeForm = "multipart/form-data"), (requests::PostChange = "application/json")),
     ),

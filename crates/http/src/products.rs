@@ -23,7 +23,7 @@ use crate::{
     extract::{Auth, PathId},
     idempotency::Attempt,
     json::{Fields, Given},
-    openapi::{CategoryFilter, NotFound, Paging, TextFilter, answers::Done, requests, values},
+    openapi::{CategoryFilter, Known, NotFound, Paging, Seen, TextFilter, answers::Done, requests, values},
     paging::Query,
     render::Instant,
     state::State,
@@ -198,7 +198,7 @@ async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, cond
 /// Oldest first.
 #[utoipa::path(
     get, path = "/api/products/findAll", operation_id = "listProducts", tag = "Products",
-    params(CategoryFilter, TextFilter, Paging),
+    params(CategoryFilter, TextFilter, Paging, Known),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
 )]
 pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditional) -> Answer {
@@ -211,7 +211,7 @@ pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditio
 /// Oldest first.
 #[utoipa::path(
     get, path = "/api/products/category/{category}", operation_id = "listProductsByCategory", tag = "Products",
-    params(TextFilter, Paging),
+    params(TextFilter, Paging, Known),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
 )]
 pub(crate) async fn list_by_category(
@@ -231,7 +231,7 @@ pub(crate) async fn list_by_category(
 /// Oldest first: id, name and price of each product.
 #[utoipa::path(
     get, path = "/api/products", operation_id = "listProductsShort", tag = "Products",
-    params(Paging),
+    params(Paging, Known),
     responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)),
 )]
 pub(crate) async fn list_short(
@@ -253,6 +253,7 @@ pub(crate) async fn list_short(
 /// Read a product
 #[utoipa::path(
     get, path = "/api/products/{id}", operation_id = "getProduct", tag = "Products",
+    params(Known),
     responses((status = 200, description = "The product.", body = ProductAnswer), NotFound),
 )]
 pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> Answer {
@@ -282,6 +283,7 @@ pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt
 /// What is given changes. A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(
     put, path = "/api/products/{id}", operation_id = "updateProduct", tag = "Products",
+    params(Seen),
     request_body = requests::ProductChange,
     responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound),
 )]

@@ -16,7 +16,7 @@ use crate::{
     form::{Accepts, FormOrJson},
     json::{Fields, Given},
     openapi::{
-        NotFound, Paging,
+        Known, NotFound, Paging,
         answers::{Done, UserAnswer, UsersAnswer},
         requests,
     },
@@ -28,6 +28,7 @@ use crate::{
 /// Read the own account
 #[utoipa::path(
     get, path = "/api/users/me", operation_id = "getMe", tag = "Users",
+    params(Known),
     responses((status = 200, description = "The account.", body = UserAnswer)),
 )]
 pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> Answer {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use actix_web::http::Method;
 use utoipa::openapi::{
-    OpenApi, Ref, RefOr, Required, Schema,
+    OpenApi, Ref, RefOr, Required, ResponseBuilder, Schema,
     encoding::EncodingBuilder,
     path::{Operation, PathItem},
     security::SecurityRequirement,
@@ -74,15 +74,23 @@ fn complete_operation(endpoint: &Endpoint, operation: &mut Operation) {
     });
     let description = operation.description.take().unwrap_or_default();
     operation.description = Some(format!("{}\n\n{}", description.trim(), who(endpoint.access)).trim_start().to_owned());
-    add_path_parameters(endpoint, operation);
+    add_parameters(endpoint, operation);
     add_failures(endpoint, operation);
-    add_headers(operation);
+    add_headers(endpoint, operation);
 }
 
-fn add_path_parameters(endpoint: &Endpoint, operation: &mut Operation) {
+/// Whether an operation has a parameter of this name.
+fn takes(operation: &Operation, name: &str) -> bool {
+    operation.parameters.iter().flatten().any(|it| matches!(it, RefOr::T(it) if it.name == name))
+}
+
+fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
     let names = endpoint.path.split(['{', '}']).skip(1).step_by(2);
     let mut all: Vec<_> = names.map(|name| RefOr::T(parameters::in_path(name))).collect();
     all.extend(operation.parameters.take().unwrap_or_default());
+    if endpoint.takes_key {
+        all.push(RefOr::T(parameters::idempotency_key()));
+    }
     operation.parameters = (!all.is_empty()).then_some(all);
 }
 
@@ -95,7 +103,9 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         ("Forbidden", matches!(endpoint.access, Access::Member | Access::Admin)),
         // Whatever looks at what is stored can meet a conflict that no rule foresaw.
         ("Conflict", endpoint.path.starts_with("/api/")),
-        ("PayloadTooLarge", has_body),
+        ("PreconditionFailed", takes(operation, parameters::IF_MATCH)),
+        ("PayloadTooLarge", has_body || endpoint.takes_key),
+        ("KeyReused", endpoint.takes_key),
         ("UnsupportedMediaType", has_body),
         ("InternalServerError", true),
         ("ServiceUnavailable", true),
@@ -106,14 +116,33 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
 }
 
 /// Adds the headers that every response of the kind has. What refers to a component has its headers there.
-fn add_headers(operation: &mut Operation) {
-    let parameters = operation.parameters.iter().flatten();
-    let is_list = parameters.into_iter().any(|it| matches!(it, RefOr::T(it) if it.name == "cursor"));
+fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
+    let is_list = takes(operation, "cursor");
+    let is_tagged = takes(operation, parameters::IF_NONE_MATCH) && endpoint.path.starts_with("/api/");
+    let is_edit = takes(operation, parameters::IF_MATCH);
+    if is_tagged {
+        let unchanged = ResponseBuilder::new().description("What is there already still holds.");
+        operation.responses.responses.insert("304".to_owned(), RefOr::T(unchanged.build()));
+    }
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         ResponseHeader::RequestId.add_to(response);
-        if is_list && status == "200" {
+        if is_list && ["200", "304"].contains(&status.as_str()) {
             ResponseHeader::Link.add_to(response);
+        }
+        if is_tagged && ["200", "304"].contains(&status.as_str()) {
+            ResponseHeader::ETag.add_to(response);
+            ResponseHeader::CacheControl.add_to(response);
+        }
+        if is_edit && status == "200" {
+            ResponseHeader::Version.add_to(response);
+        }
+        if endpoint.takes_key && ["200", "201"].contains(&status.as_str()) {
+            ResponseHeader::Replayed.add_to(response);
+        }
+        if response.content.contains_key("application/json") {
+            ResponseHeader::Vary.add_to(response);
+            ResponseHeader::ContentEncoding.add_to(response);
         }
     }
 }

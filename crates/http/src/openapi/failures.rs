@@ -19,7 +19,7 @@ pub(super) struct Failure {
     /// The name by which operations refer to it.
     pub(super) name: &'static str,
     description: &'static str,
-    header: Option<ResponseHeader>,
+    headers: Vec<ResponseHeader>,
     /// What it can be, each with a name. All have the same status.
     pub(super) examples: Vec<(&'static str, ApiError)>,
 }
@@ -40,7 +40,7 @@ impl Failure {
         let mut response =
             ResponseBuilder::new().description(self.description).content("application/json", content.build()).build();
         ResponseHeader::RequestId.add_to(&mut response);
-        if let Some(header) = self.header {
+        for header in &self.headers {
             header.add_to(&mut response);
         }
         response
@@ -96,7 +96,7 @@ pub(super) fn all() -> Vec<Failure> {
             name: "BadRequest",
             description: "The request cannot be understood, fields of it are invalid (each is named in `data`), or a \
                           state forbids the operation.",
-            header: None,
+            headers: vec![ResponseHeader::Replayed, ResponseHeader::Vary, ResponseHeader::ContentEncoding],
             examples: vec![
                 ("invalidFields", invalid_fields()),
                 ("malformedId", ApiError::Malformed("postId must be a UUID".to_owned())),
@@ -108,7 +108,7 @@ pub(super) fn all() -> Vec<Failure> {
             name: "Unauthorized",
             description: "There is no token, or it is invalid or has expired, or its session has ended; at login, the \
                           credentials are wrong.",
-            header: Some(ResponseHeader::Challenge),
+            headers: vec![ResponseHeader::Challenge],
             examples: vec![
                 ("noToken", ApiError::NoToken),
                 ("invalidToken", Error::InvalidToken.into()),
@@ -118,13 +118,13 @@ pub(super) fn all() -> Vec<Failure> {
         Failure {
             name: "Forbidden",
             description: "The caller lacks the role, or may not do this to this thing.",
-            header: None,
+            headers: vec![ResponseHeader::Replayed],
             examples: vec![("missingRole", Error::Forbidden("ADMIN role is required").into())],
         },
         Failure {
             name: "NotFound",
             description: "There is no such thing, or no such route.",
-            header: None,
+            headers: vec![ResponseHeader::Replayed],
             examples: vec![
                 ("post", not_found(Resource::Post)),
                 ("comment", not_found(Resource::Comment)),
@@ -137,25 +137,33 @@ pub(super) fn all() -> Vec<Failure> {
         Failure {
             name: "MethodNotAllowed",
             description: "The path has other methods. Every path answers other methods like this.",
-            header: Some(ResponseHeader::Allow),
+            headers: vec![ResponseHeader::Allow],
             examples: vec![("otherMethod", ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()))],
         },
         Failure {
             name: "Conflict",
-            description: "A username, an email address or a SKU is taken in some letter case; or the request conflicts \
-                          with what is stored in a way that no rule foresaw.",
-            header: None,
+            description: "A username, an email address or a SKU is taken in some letter case; or the same request is \
+                          under way under its `Idempotency-Key`; or the request conflicts with what is stored in a way \
+                          that no rule foresaw.",
+            headers: vec![ResponseHeader::RetryWhenRunning, ResponseHeader::Replayed],
             examples: vec![
                 ("username", conflict(Conflict::Username)),
                 ("email", conflict(Conflict::Email)),
                 ("sku", conflict(Conflict::Sku)),
+                ("running", conflict(Conflict::Running)),
                 ("unforeseen", conflict(Conflict::Unforeseen)),
             ],
         },
         Failure {
+            name: "PreconditionFailed",
+            description: "The post or product was edited since the version that `If-Match` names.",
+            headers: vec![],
+            examples: vec![("stale", Error::Stale.into())],
+        },
+        Failure {
             name: "PayloadTooLarge",
             description: "The body, a text in a form or an image is beyond its limit.",
-            header: None,
+            headers: vec![ResponseHeader::Replayed],
             examples: vec![
                 ("body", ApiError::TooLarge("The body must be at most 64 KiB".to_owned())),
                 ("image", ApiError::TooLarge("image must be at most 5 MiB".to_owned())),
@@ -164,25 +172,31 @@ pub(super) fn all() -> Vec<Failure> {
         Failure {
             name: "UnsupportedMediaType",
             description: "The content type is not one that the endpoint takes.",
-            header: None,
+            headers: vec![ResponseHeader::Replayed],
             examples: vec![("notJson", ApiError::UnsupportedMediaType("application/json"))],
         },
         Failure {
             name: "RangeNotSatisfiable",
             description: "The range lies outside the image.",
-            header: Some(ResponseHeader::ContentRange),
+            headers: vec![ResponseHeader::ContentRange],
             examples: vec![("outside", ApiError::RangeNotSatisfiable(146_515))],
+        },
+        Failure {
+            name: "KeyReused",
+            description: "The `Idempotency-Key` was used for another request in the last 24 hours.",
+            headers: vec![],
+            examples: vec![("otherRequest", Error::KeyReused.into())],
         },
         Failure {
             name: "InternalServerError",
             description: "A defect. Nothing about it is told; the log names its cause under the `x-request-id`.",
-            header: None,
+            headers: vec![],
             examples: vec![("defect", ApiError::Panicked)],
         },
         Failure {
             name: "ServiceUnavailable",
             description: "Too much is waiting, a dependency is out of reach, or the request took too long.",
-            header: Some(ResponseHeader::RetryAfter),
+            headers: vec![ResponseHeader::RetryAfter],
             examples: vec![("unavailable", Error::unavailable("an example").into()), ("tooSlow", ApiError::TimedOut)],
         },
     ]

@@ -24,10 +24,17 @@ pub(super) enum ResponseHeader {
     Location,
     ContentTypeOptions,
     ContentSecurityPolicy,
+    /// The tag of a version, for the next edit.
+    Version,
+    /// When to try again, where that is worth while.
+    RetryWhenRunning,
+    Replayed,
+    Vary,
+    ContentEncoding,
 }
 
 impl ResponseHeader {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 17] = [
         Self::RequestId,
         Self::Link,
         Self::Challenge,
@@ -40,6 +47,11 @@ impl ResponseHeader {
         Self::Location,
         Self::ContentTypeOptions,
         Self::ContentSecurityPolicy,
+        Self::Version,
+        Self::RetryWhenRunning,
+        Self::Replayed,
+        Self::Vary,
+        Self::ContentEncoding,
     ];
 
     /// Its name, and the name under which the document describes it.
@@ -57,6 +69,11 @@ impl ResponseHeader {
             Self::Location => ("Location", "Location"),
             Self::ContentTypeOptions => ("X-Content-Type-Options", "ContentTypeOptions"),
             Self::ContentSecurityPolicy => ("Content-Security-Policy", "ContentSecurityPolicy"),
+            Self::Version => ("ETag", "VersionTag"),
+            Self::RetryWhenRunning => ("Retry-After", "RetryWhenRunning"),
+            Self::Replayed => ("Idempotency-Replayed", "Replayed"),
+            Self::Vary => ("Vary", "Vary"),
+            Self::ContentEncoding => ("Content-Encoding", "ContentEncoding"),
         }
     }
 
@@ -73,10 +90,15 @@ impl ResponseHeader {
             Self::ContentRange => "Which bytes of how many these are; or how many there are.",
             Self::AcceptRanges => "`bytes`: parts of the image can be asked for.",
             Self::CacheControl => "How long the response may be kept.",
-            Self::ETag => "Names the version of the content, for `If-None-Match` and `If-Range`.",
+            Self::ETag => "Names the version of the content, for `If-None-Match`, and for `If-Match` or `If-Range`.",
             Self::Location => "Where to go.",
             Self::ContentTypeOptions => "`nosniff`: the content is of the type that is told.",
             Self::ContentSecurityPolicy => "What the page may load: its own parts.",
+            Self::Version => "Names the version of the post or product, for `If-Match`.",
+            Self::RetryWhenRunning => "Present when the same request is under way: seconds after which to try again.",
+            Self::Replayed => "`true` when this is the answer to an earlier request under the same `Idempotency-Key`.",
+            Self::Vary => "`Accept-Encoding`, present when the body is large enough to be compressed.",
+            Self::ContentEncoding => "Present when the body is compressed.",
         }
     }
 
@@ -96,12 +118,17 @@ impl ResponseHeader {
             Self::Location => json!("https://cdn.example.org/agora/0f/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"),
             Self::ContentTypeOptions => json!("nosniff"),
             Self::ContentSecurityPolicy => json!("default-src 'none'"),
+            Self::Version => json!("\"1980b7a5f6c\""),
+            Self::RetryWhenRunning => json!(1),
+            Self::Replayed => json!("true"),
+            Self::Vary => json!("Accept-Encoding"),
+            Self::ContentEncoding => json!("zstd"),
         }
     }
 
     fn describe(self) -> Header {
         let schema = match self {
-            Self::RetryAfter => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+            Self::RetryAfter | Self::RetryWhenRunning => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
             Self::Location => ObjectBuilder::new().schema_type(Type::String).format(format("uri-reference")),
             _ => ObjectBuilder::new().schema_type(Type::String),
         };
@@ -110,11 +137,16 @@ impl ResponseHeader {
             .description(Some(self.description()))
             .example(Some(self.example()))
             .build();
-        if self != Self::Link {
+        if !self.is_optional() {
             // A field of the standard that `Header` lacks; it writes what extends it as it is.
             header.extensions = Some(Extensions::from_iter([("required", true)]));
         }
         header
+    }
+
+    /// Whether responses that may have it may also lack it.
+    fn is_optional(self) -> bool {
+        matches!(self, Self::Link | Self::RetryWhenRunning | Self::Replayed | Self::Vary | Self::ContentEncoding)
     }
 
     /// Adds it to a response.

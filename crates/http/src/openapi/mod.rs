@@ -25,7 +25,7 @@ use utoipa::{
 pub(crate) use self::{
     failures::{NotFound, RangeNotSatisfiable, Unauthorized},
     files::{Document, Image, Page, PagePart, ToPage},
-    parameters::{CategoryFilter, FeedPaging, ImageConditions, Paging, TextFilter},
+    parameters::{CategoryFilter, FeedPaging, ImageConditions, Known, Paging, Seen, TextFilter},
 };
 use crate::{accounts, comments, docs, error::Envelope, follows, media, posts, products, users};
 

@@ -1,6 +1,7 @@
 //! What requests say in their path, query and headers, each described once.
 
 use agora_domain::{
+    idempotency::IdempotencyKey,
     page::PageSize,
     products::{Category, ProductFilter},
 };
@@ -25,6 +26,13 @@ pub(crate) enum TextFilter {}
 pub(crate) enum CategoryFilter {}
 /// Which part of an image is wanted, and which is there already.
 pub(crate) enum ImageConditions {}
+/// Which answer is there already.
+pub(crate) enum Known {}
+/// Which version an edit is meant for.
+pub(crate) enum Seen {}
+
+pub(super) const IF_NONE_MATCH: &str = "If-None-Match";
+pub(super) const IF_MATCH: &str = "If-Match";
 
 type Where = Option<ParameterIn>;
 
@@ -57,6 +65,33 @@ impl IntoParams for CategoryFilter {
         let description = "Only products of this category, in any letter case.";
         vec![optional("category", ParameterIn::Query, description, category())]
     }
+}
+
+impl IntoParams for Known {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let description = "The `ETag` of an answer that is there already: if it still holds, the answer is 304.";
+        vec![optional(IF_NONE_MATCH, ParameterIn::Header, description, tag())]
+    }
+}
+
+impl IntoParams for Seen {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let description = "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is \
+                           412. Without it, or with `*`, the last edit wins.";
+        vec![optional(IF_MATCH, ParameterIn::Header, description, tag())]
+    }
+}
+
+fn tag() -> ObjectBuilder {
+    text().examples([json!("\"1980b7a5f6c-8f3a1c5b7d9e0246\"")])
+}
+
+/// The header that names a request which may be sent again.
+pub(super) fn idempotency_key() -> Parameter {
+    let description = "A word of your own, new for each request, such as a UUID. For 24 hours the same request under the \
+                       same key gets the first answer and does nothing more; see the section on retries.";
+    let schema = text().min_length(Some(1)).max_length(Some(IdempotencyKey::MAX)).pattern(Some("^[!-~]+$"));
+    optional("Idempotency-Key", ParameterIn::Header, description, schema)
 }
 
 impl IntoParams for ImageConditions {
