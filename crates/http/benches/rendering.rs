@@ -20,8 +20,7 @@ use agora_domain::{
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    Seal,
-    Services, Settings,
+    Seal, Services, Settings,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
