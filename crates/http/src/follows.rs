@@ -30,7 +30,10 @@ const UNFOLLOWED: &str = "Unfollowed user successfully";
 #[utoipa::path(
     post, path = "/api/follow/follow/{followedId}", operation_id = "toggleFollow", tag = "Follows",
     responses(
-        (status = 200, description = "`Followed user successfully`, or `Unfollowed ...`", body = FollowAnswer),
+        (
+            status = 200, body = FollowAnswer,
+            description = "`Followed user successfully` or `Unfollowed user successfully`",
+        ),
         NotFound,
     ),
 )]

@@ -2,7 +2,7 @@
 //!
 //! [`routes`] holds the whole route table on one page, with who may call what. `guard` stands before every handler: it
 //! authenticates, bounds the time and turns panics into responses. Each feature's module holds its handlers next to
-//! the types of their requests and responses. Every failure leaves through `error`.
+//! the types of their requests and responses. Every failure leaves through `error`. [`openapi`] describes all of it.
 
 mod accounts;
 #[cfg(feature = "bench")]

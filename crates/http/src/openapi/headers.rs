@@ -128,7 +128,9 @@ impl ResponseHeader {
 
     fn describe(self) -> Header {
         let schema = match self {
-            Self::RetryAfter | Self::RetryWhenRunning => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+            Self::RetryAfter | Self::RetryWhenRunning => {
+                ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0))
+            }
             Self::Location => ObjectBuilder::new().schema_type(Type::String).format(format("uri-reference")),
             _ => ObjectBuilder::new().schema_type(Type::String),
         };
