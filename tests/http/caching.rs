@@ -1,7 +1,5 @@
 //! `ETag`, `If-None-Match`, `If-Match`, and compressed answers.
 
-use std::io::Read as _;
-
 use reqwest::{
     Method, RequestBuilder,
     header::{
@@ -226,19 +224,6 @@ async fn an_edit_that_is_wrong_in_itself_is_told_so_first() {
     w.server.send(unknown).await.expect_failure(404);
 }
 
-/// What the encoded bytes mean.
-fn decoded(answer: &Answer) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    match answer.header(CONTENT_ENCODING) {
-        None => bytes.clone_from(&answer.body),
-        Some("gzip") => drop(flate2::read::GzDecoder::new(&*answer.body).read_to_end(&mut bytes).unwrap()),
-        Some("br") => drop(brotli::Decompressor::new(&*answer.body, 4096).read_to_end(&mut bytes).unwrap()),
-        Some("zstd") => bytes = zstd::decode_all(&*answer.body).unwrap(),
-        Some(other) => panic!("{other}"),
-    }
-    bytes
-}
-
 #[tokio::test]
 async fn json_beyond_1_kib_is_compressed_for_those_who_take_it() {
     let w = World::start().await;
@@ -262,7 +247,7 @@ async fn json_beyond_1_kib_is_compressed_for_those_who_take_it() {
         assert_eq!(answer.header(CONTENT_ENCODING), encoding, "{accepted}");
         assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"), "{accepted}");
         assert_eq!(answer.header(VARY), Some("Accept-Encoding"), "{accepted}");
-        assert_eq!(decoded(&answer), plain.body, "{accepted}");
+        assert_eq!(answer.decoded(), plain.body, "{accepted}");
         if encoding.is_some() {
             assert!(answer.body.len() < plain.body.len() / 4, "{accepted}");
             assert_eq!(tag(&answer), format!("W/{}", tag(&plain)), "{accepted}");

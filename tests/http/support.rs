@@ -50,6 +50,20 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
+    /// The body as it was before it was compressed, if it was.
+    pub(crate) fn decoded(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self.header(reqwest::header::CONTENT_ENCODING) {
+            _ if self.body.is_empty() => {}
+            None => bytes.clone_from(&self.body),
+            Some("gzip") => drop(flate2::read::GzDecoder::new(&*self.body).read_to_end(&mut bytes).unwrap()),
+            Some("br") => drop(brotli::Decompressor::new(&*self.body, 4096).read_to_end(&mut bytes).unwrap()),
+            Some("zstd") => bytes = zstd::decode_all(&*self.body).unwrap(),
+            Some(other) => panic!("{other}"),
+        }
+        bytes
+    }
+
     pub(crate) fn data(&self) -> Value {
         self.json()["data"].clone()
     }
@@ -153,7 +167,7 @@ impl Server {
         let path = response.url().path().to_owned();
         let (status, headers) = (response.status(), response.headers().clone());
         let answer = Answer { status, headers, body: response.bytes().await.unwrap().to_vec() };
-        contract::check_answer(method.as_str(), &path, status.as_u16(), &answer.headers, &answer.body);
+        contract::check_answer(method.as_str(), &path, status.as_u16(), &answer.headers, &answer.decoded());
         if let Some(json) = json.filter(|_| status.is_success()) {
             contract::check_request(method.as_str(), &asked, &json);
         }

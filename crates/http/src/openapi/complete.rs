@@ -21,6 +21,9 @@ const ALIASES: [(&str, &str); 2] = [
     ("/api/follow/{followedId}", "/api/follow/follow/{followedId}"),
 ];
 
+/// The operations that make something that can be edited.
+const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];
+
 /// The fields of forms that hold an image.
 const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
 
@@ -120,6 +123,7 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
     let is_list = takes(operation, "cursor");
     let is_tagged = takes(operation, parameters::IF_NONE_MATCH) && endpoint.path.starts_with("/api/");
     let is_edit = takes(operation, parameters::IF_MATCH);
+    let makes_editable = operation.operation_id.as_deref().is_some_and(|id| CREATE_EDITABLE.contains(&id));
     if is_tagged {
         let unchanged = ResponseBuilder::new().description("What is there already still holds.");
         operation.responses.responses.insert("304".to_owned(), RefOr::T(unchanged.build()));
@@ -134,7 +138,7 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
             ResponseHeader::ETag.add_to(response);
             ResponseHeader::CacheControl.add_to(response);
         }
-        if is_edit && status == "200" {
+        if is_edit && status == "200" || makes_editable && status == "201" {
             ResponseHeader::Version.add_to(response);
         }
         if endpoint.takes_key && ["200", "201"].contains(&status.as_str()) {
