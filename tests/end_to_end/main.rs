@@ -11,6 +11,7 @@ mod crash;
 mod embedded;
 mod first_start;
 mod life;
+mod manual;
 mod parallel;
 #[allow(dead_code, reason = "some of it serves other tests alone")]
 mod process;
