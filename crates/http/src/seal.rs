@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hmac::{Hmac, Key, KeyInit, Mac};
+use hmac::{Hmac, KeyInit, Mac, digest::Key};
 use sha2::{Digest, Sha256};
 
 /// What a code is for: one that was made for something else is worth nothing.
