@@ -15,13 +15,12 @@ use agora_domain::{
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, PostId, UserId},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
-    page::Keyset,
+    page::{Keyset, Position},
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    Seal,
-    Services, Settings,
+    Seal, Services, Settings,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
@@ -113,8 +112,12 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
 
 #[divan::bench]
 fn cursor(bencher: Bencher) {
-    let position = Keyset { at: AT, id: Uuid::from_u128(7) };
-    bencher.bench(|| decode_cursor(&encode_cursor(divan::black_box(position))).unwrap());
+    let seal = Seal::new(b"a secret");
+    let position = Position::After(Keyset { at: AT, id: Uuid::from_u128(7) });
+    bencher.bench(|| {
+        let cursor = encode_cursor(&seal, divan::black_box(position)).unwrap();
+        decode_cursor(&seal, &cursor).unwrap()
+    });
 }
 
 fn main() {

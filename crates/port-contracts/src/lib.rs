@@ -151,7 +151,7 @@ contract! { $
         the_list_of_an_author_holds_their_posts_of_the_visibilities_asked_for,
         the_feed_holds_the_posts_of_those_the_viewer_follows,
         each_listed_post_carries_its_own_likers_and_counts,
-        a_list_asked_for_before_an_instant_excludes_the_posts_of_that_instant,
+        a_list_after_an_instant_excludes_the_posts_of_that_instant,
         a_deleted_post_vanishes_from_every_list,
         paging_through_all_posts_survives_arrivals_and_deletions,
         paging_through_an_authors_posts_survives_arrivals_and_deletions,
