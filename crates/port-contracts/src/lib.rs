@@ -18,6 +18,7 @@ use agora_domain::{
 };
 
 mod cases;
+pub mod lists;
 mod run;
 mod world;
 
@@ -247,6 +248,14 @@ contract! { $
         an_image_is_named_by_two_rows_never,
         an_image_is_either_named_or_condemned,
         images_given_and_given_up_at_once_are_all_accounted_for,
+    }
+    /// What holds of the pages of every list.
+    paging {
+        every_list_is_the_same_from_both_ends,
+        pages_are_found_when_the_entry_they_are_beside_is_gone,
+        beyond_the_ends_of_every_list_are_empty_pages_that_lead_back,
+        what_comes_and_goes_between_pages_hides_and_repeats_nothing,
+        no_page_of_a_bounded_feed_reaches_beyond_its_beginning,
     }
     /// Writers of every kind at once, across the repositories.
     writers {
