@@ -154,34 +154,53 @@ async fn the_pages_of_every_list_make_up_the_whole() {
         assert_eq!(whole.len(), if list.path.contains("/follow/") { 4 } else { 5 }, "{}", list.path);
         for size in [1, 2, 3, 4, 5, 100] {
             let mut path = format!("{}{}size={size}", list.path, if list.path.contains('?') { '&' } else { '?' });
+            let mut back = String::new();
             for page in whole.chunks(size) {
                 let answer = world.server.get(&list.reader, &path).await.expect(200);
                 assert_eq!(entries(&list, &answer), page, "{path}");
                 path = answer.next().unwrap_or_default();
+                back = answer.prev().unwrap_or_default();
             }
             assert_eq!(path, "", "there is nothing after the last page");
+            for page in whole.chunks(size).rev().skip(1) {
+                let answer = world.server.get(&list.reader, &back).await.expect(200);
+                assert_eq!(entries(&list, &answer), page, "{back}");
+                assert!(answer.next().is_some(), "{back}");
+                back = answer.prev().unwrap_or_default();
+            }
+            assert_eq!(back, "", "there is nothing before the first page");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_link_to_the_next_page_is_absolute_and_keeps_what_was_asked_for() {
+async fn links_are_absolute_in_one_header_and_keep_what_was_asked_for() {
     let world = World::start().await;
     for list in world.lists() {
-        let answer = world.read(&list, "size=2").await.expect(200);
-        let link = answer.header(LINK).expect("a link").to_owned();
-        assert!(link.starts_with(&format!("<{PUBLIC_URL}/api/")) && link.ends_with(">; rel=\"next\""), "{link}");
-        let next = answer.next().unwrap();
-        assert_eq!(next.split('?').next(), list.path.split('?').next());
+        let first = world.read(&list, "size=1").await.expect(200);
+        let second = world.server.get(&list.reader, &first.next().unwrap()).await.expect(200);
+        let link = second.header(LINK).expect("links").to_owned();
+        assert_eq!(second.headers.get_all(LINK).iter().count(), 1);
+        let (prev, next) = (second.prev().unwrap(), second.next().unwrap());
+        assert_eq!(link, format!("<{PUBLIC_URL}{prev}>; rel=\"prev\", <{PUBLIC_URL}{next}>; rel=\"next\""));
+        assert_eq!(first.header(LINK), Some(&*format!("<{PUBLIC_URL}{}>; rel=\"next\"", first.next().unwrap())));
         let mut expected = parameters(&list.path);
-        expected.push(("size".to_owned(), "2".to_owned()));
-        let (cursors, kept): (Vec<_>, Vec<_>) =
-            parameters(&next).into_iter().partition(|(name, _)| name.as_str() == "cursor");
-        assert_eq!((cursors.len(), kept), (1, expected), "{link}");
+        expected.push(("size".to_owned(), "1".to_owned()));
+        for link in [prev, next] {
+            assert_eq!(link.split('?').next(), list.path.split('?').next());
+            let (cursors, kept): (Vec<_>, Vec<_>) =
+                parameters(&link).into_iter().partition(|(name, _)| name.as_str() == "cursor");
+            assert_eq!((cursors.len(), kept), (1, expected.clone()), "{link}");
+        }
         for complete in [world.server.get(&list.reader, &list.path).await, world.read(&list, "size=5").await] {
             assert_eq!(complete.expect(200).header(LINK), None, "{}", list.path);
         }
     }
+}
+
+/// The cursor of a link.
+fn cursor(link: &str) -> String {
+    parameters(link).into_iter().find(|(name, _)| name == "cursor").unwrap().1
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,7 +211,7 @@ async fn a_bad_size_or_cursor_is_refused() {
         for size in ["0", "101", "-1", "x", "1.5", "", "99999999999999999999"] {
             world.read(list, &format!("size={size}")).await.expect_invalid(&["size"]);
         }
-        for cursor in ["", "x", "!!!", "AAAA", &"A".repeat(34)] {
+        for cursor in ["", "x", "!!!", "AAAA", &"A".repeat(34), &"A".repeat(44)] {
             world.read(list, &format!("cursor={cursor}")).await.expect_invalid(&["cursor"]);
         }
         world.read(list, "size=0&cursor=x").await.expect_invalid(&["cursor", "size"]);
@@ -200,10 +219,46 @@ async fn a_bad_size_or_cursor_is_refused() {
     }
     for list in &lists {
         let next = world.read(list, "size=1").await.expect(200).next().unwrap();
-        let cursor = parameters(&next).into_iter().find(|(name, _)| name == "cursor").unwrap().1;
         for other in lists.iter().filter(|other| other.kind != list.kind) {
-            world.read(other, &format!("cursor={cursor}")).await.expect_invalid(&["cursor"]);
+            world.read(other, &format!("cursor={}", cursor(&next))).await.expect_invalid(&["cursor"]);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_that_was_changed_is_refused() {
+    let world = World::start().await;
+    for list in world.lists() {
+        let first = world.read(&list, "size=1").await.expect(200);
+        let second = world.server.get(&list.reader, &first.next().unwrap()).await.expect(200);
+        for good in [second.prev(), second.next()].map(|link| cursor(&link.unwrap())) {
+            world.read(&list, &format!("cursor={good}")).await.expect(200);
+            // The first character is that of the list and the direction; the others are of all that is in it.
+            for place in 0..good.len() {
+                let other = if &good[place..=place] == "Q" { "g" } else { "Q" };
+                let changed = format!("{}{other}{}", &good[..place], &good[place + 1..]);
+                world.read(&list, &format!("cursor={changed}")).await.expect_invalid(&["cursor"]);
+            }
+            for changed in [&good[1..], &good[..good.len() - 1], &good[..36], &format!("{good}A"), &format!("A{good}")]
+            {
+                world.read(&list, &format!("cursor={changed}")).await.expect_invalid(&["cursor"]);
+            }
+        }
+        // The code of one direction is not that of the other.
+        let [before, after] = [second.prev(), second.next()].map(|link| cursor(&link.unwrap()));
+        for (one, other) in [(&before, &after), (&after, &before)] {
+            let flipped = format!("{}{}", &one[..2], &other[2..]);
+            world.read(&list, &format!("cursor={flipped}")).await.expect_invalid(&["cursor"]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_of_another_service_is_refused() {
+    let (world, other) = (World::start().await, World::start().await);
+    for (list, same) in world.lists().iter().zip(other.lists()) {
+        let next = world.read(list, "size=1").await.expect(200).next().unwrap();
+        other.read(&same, &format!("cursor={}", cursor(&next))).await.expect_invalid(&["cursor"]);
     }
 }
 
@@ -238,10 +293,47 @@ async fn a_walk_goes_on_when_the_entry_it_stopped_at_is_gone() {
     let list = world.lists().into_iter().find(|list| list.kind == Kind::Comments).unwrap();
     let before = world.whole(&list).await;
     let next = world.read(&list, "size=2").await.expect(200).next().unwrap();
-    let gone = format!("/api/comments/delete/{}", before[1]["id"].as_str().unwrap());
-    world.server.call(&world.author, Method::DELETE, &gone).await.expect(200);
+    let prev = world.server.get(&list.reader, &next).await.expect(200).prev().unwrap();
+    for gone in [1, 2] {
+        let gone = format!("/api/comments/delete/{}", before[gone]["id"].as_str().unwrap());
+        world.server.call(&world.author, Method::DELETE, &gone).await.expect(200);
+    }
     let rest = world.server.walk(&list.reader, &next, list.entries).await;
-    assert_eq!(ids(&rest), ids(&before[2..]));
+    assert_eq!(ids(&rest), ids(&before[3..]));
+    let back = world.server.get(&list.reader, &prev).await.expect(200);
+    assert_eq!(ids(&entries(&list, &back)), ids(&before[..1]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beyond_the_ends_are_empty_pages_that_lead_back() {
+    let world = World::start().await;
+    let list = world.lists().into_iter().find(|list| list.kind == Kind::Comments).unwrap();
+    let before = world.whole(&list).await;
+    let delete = async |comment: &Value| {
+        let path = format!("/api/comments/delete/{}", comment["id"].as_str().unwrap());
+        world.server.call(&world.author, Method::DELETE, &path).await.expect(200);
+    };
+    let read = async |path: Option<String>| world.server.get(&list.reader, &path.unwrap()).await.expect(200);
+    let first = world.read(&list, "size=2").await.expect(200);
+    let second = read(first.next()).await;
+    // All before the second page, and all after it.
+    for n in [0, 1, 4] {
+        delete(&before[n]).await;
+    }
+    let (beginning, end) = (read(second.prev()).await, read(second.next()).await);
+    for (answer, prev, next) in [(&beginning, None, beginning_of(&list)), (&end, end.prev(), None)] {
+        assert_eq!(entries(&list, answer), Vec::<Value>::new());
+        assert_eq!((answer.prev(), answer.next()), (prev, next));
+    }
+    for answer in [read(beginning.next()).await, read(end.prev()).await] {
+        assert_eq!(ids(&entries(&list, &answer)), ids(&before[2..4]));
+        assert_eq!((answer.prev(), answer.next()), (None, None));
+    }
+}
+
+/// The list's beginning, in pages of two: an address without a cursor.
+fn beginning_of(list: &List) -> Option<String> {
+    Some(format!("{}?size=2", list.path))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -254,6 +346,8 @@ async fn without_a_size_the_feed_has_20_entries_and_other_lists_have_all() {
     assert_eq!(feed.data().as_array().unwrap().len(), 20);
     let next = world.server.get(&world.fan, &feed.next().expect("a link")).await.expect(200);
     assert_eq!((next.data().as_array().unwrap().len(), next.next()), (3, None));
+    let back = world.server.get(&world.fan, &next.prev().expect("a link")).await.expect(200);
+    assert_eq!((back.data(), back.prev()), (feed.data(), None));
 
     for path in ["/api/posts/all".to_owned(), format!("/api/posts/{}/all", world.author.id)] {
         let all = world.server.get(&world.root, &path).await.expect(200);
@@ -279,7 +373,7 @@ async fn without_a_size_a_list_has_1000_entries_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_nothing_is_empty_and_has_no_next_page() {
+async fn a_list_of_nothing_is_empty_and_has_no_other_page() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let post = server.post(&alice, "text", "PRIVATE").await;
@@ -296,7 +390,7 @@ async fn a_list_of_nothing_is_empty_and_has_no_next_page() {
     ] {
         for path in [format!("{path}?size=1"), path] {
             let answer = server.get(&alice, &path).await.expect(200);
-            assert_eq!((&answer.json()[entries], answer.next()), (&json!([]), None), "{path}");
+            assert_eq!((&answer.json()[entries], answer.header(LINK)), (&json!([]), None), "{path}");
             assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));
         }
     }
@@ -338,6 +432,21 @@ async fn the_feed_before_a_time_is_paged_too() {
     let kept: Vec<_> = parameters(&first.next().unwrap()).into_iter().filter(|(name, _)| name != "cursor").collect();
     assert_eq!(kept, parameters(&path));
     assert_eq!(world.server.walk(&world.fan, &path, "data").await, whole);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_of_the_feed_before_a_time_has_what_is_newer() {
+    let world = World::start().await;
+    let whole = world.server.get(&world.fan, FEED).await.expect(200).data().as_array().unwrap().clone();
+    let bound = whole[1]["createdAt"].as_str().unwrap();
+    let earlier: Vec<_> = whole.iter().filter(|post| post["createdAt"].as_str().unwrap() < bound).cloned().collect();
+    // The cursor of a page before the whole feed's last entry, in the feed of what was made before the second one.
+    let walk = world.server.get(&world.fan, &format!("{FEED}?size=4")).await.expect(200);
+    let last = world.server.get(&world.fan, &walk.next().unwrap()).await.expect(200);
+    let path = format!("{FEED}?createAt={bound}&cursor={}", cursor(&last.prev().unwrap()));
+    let page = world.server.get(&world.fan, &path).await.expect(200);
+    assert_eq!(page.data().as_array().unwrap()[..], earlier[..earlier.len().saturating_sub(1)]);
+    assert_eq!(page.prev(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -111,8 +111,18 @@ impl Answer {
 
     /// Where the next page is, as a path with its query.
     pub(crate) fn next(&self) -> Option<String> {
-        let link = self.header(reqwest::header::LINK)?;
-        let target = link.strip_prefix('<')?.strip_suffix(">; rel=\"next\"")?;
+        self.link("next")
+    }
+
+    /// Where the page before this one is, likewise.
+    pub(crate) fn prev(&self) -> Option<String> {
+        self.link("prev")
+    }
+
+    fn link(&self, relation: &str) -> Option<String> {
+        let parameter = format!(">; rel=\"{relation}\"");
+        let links = self.header(reqwest::header::LINK)?;
+        let target = links.split(", ").find_map(|link| link.strip_prefix('<')?.strip_suffix(&parameter))?;
         target.strip_prefix(PUBLIC_URL).map(str::to_owned)
     }
 }

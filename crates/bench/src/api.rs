@@ -103,8 +103,8 @@ impl Api {
 
 /// The path of the next page in a `Link` header.
 fn next_page(link: &str, base: &str) -> Option<String> {
-    let (address, parameters) = link.strip_prefix('<')?.split_once('>')?;
-    parameters.contains("rel=\"next\"").then(|| address.strip_prefix(base).map(str::to_owned))?
+    let next = link.split(", ").find_map(|link| link.strip_suffix(">; rel=\"next\""))?;
+    next.strip_prefix('<')?.strip_prefix(base).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -116,6 +116,8 @@ mod tests {
         let link = "<http://127.0.0.1:80/api/posts/following/all?size=20&cursor=x>; rel=\"next\"";
         let path = "/api/posts/following/all?size=20&cursor=x";
         assert_eq!(next_page(link, "http://127.0.0.1:80").as_deref(), Some(path));
+        let both = format!("<http://127.0.0.1:80/>; rel=\"prev\", {link}");
+        assert_eq!(next_page(&both, "http://127.0.0.1:80").as_deref(), Some(path));
         assert_eq!(next_page("<http://elsewhere/>; rel=\"next\"", "http://127.0.0.1:80"), None);
         assert_eq!(next_page("<http://127.0.0.1:80/>; rel=\"prev\"", "http://127.0.0.1:80"), None);
     }

@@ -10,7 +10,9 @@ use agora_domain::{
     id::{PostId, UserId},
     idempotency::Once,
     page::{Page, PageRequest},
-    posts::{EditedPost, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility},
+    posts::{
+        EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
+    },
     relation::NewRelation,
 };
 use async_trait::async_trait;
@@ -118,14 +120,14 @@ impl PostRepository for Database {
         &self,
         viewer: UserId,
         visible: &'static [Visibility],
-        page: PageRequest,
+        feed: FeedRequest,
     ) -> Result<Page<PostView>> {
         let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
         let found = match &self.backend {
-            Backend::Sqlite(database) => self.feeds.page(&**database, viewer, visible, page).await,
-            Backend::Postgres(database) => self.feeds.page(&**database, viewer, visible, page).await,
+            Backend::Sqlite(database) => self.feeds.page(&**database, viewer, visible, feed).await,
+            Backend::Postgres(database) => self.feeds.page(&**database, viewer, visible, feed).await,
         };
-        page_of_views(page, found?, AuthorRow::author)
+        page_of_views(feed.page, found?, AuthorRow::author)
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {

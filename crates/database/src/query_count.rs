@@ -7,7 +7,7 @@ use std::sync::{
 
 use agora_domain::{
     clock::Timestamp,
-    page::{PageRequest, PageSize},
+    page::{Keyset, PageRequest, PageSize, Position},
 };
 use diesel::{
     Connection,
@@ -16,7 +16,8 @@ use diesel::{
 use uuid::Uuid;
 
 use crate::{
-    rows::{PostRow, Slice},
+    feeds::Wanted,
+    rows::{PostRow, Slice, Toward},
     sql_types::{DbId, DbInstant},
     sqlite::{Conn, MIGRATIONS, complete, hot, queries},
 };
@@ -82,7 +83,7 @@ fn expect_queries(expected: usize, read: impl Fn(&mut Conn)) {
 }
 
 fn page() -> PageRequest {
-    PageRequest { after: None, size: PageSize::parse("100").unwrap() }
+    PageRequest { from: Position::Start, size: PageSize::parse("100").unwrap() }
 }
 
 #[test]
@@ -102,7 +103,9 @@ fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
 fn a_page_of_posts_takes_two_queries() {
     let slice = || Slice::newest_first(page());
     expect_queries(2, |conn| {
-        let posts = complete(hot::posts::list_at(conn, user(0), VISIBLE, (1..60).map(post).collect(), 60)).unwrap();
+        let wanted = Wanted { viewer: user(0), visible: VISIBLE, toward: Toward::Older, limit: 60 };
+        let keys = (1..60).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: post(n).0 }).collect();
+        let posts = complete(hot::posts::list_at(conn, wanted, keys)).unwrap();
         assert!(!posts.is_empty() && posts.iter().all(|seen| !seen.liked_by.is_empty()));
     });
     expect_queries(2, |conn| {

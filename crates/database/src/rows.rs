@@ -6,10 +6,11 @@ use agora_domain::{
     clock::Timestamp,
     comments::{Comment, CommentText, CommentView},
     media::ImageKey,
-    page::{Keyset, Page, PageRequest},
+    page::{Keyset, Page, PageRequest, Position},
     posts::{Liker, Post, PostText, Visibility},
 };
 use diesel::{Insertable, Queryable, Selectable};
+use uuid::Uuid;
 
 use crate::{
     error::{Failure, Outcome},
@@ -48,13 +49,21 @@ pub(crate) fn count(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or_default()
 }
 
-/// Where a page starts, as the values of a keyset condition.
+/// Which way through time a part of a list is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Toward {
+    Older,
+    Newer,
+}
+
+/// Where a part of a list begins on the way it is read, as the values of a keyset condition.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct After(pub(crate) DbInstant, pub(crate) DbId);
 
-/// A page of a list as the values of a query.
+/// A part of a list as the values of a query: so many rows after a position, in the order they are come upon.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slice {
+    pub(crate) toward: Toward,
     pub(crate) after: After,
     pub(crate) limit: i64,
 }
@@ -62,25 +71,37 @@ pub(crate) struct Slice {
 impl Slice {
     /// For a list that runs from new to old.
     pub(crate) fn newest_first(page: PageRequest) -> Self {
-        Self::newest_after(page.after, page.overfetch())
-    }
-
-    /// So many rows after a position, in a list that runs from new to old.
-    pub(crate) fn newest_after(after: Option<Keyset>, limit: usize) -> Self {
-        let beginning = After(DbInstant::MAX, DbId(uuid::Uuid::max()));
-        let after = after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
-        Self { after, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
+        Self::of(page, [Toward::Older, Toward::Newer])
     }
 
     /// For a list that runs from old to new.
     pub(crate) fn oldest_first(page: PageRequest) -> Self {
-        let beginning = After(DbInstant::MIN, DbId(uuid::Uuid::nil()));
-        let after = page.after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
-        Self { after, limit: i64::try_from(page.overfetch()).unwrap_or(i64::MAX) }
+        Self::of(page, [Toward::Newer, Toward::Older])
+    }
+
+    /// For a list with these ways to its end and to its beginning.
+    fn of(page: PageRequest, [forward, backward]: [Toward; 2]) -> Self {
+        let (toward, after) = match page.from {
+            Position::Start => (forward, None),
+            Position::After(key) => (forward, Some(key)),
+            Position::Before(key) => (backward, Some(key)),
+            Position::End => (backward, None),
+        };
+        Self::new(toward, after, page.overfetch())
+    }
+
+    /// So many rows after a position, or from the very first one on.
+    pub(crate) fn new(toward: Toward, after: Option<Keyset>, limit: usize) -> Self {
+        let beginning = match toward {
+            Toward::Older => After(DbInstant::MAX, DbId(Uuid::max())),
+            Toward::Newer => After(DbInstant::MIN, DbId(Uuid::nil())),
+        };
+        let after = after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
+        Self { toward, after, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
     }
 }
 
-/// The rows of a page, each with its position, as a page of what they hold.
+/// The rows of a page as a query gives them, each with its position, as a page of what they hold.
 pub(crate) fn page_of<T>(page: PageRequest, rows: Vec<(Keyset, T)>) -> Page<T> {
     page.page_of(rows, |(key, _)| *key).map(|(_, item)| item)
 }

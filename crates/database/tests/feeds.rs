@@ -16,8 +16,8 @@ use agora_domain::{
     accounts::{Account, Email, NewAccount, PasswordHash, Roles, Username},
     clock::Timestamp,
     id::{PostId, RelationId, UserId},
-    page::{Keyset, PageRequest, PageSize},
-    posts::{Post, PostEdit, PostText, Visibility},
+    page::{Keyset, Page, PageRequest, PageSize, Position},
+    posts::{FeedRequest, Post, PostEdit, PostText, Visibility},
     relation::NewRelation,
 };
 use tokio::task::{JoinSet, spawn_blocking};
@@ -114,21 +114,40 @@ impl World {
         self.node(node).follows().toggle(follower, followed, relation, None).await.unwrap()
     }
 
+    /// The ids of the posts on a page of a feed.
+    async fn page(&self, node: u64, viewer: UserId, feed: FeedRequest) -> Page<PostId> {
+        let visible = &[Visibility::Public, Visibility::Followers];
+        let page = self.node(node).posts().list_followed(viewer, visible, feed).await.unwrap();
+        page.map(|view| view.post.id)
+    }
+
     /// The ids of a feed's posts, read in pages of a size.
     async fn feed(&self, node: u64, viewer: UserId, size: u64) -> Vec<PostId> {
-        let size = PageSize::parse(&size.to_string()).unwrap();
-        let (mut ids, mut after) = (Vec::new(), None);
-        loop {
-            let request = PageRequest { after, size };
-            let visible = &[Visibility::Public, Visibility::Followers];
-            let page = self.node(node).posts().list_followed(viewer, visible, request).await.unwrap();
-            ids.extend(page.items.iter().map(|view| view.post.id));
-            after = page.next;
-            if after.is_none() {
-                return ids;
-            }
+        let mut page = self.page(node, viewer, whole(Position::Start, size)).await;
+        let mut ids = page.items;
+        while let Some(from) = page.next {
+            page = self.page(node, viewer, whole(from, size)).await;
+            ids.extend(page.items);
         }
+        ids
     }
+
+    /// The same, read from the feed's end on.
+    async fn feed_from_end(&self, node: u64, viewer: UserId, size: u64) -> Vec<PostId> {
+        let mut page = self.page(node, viewer, whole(Position::End, size)).await;
+        let mut ids = page.items;
+        while let Some(from) = page.prev {
+            page = self.page(node, viewer, whole(from, size)).await;
+            ids.splice(..0, page.items);
+        }
+        ids
+    }
+}
+
+/// A page of all of a feed.
+fn whole(from: Position, size: u64) -> FeedRequest {
+    let size = PageSize::parse(&size.to_string()).unwrap();
+    FeedRequest { made_before: None, page: PageRequest { from, size } }
 }
 
 /// Numbers without an evident order, always the same.
@@ -153,13 +172,58 @@ struct Model {
 }
 
 impl Model {
-    fn feed(&self, viewer: UserId) -> Vec<PostId> {
+    /// The places of the posts of a feed.
+    fn places(&self, viewer: UserId) -> Vec<Keyset> {
         let is_shown =
             |post: &&Post| post.visibility != Visibility::Private && self.follows.contains(&(viewer, post.author));
-        let mut shown: Vec<_> = self.posts.values().filter(is_shown).collect();
-        shown.sort_by_key(|post| std::cmp::Reverse(Keyset { at: post.created_at, id: post.id.uuid() }));
-        shown.into_iter().map(|post| post.id).collect()
+        let mut shown: Vec<_> = self.posts.values().filter(is_shown).map(place).collect();
+        shown.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
+        shown
     }
+
+    fn feed(&self, viewer: UserId) -> Vec<PostId> {
+        self.places(viewer).into_iter().map(|place| place.id.into()).collect()
+    }
+
+    /// What a page of a feed is.
+    fn page(&self, viewer: UserId, FeedRequest { made_before, page }: FeedRequest) -> Page<PostId> {
+        let mut places = self.places(viewer);
+        places.retain(|place| made_before.is_none_or(|before| place.at < before));
+        match page.from {
+            Position::Start => {}
+            Position::After(key) => places.retain(|place| *place < key),
+            Position::Before(key) => places.retain(|place| *place > key),
+            Position::End => {}
+        }
+        if matches!(page.from, Position::Before(_) | Position::End) {
+            places.reverse();
+        }
+        places.truncate(page.overfetch());
+        page.page_of(places, |place| *place).map(|place| place.id.into())
+    }
+}
+
+fn place(post: &Post) -> Keyset {
+    Keyset { at: post.created_at, id: post.id.uuid() }
+}
+
+/// Some part of a feed: at either end, or on either side of an instant around which posts are or were.
+fn any_request(dice: &mut Dice, model: &Model) -> FeedRequest {
+    let instant = |dice: &mut Dice| at(950 + dice.roll(800));
+    let places: Vec<_> = model.posts.values().map(place).collect();
+    let key = match dice.roll(3) {
+        0 => Keyset { at: instant(dice), id: Uuid::from_u64_pair(0x018b_cfe5_6800_7000, dice.roll(u64::MAX)) },
+        _ if places.is_empty() => Keyset::before(instant(dice)),
+        _ => dice.pick(&places),
+    };
+    let from = match dice.roll(8) {
+        0 => Position::Start,
+        1 => Position::End,
+        2..=4 => Position::After(key),
+        _ => Position::Before(key),
+    };
+    let made_before = (dice.roll(3) == 0).then(|| instant(dice));
+    FeedRequest { made_before, ..whole(from, 1 + dice.roll(30)) }
 }
 
 /// Posts come in out of order, are deleted, hidden and shown, authors are followed and left; feeds are read in between.
@@ -199,7 +263,17 @@ async fn feeds_follow_every_change(w: World) {
             _ => {}
         }
         let (node, viewer, size) = (dice.roll(2), dice.pick(&users), 1 + dice.roll(30));
-        assert_eq!(w.feed(node, viewer, size).await, model.feed(viewer), "step {step}, node {node}, size {size}");
+        for _ in 0..3 {
+            let request = any_request(&mut dice, &model);
+            let page = w.page(node, viewer, request).await;
+            assert_eq!(page, model.page(viewer, request), "step {step}, node {node}, {request:?}");
+        }
+        if step % 2 == 0 {
+            assert_eq!(w.feed(node, viewer, size).await, model.feed(viewer), "step {step}, node {node}, size {size}");
+        } else {
+            let from_end = w.feed_from_end(node, viewer, size).await;
+            assert_eq!(from_end, model.feed(viewer), "from the end: step {step}, node {node}, size {size}");
+        }
     }
 }
 
@@ -219,6 +293,8 @@ async fn a_feed_shows_what_was_acknowledged(w: World) {
                 let post = w.post(n + round, author, at(w.next())).await.id;
                 for viewer in &viewers {
                     assert!(w.feed(n + round + 1, *viewer, 100).await.contains(&post), "{n}, round {round}");
+                    let from_end = w.feed_from_end(n + round, *viewer, 30).await;
+                    assert!(from_end.contains(&post), "from the end: {n}, round {round}");
                 }
                 let own = w.user().await;
                 w.toggle(n, own, author).await;
@@ -235,6 +311,25 @@ async fn a_feed_shows_what_was_acknowledged(w: World) {
     }
 }
 
+/// Clocks of nodes differ, so that a post may come in amid a feed that another node remembers.
+async fn a_post_that_comes_in_amid_a_feed_is_on_its_page(w: World) {
+    let [viewer, author] = w.users(2).await[..] else { unreachable!() };
+    w.toggle(0, viewer, author).await;
+    let mut posts = Vec::new();
+    for n in 0..10 {
+        posts.push(w.post(0, author, at(100 * n)).await);
+    }
+    assert_eq!(w.feed(1, viewer, 4).await.len(), 10);
+    for (n, is_older) in [(2, true), (4, false), (6, true), (8, false)] {
+        let [old, new] = [n - 1, n].map(|n| place(&posts[n]));
+        let late = w.post(0, author, old.at.plus_millis(50)).await.id;
+        let (from, beside) = if is_older { (Position::After(new), old) } else { (Position::Before(old), new) };
+        let page = w.page(1, viewer, whole(from, 2)).await.items;
+        let expected = if is_older { [late, beside.id.into()] } else { [beside.id.into(), late] };
+        assert_eq!(page, expected, "{from:?}");
+    }
+}
+
 /// Between what a viewer may see lies much that they may not.
 async fn posts_behind_many_that_are_private_are_shown(w: World) {
     let [viewer, author] = w.users(2).await[..] else { unreachable!() };
@@ -248,6 +343,7 @@ async fn posts_behind_many_that_are_private_are_shown(w: World) {
     let new = w.post(0, author, at(1000)).await.id;
     for size in [1, 2, 20] {
         assert_eq!(w.feed(1, viewer, size).await, [new, old], "in pages of {size}");
+        assert_eq!(w.feed_from_end(1, viewer, size).await, [new, old], "in pages of {size}");
     }
 }
 
@@ -271,6 +367,7 @@ async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
     }
     assert_eq!(w.feed(0, viewer, 10).await, [new, old]);
     let newer = w.post(1, author, at(3)).await.id;
+    assert_eq!(w.feed_from_end(0, viewer, 10).await, [newer, new, old]);
     assert_eq!(w.feed(0, viewer, 10).await, [newer, new, old]);
 }
 
@@ -318,6 +415,7 @@ async fn posts_that_are_committed_late_are_shown() {
     let late = PostId::new(Uuid::from_u128(0xffff_ffff_ffff_7fff_8fff_ffff_ffff_ffff));
     assert_eq!(w.feed(0, viewer, 10).await, [third, second, first, late]);
     assert_eq!(w.feed(1, viewer, 10).await, [third, second, first, late]);
+    assert_eq!(w.feed_from_end(0, viewer, 1).await, [third, second, first, late]);
 }
 
 macro_rules! on_each_database {
@@ -348,6 +446,7 @@ macro_rules! on_each_database {
 
 on_each_database!(
     feeds_follow_every_change,
+    a_post_that_comes_in_amid_a_feed_is_on_its_page,
     a_feed_shows_what_was_acknowledged,
     posts_behind_many_that_are_private_are_shown,
     a_feed_that_was_not_looked_at_for_long_is_whole

@@ -16,7 +16,7 @@ use agora_domain::{
     id::{MockIdGenerator, PostId, UserId},
     idempotency::{Idempotency, MockIdempotencyRepository},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
-    page::Keyset,
+    page::{Keyset, Position},
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
@@ -114,8 +114,12 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
 
 #[divan::bench]
 fn cursor(bencher: Bencher) {
-    let position = Keyset { at: AT, id: Uuid::from_u128(7) };
-    bencher.bench(|| decode_cursor(&encode_cursor(divan::black_box(position))).unwrap());
+    let seal = Seal::new(b"a secret");
+    let position = Position::After(Keyset { at: AT, id: Uuid::from_u128(7) });
+    bencher.bench(|| {
+        let cursor = encode_cursor(&seal, divan::black_box(position)).unwrap();
+        decode_cursor(&seal, &cursor).unwrap()
+    });
 }
 
 fn main() {

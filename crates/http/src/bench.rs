@@ -1,23 +1,23 @@
 //! What the benchmarks of this crate call, of what is otherwise its own.
 
-use agora_domain::{page::Keyset, posts::PostView};
+use agora_domain::{page::Position, posts::PostView};
 
 use crate::{
-    Services, Settings,
+    Seal, Services, Settings,
     cursor::{self, List},
     envelope::{SUCCESS, ok},
     render::PostBody,
     state::State,
 };
 
-/// A cursor of a list of posts.
-pub fn encode_cursor(position: Keyset) -> String {
-    cursor::encode(List::Posts, position)
+/// The cursor of a position in a list of posts; nothing for the beginning.
+pub fn encode_cursor(seal: &Seal, position: Position) -> Option<String> {
+    cursor::encode(seal, List::Posts, position)
 }
 
 /// The position of a cursor of a list of posts; nothing when it is none.
-pub fn decode_cursor(cursor: &str) -> Option<Keyset> {
-    cursor::decode(List::Posts, cursor)
+pub fn decode_cursor(seal: &Seal, cursor: &str) -> Option<Position> {
+    cursor::decode(seal, List::Posts, cursor)
 }
 
 /// Renders lists of posts.

@@ -145,10 +145,10 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Answer {
     respond(Rendered::new(status, body))
 }
 
-/// Adds the link to the page after `page`, if there is one.
+/// Adds the links to the pages before and after `page`, if there are any.
 pub(crate) fn linked<T>(answer: Answer, query: &Query, settings: &Settings, list: List, page: &Page<T>) -> Answer {
     let mut response = answer?;
-    if let Some(link) = query.next_link(settings, list, page)
+    if let Some(link) = query.links(settings, list, page)
         && let Ok(value) = header::HeaderValue::from_str(&link)
     {
         response.headers_mut().insert(header::LINK, value);

@@ -1,12 +1,13 @@
-//! The query parameters of lists, and the link to the next page.
+//! The query parameters of lists, and the links to the pages beside one.
 
 use std::future::{Ready, ready};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
 use agora_domain::{
     FieldErrors,
     clock::Timestamp,
-    page::{Keyset, Page, PageRequest, PageSize},
+    page::{Page, PageRequest, PageSize, Position},
+    posts::FeedRequest,
 };
 use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
 use url::form_urlencoded;
@@ -14,13 +15,15 @@ use url::form_urlencoded;
 use crate::{
     cursor::{self, List},
     error::ApiError,
-    state::Settings,
+    seal::Seal,
+    state::{Settings, State},
 };
 
 /// The query of a request: its path, and its parameters in their order.
 pub(crate) struct Query {
     path: String,
     parameters: Vec<(String, String)>,
+    seal: Seal,
 }
 
 impl FromRequest for Query {
@@ -28,8 +31,9 @@ impl FromRequest for Query {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let Some(state) = request.app_data::<Data<State>>() else { return ready(Err(ApiError::Panicked)) };
         let parameters = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-        ready(Ok(Self { path: request.uri().path().to_owned(), parameters }))
+        ready(Ok(Self { path: request.uri().path().to_owned(), parameters, seal: state.settings.seal.clone() }))
     }
 }
 
@@ -41,39 +45,54 @@ impl Query {
 
     /// The page of a list that `size` and `cursor` ask for.
     pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
-        Ok(self.checked_page(list, PageSize::LIST_DEFAULT, None)?)
+        Ok(self.checked_page(list, PageSize::LIST_DEFAULT)?)
     }
 
     /// The page of the following feed: `createAt` says before when its posts were made.
-    pub(crate) fn feed_page(&self) -> Result<PageRequest, ApiError> {
+    pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
-        let before = errors.check_given("createAt", self.get("createAt"), |given| {
+        let made_before = errors.check_given("createAt", self.get("createAt"), |given| {
             parse_instant(given).ok_or_else(|| "createAt must be an RFC 3339 time or a date".into())
         });
-        let start = before.map(Keyset::before);
-        match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT, start))? {
-            Some(page) if errors.is_empty() => Ok(page),
+        match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT))? {
+            Some(page) if errors.is_empty() => Ok(FeedRequest { made_before, page }),
             _ => Err(errors.into()),
         }
     }
 
-    fn checked_page(&self, list: List, default: PageSize, start: Option<Keyset>) -> agora_domain::Result<PageRequest> {
+    fn checked_page(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {
         let mut errors = FieldErrors::default();
         let size = errors.check_given("size", self.get("size"), PageSize::parse);
-        let after = errors.check_given("cursor", self.get("cursor"), |given| {
-            cursor::decode(list, given).ok_or_else(|| "cursor is not one of this list".into())
+        let from = errors.check_given("cursor", self.get("cursor"), |given| {
+            cursor::decode(&self.seal, list, given).ok_or_else(|| "cursor is not one of this list".into())
         });
         errors.into_result()?;
-        Ok(PageRequest { after: after.or(start), size: size.unwrap_or(default) })
+        Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
     }
 
-    /// The value of the `Link` header that names the page after this one; nothing at the end of the list.
-    pub(crate) fn next_link<T>(&self, settings: &Settings, list: List, page: &Page<T>) -> Option<String> {
-        let cursor = cursor::encode(list, page.next?);
+    /// The value of the `Link` header that names the pages beside this one; nothing when it is the only one.
+    pub(crate) fn links<T>(&self, settings: &Settings, list: List, page: &Page<T>) -> Option<String> {
+        let beside = [("prev", page.prev), ("next", page.next)];
+        let links: Vec<_> = beside
+            .into_iter()
+            .filter_map(|(relation, position)| {
+                let address = self.address(settings, list, position?);
+                Some(format!("<{address}>; rel=\"{relation}\""))
+            })
+            .collect();
+        (!links.is_empty()).then(|| links.join(", "))
+    }
+
+    /// Where the page at a position of the same list is: every parameter but the cursor is kept.
+    fn address(&self, settings: &Settings, list: List, position: Position) -> String {
+        let cursor = cursor::encode(&self.seal, list, position);
         let kept = self.parameters.iter().filter(|(name, _)| name != "cursor");
-        let query =
-            form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).append_pair("cursor", &cursor).finish();
-        Some(format!("<{}{}?{query}>; rel=\"next\"", settings.public_url, self.path))
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(kept)
+            .extend_pairs(cursor.map(|cursor| ("cursor", cursor)))
+            .finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{}{}{mark}{query}", settings.public_url, self.path)
     }
 }
 

@@ -19,6 +19,7 @@ use agora_domain::{
 };
 
 mod cases;
+pub mod lists;
 mod run;
 mod world;
 
@@ -155,7 +156,7 @@ contract! { $
         the_list_of_an_author_holds_their_posts_of_the_visibilities_asked_for,
         the_feed_holds_the_posts_of_those_the_viewer_follows,
         each_listed_post_carries_its_own_likers_and_counts,
-        a_list_asked_for_before_an_instant_excludes_the_posts_of_that_instant,
+        a_list_after_an_instant_excludes_the_posts_of_that_instant,
         a_deleted_post_vanishes_from_every_list,
         paging_through_all_posts_survives_arrivals_and_deletions,
         paging_through_an_authors_posts_survives_arrivals_and_deletions,
@@ -266,6 +267,14 @@ contract! { $
         a_write_that_is_refused_leaves_no_answer,
         an_attempt_that_was_replaced_writes_nothing,
         an_attempt_replaced_while_it_writes_and_its_successor_write_once_together,
+    }
+    /// What holds of the pages of every list.
+    paging {
+        every_list_is_the_same_from_both_ends,
+        pages_are_found_when_the_entry_they_are_beside_is_gone,
+        beyond_the_ends_of_every_list_are_empty_pages_that_lead_back,
+        what_comes_and_goes_between_pages_hides_and_repeats_nothing,
+        no_page_of_a_bounded_feed_reaches_beyond_its_beginning,
     }
     /// Writers of every kind at once, across the repositories.
     writers {

@@ -1,10 +1,10 @@
 //! How the cases read lists and do things at once.
 
-use std::sync::Arc;
+use std::{fmt::Debug, sync::Arc};
 
 use agora_domain::{
     Result,
-    page::{Page, PageRequest, PageSize},
+    page::{Page, PageRequest, PageSize, Position},
 };
 use tokio::sync::Barrier;
 
@@ -47,30 +47,51 @@ pub(crate) async fn walk<T>(
     mut read: impl AsyncFnMut(PageRequest) -> Result<Page<T>>,
     mut meanwhile: impl AsyncFnMut(&[T]),
 ) -> Vec<T> {
-    let mut request = PageRequest { after: None, size: PageSize::parse(&size.to_string()).unwrap() };
+    let mut request = PageRequest { from: Position::Start, size: PageSize::parse(&size.to_string()).unwrap() };
     let mut entries = Vec::new();
     loop {
-        let Page { items, next } = read(request).await.unwrap();
+        let Page { items, next, .. } = read(request).await.unwrap();
         assert!(items.len() <= size, "a page of {size} holds {}", items.len());
         assert!(next.is_none() || items.len() == size, "a page that is not the last is full");
         entries.extend(items);
         assert!(entries.len() < 10_000, "the list does not end");
-        if next.is_none() {
-            return entries;
-        }
-        request.after = next;
+        let Some(from) = next else { return entries };
+        request.from = from;
         meanwhile(&entries).await;
     }
 }
 
-/// Reads a list that stays as it is, so many entries at a time, and checks that no page was asked for in vain.
-pub(crate) async fn pages<T>(size: usize, mut read: impl AsyncFnMut(PageRequest) -> Result<Page<T>>) -> Vec<T> {
-    let mut asked = 0;
-    let counted = async |page| {
-        asked += 1;
-        read(page).await
-    };
-    let entries = walk(size, counted, async |_| {}).await;
-    assert_eq!(asked, entries.len().div_ceil(size).max(1), "the last page names no next one");
+/// Reads a list that stays as it is, so many entries at a time, and checks that it is the same from its end, and that
+/// no page was asked for in vain.
+pub(crate) async fn pages<T: Debug + PartialEq>(
+    size: usize,
+    mut read: impl AsyncFnMut(PageRequest) -> Result<Page<T>>,
+) -> Vec<T> {
+    let request = |from| PageRequest { from, size: PageSize::parse(&size.to_string()).unwrap() };
+    let mut pages = vec![read(request(Position::Start)).await.unwrap()];
+    while let Some(from) = pages.last().unwrap().next {
+        pages.push(read(request(from)).await.unwrap());
+        assert!(pages.len() < 10_000, "the list does not end");
+    }
+    let count = pages.iter().map(|page| page.items.len()).sum::<usize>();
+    assert_eq!(pages.len(), count.div_ceil(size).max(1), "the last page names no next one");
+    // Back again, over the same pages.
+    let mut last = pages.len() - 1;
+    while let Some(from) = pages[last].prev {
+        let page = read(request(from)).await.unwrap();
+        last -= 1;
+        assert_eq!(page.items, pages[last].items, "the page before another");
+        pages[last] = page;
+    }
+    assert_eq!(last, 0, "the first page names none before it");
+    let mut page = read(request(Position::End)).await.unwrap();
+    assert_eq!(page.next, None, "there is nothing after the end");
+    let mut from_end = page.items;
+    while let Some(from) = page.prev {
+        page = read(request(from)).await.unwrap();
+        from_end.splice(..0, page.items);
+    }
+    let entries: Vec<_> = pages.into_iter().flat_map(|page| page.items).collect();
+    assert_eq!(from_end, entries, "from the end");
     entries
 }

@@ -50,7 +50,7 @@ pub(crate) const fn at(n: i64) -> Timestamp {
 }
 
 /// The `n`th of an increasing sequence of UUIDs with the version and variant of UUIDv7.
-const fn uuid(n: u64) -> Uuid {
+pub(crate) const fn uuid(n: u64) -> Uuid {
     Uuid::from_u64_pair(0x018b_cfe5_6800_7000, 0x8000_0000_0000_0000 | n)
 }
 
@@ -58,6 +58,15 @@ const fn uuid(n: u64) -> Uuid {
 pub(crate) fn shuffled<T>(entries: impl IntoIterator<Item = T>) -> Vec<T> {
     let (even, odd): (Vec<_>, Vec<_>) = entries.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
     odd.into_iter().rev().chain(even).map(|(_, entry)| entry).collect()
+}
+
+/// Numbers below others without an evident order, always the same.
+pub(crate) fn dice() -> impl FnMut(i64) -> i64 {
+    let mut state = 1_u64;
+    move |sides| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33).cast_signed() % sides
+    }
 }
 
 pub(crate) fn username(name: &str) -> Username {

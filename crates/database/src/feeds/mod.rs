@@ -10,6 +10,7 @@
 //! and when the viewer may see it. Only a post that is missing among them would be a mistake.
 
 mod recent;
+mod stretch;
 mod timeline;
 
 use std::{
@@ -17,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use agora_domain::page::{Keyset, PageRequest};
+use agora_domain::{page::Keyset, posts::FeedRequest};
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
@@ -25,6 +26,7 @@ use quick_cache::{
 
 use self::{
     recent::Recent,
+    stretch::Stretch,
     timeline::{Part, Timeline},
 };
 pub(crate) use self::{
@@ -33,7 +35,7 @@ pub(crate) use self::{
 };
 use crate::{
     error::Outcome,
-    rows::{AuthorRow, Slice},
+    rows::{AuthorRow, Slice, Toward},
     sql_types::DbId,
     values::{Seen, Visible},
 };
@@ -77,9 +79,12 @@ pub(crate) struct Changes {
 }
 
 /// Which posts are read.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) viewer: DbId,
     pub(crate) visible: Visible,
+    /// In which order, the first ones first.
+    pub(crate) toward: Toward,
     /// How many.
     pub(crate) limit: usize,
 }
@@ -94,16 +99,16 @@ pub(crate) trait Source {
     async fn load(&self, viewer: DbId, limit: usize) -> Outcome<Option<Loaded>>;
 
     /// Reads the positions of the viewer's feed from one on, so many.
-    async fn older(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>>;
+    async fn positions(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>>;
 
     /// Reads the posts at these positions that are there, whose author the viewer follows and that have one of the
-    /// visibilities, newest first.
-    async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>>;
+    /// visibilities.
+    async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>>;
 
     /// Does the same, and reads what has changed since a snapshot.
     async fn read_with_changes(
         &self,
-        wanted: &Wanted,
+        wanted: Wanted,
         keys: Vec<Keyset>,
         since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)>;
@@ -184,20 +189,21 @@ struct Taken {
 }
 
 impl Feeds {
-    /// A page of the viewer's feed, and one post more if there is one.
+    /// The posts of a page of the viewer's feed as they are come upon from its position, and one more if there is one.
     pub(crate) async fn page(
         &self,
         source: &impl Source,
         viewer: DbId,
         visible: Visible,
-        page: PageRequest,
+        feed: FeedRequest,
     ) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let wanted = Wanted { viewer, visible, limit: page.overfetch() };
+        let stretch = Stretch::of(feed);
+        let wanted = Wanted { viewer, visible, toward: stretch.toward, limit: feed.page.overfetch() };
         // Some of the candidates are gone, or not for this viewer.
         let mut candidates = wanted.limit + wanted.limit / 4;
         let mut is_current = false;
         for _ in 0..ATTEMPTS {
-            match self.attempt(source, &wanted, page.after, candidates, is_current).await? {
+            match self.attempt(source, wanted, &stretch, candidates, is_current).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Again => {}
                 Attempt::Current => is_current = true,
@@ -205,14 +211,14 @@ impl Feeds {
                 Attempt::Not => break,
             }
         }
-        page_from_authors(source, wanted, page.after, candidates).await
+        page_from_authors(source, wanted, stretch, candidates).await
     }
 
     async fn attempt(
         &self,
         source: &impl Source,
-        wanted: &Wanted,
-        after: Option<Keyset>,
+        wanted: Wanted,
+        stretch: &Stretch,
         candidates: usize,
         is_current: bool,
     ) -> Outcome<Attempt> {
@@ -226,7 +232,7 @@ impl Feeds {
             Some(remembered) => remembered,
             None => return self.load(source, viewer, candidates).await,
         };
-        let Some(Taken { part, version, known, generation }) = self.take(&remembered, after, candidates) else {
+        let Some(Taken { part, version, known, generation }) = self.take(&remembered, stretch, candidates) else {
             return Ok(self.forget(viewer));
         };
         let keys = match part {
@@ -247,10 +253,10 @@ impl Feeds {
         if changes.version != Some(version) {
             return Ok(self.forget(viewer));
         }
-        let end = keys.last().copied().filter(|_| !are_all);
+        let looked_at = keys.last().filter(|_| !are_all).map_or(*stretch, |last| stretch.up_to(*last));
         let has_changed = {
             let timeline = lock(&remembered);
-            changes.posts.iter().any(|post| timeline.is_missing(post, &keys, after, end))
+            changes.posts.iter().any(|post| timeline.is_missing(post, &keys, &looked_at))
         };
         if !changes.posts.is_empty() || changes.now != known {
             self.recent_mut().extend(generation, changes.posts, changes.now);
@@ -263,8 +269,8 @@ impl Feeds {
         })
     }
 
-    /// The positions after one, with what came in up to now; nothing when that is not known any more.
-    fn take(&self, remembered: &Remembered, after: Option<Keyset>, candidates: usize) -> Option<Taken> {
+    /// The positions of a stretch, with what came in up to now; nothing when that is not known any more.
+    fn take(&self, remembered: &Remembered, stretch: &Stretch, candidates: usize) -> Option<Taken> {
         let recent = self.recent();
         let mut timeline = lock(remembered);
         if timeline.generation != recent.generation() {
@@ -273,7 +279,7 @@ impl Feeds {
         let next = timeline.next;
         timeline.absorb(recent.since(next)?);
         timeline.next = recent.next();
-        let part = timeline.part(after, candidates);
+        let part = timeline.part(stretch, candidates);
         Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation() })
     }
 
@@ -300,7 +306,7 @@ impl Feeds {
         limit: usize,
     ) -> Outcome<Attempt> {
         let next = lock(remembered).next;
-        let older = source.older(viewer, Slice::newest_after(Some(end), limit)).await?;
+        let older = source.positions(viewer, Slice::new(Toward::Older, Some(end), limit)).await?;
         let has_room = lock(remembered).extend(end, older, limit, next);
         self.remember(viewer, remembered);
         Ok(if has_room { Attempt::Again } else { Attempt::Not })
@@ -334,15 +340,17 @@ impl Feeds {
 async fn page_from_authors(
     source: &impl Source,
     mut wanted: Wanted,
-    mut after: Option<Keyset>,
+    mut stretch: Stretch,
     mut candidates: usize,
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
     let mut found = Vec::new();
     loop {
-        let keys = source.older(wanted.viewer, Slice::newest_after(after, candidates)).await?;
+        let slice = Slice::new(stretch.toward, stretch.beginning(), candidates);
+        let mut keys = source.positions(wanted.viewer, slice).await?;
+        keys.retain(|key| stretch.contains(*key));
         let are_all = keys.len() < candidates;
-        after = keys.last().copied();
-        let posts = source.read(&wanted, keys).await?;
+        stretch = keys.last().map_or(stretch, |last| stretch.from(*last));
+        let posts = source.read(wanted, keys).await?;
         wanted.limit -= posts.len();
         found.extend(posts);
         if are_all || wanted.limit == 0 {

@@ -4,8 +4,11 @@ use std::time::Instant;
 
 use agora_domain::page::Keyset;
 
-use super::recent::{NewPost, Snapshot};
-use crate::sql_types::DbId;
+use super::{
+    recent::{NewPost, Snapshot},
+    stretch::Stretch,
+};
+use crate::{rows::Toward, sql_types::DbId};
 
 /// How many positions are kept at most: what twenty pages of ordinary size take.
 const KEPT: usize = 420;
@@ -41,7 +44,7 @@ pub(crate) struct Loaded {
 /// The part of a feed that a page needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// As many positions as were asked for, or fewer, which are all that there are.
+    /// As many positions as were asked for, in the order they are come upon, or fewer, which are all that there are.
     Enough(Vec<Keyset>),
     /// What is older than this has to be read first.
     Beyond(Keyset),
@@ -87,31 +90,35 @@ impl Timeline {
         }
     }
 
-    /// Whether a post belongs among positions, all after one and down to another, and is not there.
-    pub(super) fn is_missing(
-        &self,
-        post: &NewPost,
-        among: &[Keyset],
-        after: Option<Keyset>,
-        end: Option<Keyset>,
-    ) -> bool {
-        let key = post.key;
-        let is_within = after.is_none_or(|after| key < after) && end.is_none_or(|end| key > end);
-        is_within && self.follows(post.author) && among.binary_search_by(|kept| key.cmp(kept)).is_err()
+    /// Whether a post belongs among positions, all that there are in a stretch, and is not there.
+    pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], stretch: &Stretch) -> bool {
+        stretch.contains(post.key) && self.follows(post.author) && !among.contains(&post.key)
     }
 
     fn follows(&self, author: DbId) -> bool {
         self.followed.binary_search(&random_half(author)).is_ok()
     }
 
-    /// So many positions after one.
-    pub(super) fn part(&self, after: Option<Keyset>, wanted: usize) -> Part {
-        let first = after.map_or(0, |after| self.keys.partition_point(|key| *key >= after));
-        let part = &self.keys[first..];
-        match self.keys.last() {
-            _ if part.len() >= wanted || self.is_whole => Part::Enough(part.iter().take(wanted).copied().collect()),
+    /// So many positions of a stretch, from its beginning on.
+    pub(super) fn part(&self, stretch: &Stretch, wanted: usize) -> Part {
+        let first = stretch.below.map_or(0, |below| self.keys.partition_point(|key| *key >= below));
+        let end = stretch.above.map_or(self.keys.len(), |above| self.keys.partition_point(|key| *key > above));
+        // A stretch without anything in it may end before it begins.
+        let part = self.keys.get(first..end).unwrap_or_default();
+        let oldest = self.keys.last().copied();
+        let is_kept = |key| oldest.is_some_and(|oldest| key >= oldest);
+        match (stretch.toward, oldest) {
+            (Toward::Older, _) if part.len() >= wanted || self.is_whole => {
+                Part::Enough(part.iter().take(wanted).copied().collect())
+            }
             // The position itself may be the oldest that is kept; what is older was never looked at.
-            Some(end) if first < self.keys.len() || after == Some(*end) => Part::Beyond(*end),
+            (Toward::Older, Some(oldest)) if first < self.keys.len() || stretch.below == Some(oldest) => {
+                Part::Beyond(oldest)
+            }
+            // All that is newer than the oldest that is kept is there.
+            (Toward::Newer, _) if self.is_whole || stretch.above.is_some_and(is_kept) => {
+                Part::Enough(part.iter().rev().take(wanted).copied().collect())
+            }
             _ => Part::Elsewhere,
         }
     }
@@ -164,26 +171,52 @@ mod tests {
         Part::Enough(instants.iter().copied().map(key).collect())
     }
 
+    fn after(n: i64) -> Stretch {
+        Stretch { toward: Toward::Older, below: Some(key(n)), above: None }
+    }
+
+    fn before(n: i64) -> Stretch {
+        Stretch { toward: Toward::Newer, below: None, above: Some(key(n)) }
+    }
+
+    const FROM_START: Stretch = Stretch { toward: Toward::Older, below: None, above: None };
+    const FROM_END: Stretch = Stretch { toward: Toward::Newer, below: None, above: None };
+
     #[test]
     fn a_page_is_what_comes_after_a_position() {
         let timeline = timeline(&[9, 7, 5, 3], 5);
-        assert_eq!(timeline.part(None, 3), enough(&[9, 7, 5]));
-        assert_eq!(timeline.part(Some(key(7)), 3), enough(&[5, 3]));
-        assert_eq!(timeline.part(Some(key(6)), 1), enough(&[5]));
-        assert_eq!(timeline.part(Some(key(3)), 3), enough(&[]), "the end of a whole feed");
+        assert_eq!(timeline.part(&FROM_START, 3), enough(&[9, 7, 5]));
+        assert_eq!(timeline.part(&after(7), 3), enough(&[5, 3]));
+        assert_eq!(timeline.part(&after(6), 1), enough(&[5]));
+        assert_eq!(timeline.part(&after(3), 3), enough(&[]), "the end of a whole feed");
+    }
+
+    #[test]
+    fn a_page_before_a_position_is_what_is_nearest_to_it() {
+        let mut timeline = timeline(&[9, 7, 5, 3], 5);
+        assert_eq!(timeline.part(&before(3), 2), enough(&[5, 7]));
+        assert_eq!(timeline.part(&before(4), 9), enough(&[5, 7, 9]));
+        assert_eq!(timeline.part(&before(9), 2), enough(&[]), "the beginning");
+        assert_eq!(timeline.part(&FROM_END, 2), enough(&[3, 5]), "the end of a whole feed");
+        assert_eq!(timeline.part(&Stretch { below: Some(key(7)), ..before(3) }, 9), enough(&[5]), "7 is a bound");
+        assert_eq!(timeline.part(&Stretch { below: Some(key(5)), ..before(6) }, 9), enough(&[]), "bounds crossed");
+        timeline.is_whole = false;
+        assert_eq!(timeline.part(&before(3), 2), enough(&[5, 7]), "before the oldest that is kept");
+        assert_eq!(timeline.part(&before(2), 2), Part::Elsewhere, "there may be more in between");
+        assert_eq!(timeline.part(&FROM_END, 2), Part::Elsewhere);
     }
 
     #[test]
     fn what_is_not_kept_is_read_from_where_it_ends() {
         let mut timeline = timeline(&[9, 7, 5, 3], 4);
-        assert_eq!(timeline.part(None, 4), enough(&[9, 7, 5, 3]));
-        assert_eq!(timeline.part(None, 5), Part::Beyond(key(3)));
-        assert_eq!(timeline.part(Some(key(7)), 3), Part::Beyond(key(3)));
-        assert_eq!(timeline.part(Some(key(3)), 1), Part::Beyond(key(3)));
-        assert_eq!(timeline.part(Some(key(2)), 1), Part::Elsewhere);
+        assert_eq!(timeline.part(&FROM_START, 4), enough(&[9, 7, 5, 3]));
+        assert_eq!(timeline.part(&FROM_START, 5), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(&after(7), 3), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(&after(3), 1), Part::Beyond(key(3)));
+        assert_eq!(timeline.part(&after(2), 1), Part::Elsewhere);
         assert!(timeline.extend(key(3), vec![key(2), key(1)], 3, 0));
-        assert_eq!(timeline.part(Some(key(7)), 9), enough(&[5, 3, 2, 1]));
-        assert_eq!(timeline.part(Some(key(2)), 9), enough(&[1]), "whole now");
+        assert_eq!(timeline.part(&after(7), 9), enough(&[5, 3, 2, 1]));
+        assert_eq!(timeline.part(&after(2), 9), enough(&[1]), "whole now");
     }
 
     #[test]
@@ -192,20 +225,22 @@ mod tests {
         let posts = [post(1, 10), post(3, 11), post(2, 6), post(1, 9), post(2, 4)];
         timeline.absorb(posts.iter());
         timeline.absorb(posts.iter());
-        assert_eq!(timeline.part(None, 5), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
-        assert_eq!(timeline.part(None, 6), Part::Beyond(key(5)));
+        assert_eq!(timeline.part(&FROM_START, 5), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
+        assert_eq!(timeline.part(&FROM_START, 6), Part::Beyond(key(5)));
     }
 
     #[test]
-    fn only_what_comes_between_two_positions_is_missing_there() {
+    fn only_what_belongs_into_a_stretch_is_missing_there() {
         let timeline = timeline(&[9, 7, 5], 9);
-        let is_missing = |post| timeline.is_missing(&post, &[key(7), key(5)], Some(key(8)), Some(key(5)));
-        assert!(is_missing(post(1, 6)));
-        assert!(!is_missing(post(1, 7)), "it is there");
-        assert!(!is_missing(post(3, 6)), "not followed");
-        assert!(!is_missing(post(1, 10)), "on an earlier page");
-        assert!(!is_missing(post(1, 4)), "on a later one");
-        assert!(timeline.is_missing(&post(1, 4), &[key(7), key(5)], None, None));
+        for stretch in [after(8).up_to(key(5)), before(5).up_to(key(8))] {
+            let is_missing = |post| timeline.is_missing(&post, &[key(7)], &stretch);
+            assert!(is_missing(post(1, 6)));
+            assert!(!is_missing(post(1, 7)), "it is there");
+            assert!(!is_missing(post(3, 6)), "not followed");
+            assert!(!is_missing(post(1, 10)), "on a page before it");
+            assert!(!is_missing(post(1, 4)), "on a page after it");
+        }
+        assert!(timeline.is_missing(&post(1, 4), &[key(7), key(5)], &FROM_START));
     }
 
     #[test]
@@ -214,7 +249,7 @@ mod tests {
         let posts: Vec<_> = (0..1000).map(|n| post(1, 10 + n)).collect();
         timeline.absorb(posts.iter());
         assert_eq!(timeline.keys.len(), KEPT);
-        assert_eq!(timeline.part(Some(key(20)), 1), Part::Elsewhere, "no longer whole");
+        assert_eq!(timeline.part(&after(20), 1), Part::Elsewhere, "no longer whole");
         let end = *timeline.keys.last().unwrap();
         assert!(!timeline.extend(end, vec![key(1)], 9, 0));
     }

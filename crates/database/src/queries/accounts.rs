@@ -49,13 +49,7 @@ pub(crate) async fn find_password(conn: &mut Conn, id: DbId) -> Outcome<Option<S
 }
 
 pub(crate) async fn list(conn: &mut Conn, slice: Slice) -> Outcome<Vec<UserRow>> {
-    Ok(users::table
-        .filter(super::newer!(users, slice.after))
-        .order((users::created_at.asc(), users::id.asc()))
-        .limit(slice.limit)
-        .select(UserRow::as_select())
-        .load(conn)
-        .await?)
+    Ok(super::load!(users::table.select(UserRow::as_select()), users, slice, conn)?)
 }
 
 pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {

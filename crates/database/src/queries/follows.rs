@@ -71,25 +71,17 @@ async fn count_change(conn: &mut Conn, follower: DbId) -> Outcome<()> {
 }
 
 pub(crate) async fn list_followers(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
-    Ok(follows::table
+    let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
-        .filter(super::older!(follows, slice.after))
-        .order((follows::created_at.desc(), follows::id.desc()))
-        .limit(slice.limit)
-        .select((follows::created_at, follows::id, SummaryRow::as_select()))
-        .load(conn)
-        .await?)
+        .select((follows::created_at, follows::id, SummaryRow::as_select()));
+    Ok(super::load!(followers, follows, slice, conn)?)
 }
 
 pub(crate) async fn list_followed(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
-    Ok(follows::table
+    let followed = follows::table
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
-        .filter(super::older!(follows, slice.after))
-        .order((follows::created_at.desc(), follows::id.desc()))
-        .limit(slice.limit)
-        .select((follows::created_at, follows::id, SummaryRow::as_select()))
-        .load(conn)
-        .await?)
+        .select((follows::created_at, follows::id, SummaryRow::as_select()));
+    Ok(super::load!(followed, follows, slice, conn)?)
 }

@@ -19,19 +19,25 @@ pub(crate) mod products;
 pub(crate) mod sessions;
 pub(crate) mod transfer;
 
-/// What comes after a position in a list that runs from new to old. In this form both databases walk the index from
-/// the position on.
-macro_rules! older {
-    ($table:ident, $after:expr) => {
-        $table::created_at.le($after.0).and($table::created_at.lt($after.0).or($table::id.lt($after.1)))
-    };
+/// Loads the rows of a slice, whichever way it goes, of what a query selects, in the order of a table's columns. In
+/// this form both databases walk the index from the position on. Each way is a statement of its own, so that both stay
+/// prepared.
+macro_rules! load {
+    ($query:expr, $table:ident, $slice:expr, $conn:expr) => {{
+        let ($crate::rows::Slice { toward, after: $crate::rows::After(instant, last), limit }, query) =
+            ($slice, $query);
+        let (at, id) = ($table::created_at, $table::id);
+        match toward {
+            $crate::rows::Toward::Older => {
+                let older = query.filter(at.le(instant).and(at.lt(instant).or(id.lt(last))));
+                older.order((at.desc(), id.desc())).limit(limit).load($conn).await
+            }
+            $crate::rows::Toward::Newer => {
+                let newer = query.filter(at.ge(instant).and(at.gt(instant).or(id.gt(last))));
+                newer.order((at.asc(), id.asc())).limit(limit).load($conn).await
+            }
+        }
+    }};
 }
 
-/// What comes after a position in a list that runs from old to new.
-macro_rules! newer {
-    ($table:ident, $after:expr) => {
-        $table::created_at.ge($after.0).and($table::created_at.gt($after.0).or($table::id.gt($after.1)))
-    };
-}
-
-pub(crate) use {newer, older};
+pub(crate) use load;

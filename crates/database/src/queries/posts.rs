@@ -72,14 +72,8 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Opt
 }
 
 pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Seen<UserRow>>> {
-    let rows: Vec<ViewRow<UserRow>> = posts::table
-        .inner_join(users::table)
-        .filter(super::older!(posts, slice.after))
-        .order((posts::created_at.desc(), posts::id.desc()))
-        .limit(slice.limit)
-        .select(view!(UserRow, viewer))
-        .load(conn)
-        .await?;
+    let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
+    let rows: Vec<ViewRow<UserRow>> = super::load!(views, posts, slice, conn)?;
     with_likers(conn, rows).await
 }
 

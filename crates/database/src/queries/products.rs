@@ -49,12 +49,7 @@ pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outco
     if let Some(pattern) = filter.search_pattern {
         query = query.filter(products::search_key.like(pattern).escape('\\'));
     }
-    let found = query
-        .filter(super::newer!(products, slice.after))
-        .order((products::created_at.asc(), products::id.asc()))
-        .limit(slice.limit)
-        .load(conn)
-        .await?;
+    let found = super::load!(query, products, slice, conn)?;
     with_parts(conn, found).await
 }
 
@@ -80,13 +75,8 @@ async fn with_parts(conn: &mut Conn, products: Vec<ProductRow>) -> Outcome<Produ
 
 /// When the product was added, its id, name and price.
 pub(crate) async fn list_short(conn: &mut Conn, slice: Slice) -> Outcome<Vec<(DbInstant, DbId, String, i64)>> {
-    Ok(products::table
-        .filter(super::newer!(products, slice.after))
-        .order((products::created_at.asc(), products::id.asc()))
-        .limit(slice.limit)
-        .select((products::created_at, products::id, products::name, products::price))
-        .load(conn)
-        .await?)
+    let short = products::table.select((products::created_at, products::id, products::name, products::price));
+    Ok(super::load!(short, products, slice, conn)?)
 }
 
 /// Replaces a product with what belongs to it.

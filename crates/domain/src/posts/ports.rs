@@ -31,6 +31,16 @@ impl FoundPost {
     }
 }
 
+/// Which part of a following feed is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeedRequest {
+    /// The feed is that of the posts made before this instant; of all without one. No page holds another post, in
+    /// whichever direction it was reached.
+    pub made_before: Option<Timestamp>,
+    /// The page of it.
+    pub page: PageRequest,
+}
+
 /// A post after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedPost {
@@ -76,7 +86,7 @@ pub trait PostRepository: Send + Sync {
         &self,
         viewer: UserId,
         visible: &'static [Visibility],
-        page: PageRequest,
+        feed: FeedRequest,
     ) -> Result<Page<PostView>>;
 
     /// Applies [`Post::apply`] to the stored post and returns it as its author sees it; `None` when there is none.

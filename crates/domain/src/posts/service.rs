@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Audience, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView};
+use super::{
+    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView,
+};
 use crate::{
     accounts::{Account, Admin, Member},
     clock::Clock,
@@ -101,9 +103,9 @@ impl Posts {
     ///
     /// # Errors
     /// Those of the repository.
-    pub async fn following_feed(&self, viewer: &Member, page: PageRequest) -> Result<Page<PostView>> {
+    pub async fn following_feed(&self, viewer: &Member, feed: FeedRequest) -> Result<Page<PostView>> {
         let audience = if viewer.is_admin() { Audience::Privileged } else { Audience::Follower };
-        self.posts.list_followed(viewer.id(), audience.may_view(), page).await
+        self.posts.list_followed(viewer.id(), audience.may_view(), feed).await
     }
 
     /// Checks that the caller may change a post, before anything of the change is looked at.

@@ -81,8 +81,8 @@ impl ResponseHeader {
         match self {
             Self::RequestId => "Names the request in the log of the service.",
             Self::Link => {
-                "Present when more entries remain: the address of the next page, to be followed as it is, with \
-                 `rel=\"next\"` (RFC 8288)."
+                "The addresses of the pages beside this one, to be followed as they are (RFC 8288): that before with \
+                 `rel=\"prev\"`, that after with `rel=\"next\"`. Absent when there are none."
             }
             Self::Challenge => "`Bearer`, with `error=\"invalid_token\"` when a token was sent.",
             Self::Allow => "The methods that the path has, separated by commas.",

@@ -153,7 +153,7 @@ fn size(default_text: &str, default: Option<usize>) -> Parameter {
 }
 
 fn cursor() -> Parameter {
-    let description = "Where the page begins: from the address in the `Link` header of the page before. It holds for \
+    let description = "Where the page is: from an address in the `Link` header of the page beside it. It holds for \
                        the list it was made for.";
     optional("cursor", ParameterIn::Query, description, text())
 }

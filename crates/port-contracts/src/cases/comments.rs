@@ -180,7 +180,7 @@ pub async fn a_post_without_comments_lists_one_empty_page(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await.id;
     let page = db.comments.list(post, PageRequest::FIRST).await.unwrap();
-    assert_eq!((page.items, page.next), (vec![], None));
+    assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
 }
 
 pub async fn paging_skips_and_repeats_nothing_while_comments_come_and_go(db: Repositories) {

@@ -183,7 +183,7 @@ pub async fn lists_of_follows_may_be_empty(db: Repositories) {
         db.follows.list_followers(ada, PageRequest::FIRST).await.unwrap(),
         db.follows.list_followed(ada, PageRequest::FIRST).await.unwrap(),
     ] {
-        assert_eq!((page.items, page.next), (vec![], None));
+        assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
     }
 }
 

@@ -4,24 +4,31 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-use super::Columns;
+use super::{BothWays, Columns};
 use crate::{
     error::{Failure, Outcome},
     postgres::{Postgres, pipeline::Text},
-    rows::{CommentRow, Slice, SummaryRow},
+    rows::{After, CommentRow, Slice, SummaryRow},
     sql_types::DbId,
 };
 
-pub(super) static LIST: Text = Text {
-    sql: "SELECT c.id, c.post_id, c.author_id, c.content, c.created_at, c.updated_at, u.username, u.email \
-        FROM (SELECT * FROM comments WHERE post_id = $1 AND created_at >= $2 AND (created_at > $2 OR id > $3) \
-            ORDER BY created_at, id LIMIT $4) c \
-        JOIN users u ON u.id = c.author_id ORDER BY c.created_at, c.id",
-    types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8],
-};
+macro_rules! list {
+    ($than:literal, $order:literal) => {
+        concat!(
+            "SELECT c.id, c.post_id, c.author_id, c.content, c.created_at, c.updated_at, u.username, u.email \
+            FROM (SELECT * FROM comments WHERE post_id = $1 AND created_at ",
+            concat!($than, "= $2 AND (created_at ", $than, " $2 OR id ", $than, " $3) "),
+            concat!("ORDER BY created_at", $order, ", id", $order, " LIMIT $4) c "),
+            concat!("JOIN users u ON u.id = c.author_id ORDER BY c.created_at", $order, ", c.id", $order)
+        )
+    };
+}
+
+pub(super) static LIST: BothWays = both_ways!(list, &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]);
 
 pub(crate) async fn list(database: &Postgres, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
-    let rows = database.shared.query(&LIST, &[&post, &slice.after.0, &slice.after.1, &slice.limit]).await?;
+    let Slice { toward, after: After(at, id), limit } = slice;
+    let rows = database.shared.query(LIST.toward(toward), &[&post, &at, &id, &limit]).await?;
     rows.iter().map(comment).collect()
 }
 

@@ -5,12 +5,16 @@ use tokio_postgres::{
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
-use super::{Columns, posts::SEEN_AT, posts::seen, records};
+use super::{BothWays, Columns, posts::SEEN_AT, posts::seen, records};
 use crate::{
     error::Outcome,
     feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, Wanted, ids, limit},
-    postgres::{Postgres, pipeline::Text, records::Records},
-    rows::{After, AuthorRow, Slice, keyset},
+    postgres::{
+        Postgres,
+        pipeline::{Text, Values},
+        records::Records,
+    },
+    rows::{After, AuthorRow, Slice, Toward, keyset},
     sql_types::{DbId, DbInstant},
     values::Seen,
 };
@@ -64,14 +68,17 @@ impl FromSql<'_> for Snapshot {
     }
 }
 
-/// The positions of a feed older than `($2, $3)`, `$4` of them: of each author followed by `$1` the newest so many.
-macro_rules! keys {
-    () => {
-        "SELECT n.created_at, n.id FROM follows f CROSS JOIN LATERAL (\
-            SELECT p.created_at, p.id FROM posts p WHERE p.author_id = f.followed_id \
-            AND p.created_at <= $2 AND (p.created_at < $2 OR p.id < $3) \
-            ORDER BY p.created_at DESC, p.id DESC LIMIT $4\
-        ) n WHERE f.follower_id = $1 ORDER BY n.created_at DESC, n.id DESC LIMIT $4"
+/// The positions of a feed from `($2, $3)` on, `$4` of them: of each author followed by `$1` the next so many.
+macro_rules! positions {
+    ($than:literal, $order:literal) => {
+        concat!(
+            "SELECT n.created_at, n.id FROM follows f CROSS JOIN LATERAL (\
+                SELECT p.created_at, p.id FROM posts p WHERE p.author_id = f.followed_id AND p.created_at ",
+            concat!($than, "= $2 AND (p.created_at ", $than, " $2 OR p.id ", $than, " $3) "),
+            concat!("ORDER BY p.created_at", $order, ", p.id", $order, " LIMIT $4"),
+            ") n WHERE f.follower_id = $1 ",
+            concat!("ORDER BY n.created_at", $order, ", n.id", $order, " LIMIT $4")
+        )
     };
 }
 
@@ -81,13 +88,13 @@ pub(super) static LOAD: Text = Text {
             ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $5), \
             CASE WHEN (SELECT count(*) FROM (SELECT FROM follows f WHERE f.follower_id = $1 LIMIT $5) c) < $5 \
             THEN ARRAY(SELECT ROW(k.created_at, k.id) FROM (",
-        keys!(),
+        positions!("<", " DESC"),
         ") k) END FROM users v WHERE v.id = $1"
     ),
     types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT8],
 };
 
-pub(super) static OLDER: Text = Text { sql: keys!(), types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8] };
+pub(super) static POSITIONS: BothWays = both_ways!(positions, &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]);
 
 // What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
 // Numbers above the end of the present one are of another database that this one was restored from.
@@ -117,15 +124,15 @@ impl Source for Postgres {
     }
 
     async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
-        let Slice { after: After(at, id), limit: keys } = Slice::newest_after(None, keys);
+        let Slice { after: After(at, id), limit: keys, .. } = Slice::new(Toward::Older, None, keys);
         // It takes longer the more authors are followed, and nobody is to wait behind it.
         let rows = self.exclusive.query(&LOAD, &[&viewer, &at, &id, &keys, &limit(MAX_FOLLOWED + 1)]).await?;
         rows.first().map(followed).transpose().map(Option::flatten)
     }
 
-    async fn older(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
-        let After(at, id) = slice.after;
-        let rows = self.exclusive.query(&OLDER, &[&viewer, &at, &id, &slice.limit]).await?;
+    async fn positions(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
+        let Slice { toward, after: After(at, id), limit } = slice;
+        let rows = self.exclusive.query(POSITIONS.toward(toward), &[&viewer, &at, &id, &limit]).await?;
         let key = |row: &Row| {
             let mut columns = Columns::of(row);
             Ok(keyset(columns.take::<DbInstant>()?, columns.take()?))
@@ -133,27 +140,28 @@ impl Source for Postgres {
         rows.iter().map(key).collect()
     }
 
-    async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
+    async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
         let posts_at = ids(keys);
-        let Wanted { viewer, visible: [one, two, three], limit: most } = wanted;
-        let posts = self.shared.query(&SEEN_AT, &[viewer, &posts_at, one, two, three, &limit(*most)]).await?;
+        let Wanted { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
+        let values: Values<'_> = &[viewer, &posts_at, one, two, three, &limit(*most)];
+        let posts = self.shared.query(SEEN_AT.toward(*toward), values).await?;
         posts.iter().map(seen).collect()
     }
 
     async fn read_with_changes(
         &self,
-        wanted: &Wanted,
+        wanted: Wanted,
         keys: Vec<Keyset>,
         since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
         let posts_at = ids(keys);
-        let Wanted { viewer, visible: [one, two, three], limit: most } = wanted;
+        let Wanted { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
         let running: Vec<_> = since.running.iter().copied().map(Transaction).collect();
         let [changes, posts] = self
             .shared
             .query_both([
                 (&CHANGES, &[viewer, &Transaction(since.end), &running, &limit(MAX_CHANGES)]),
-                (&SEEN_AT, &[viewer, &posts_at, one, two, three, &limit(*most)]),
+                (SEEN_AT.toward(*toward), &[viewer, &posts_at, one, two, three, &limit(*most)]),
             ])
             .await?;
         let changes = match changes.first() {

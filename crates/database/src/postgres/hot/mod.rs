@@ -2,6 +2,17 @@
 //!
 //! `sqlite/hot/` has functions of the same names; what both must do is one contract (`port-contracts`).
 
+/// Makes both texts of a list of one macro, which writes the text with a comparison and with what is added to a column
+/// to order by it.
+macro_rules! both_ways {
+    ($text:ident, $types:expr) => {
+        $crate::postgres::hot::BothWays {
+            older: $crate::postgres::pipeline::Text { sql: $text!("<", " DESC"), types: $types },
+            newer: $crate::postgres::pipeline::Text { sql: $text!(">", ""), types: $types },
+        }
+    };
+}
+
 pub(crate) mod comments;
 mod feeds;
 pub(crate) mod follows;
@@ -10,8 +21,29 @@ pub(crate) mod posts;
 use agora_domain::Error;
 use tokio_postgres::{Row, types::FromSql};
 
-use super::records::{Fields, Parsed, Records};
-use crate::error::{Failure, Outcome};
+use super::{
+    pipeline::Text,
+    records::{Fields, Parsed, Records},
+};
+use crate::{
+    error::{Failure, Outcome},
+    rows::Toward,
+};
+
+/// The texts by which a list is read towards older entries and towards newer ones.
+struct BothWays {
+    older: Text,
+    newer: Text,
+}
+
+impl BothWays {
+    const fn toward(&self, toward: Toward) -> &Text {
+        match toward {
+            Toward::Older => &self.older,
+            Toward::Newer => &self.newer,
+        }
+    }
+}
 
 fn records<'a, T>(records: &Records<'a>, row: impl Fn(&mut Fields<'a>) -> Parsed<T>) -> Outcome<Vec<T>> {
     records.read(row).map_err(|error| Failure::Rule(Error::internal(error)))

@@ -8,7 +8,7 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-use super::{Columns, records};
+use super::{BothWays, Columns, records};
 use crate::{
     error::{Failure, Outcome},
     postgres::{
@@ -53,19 +53,23 @@ pub(super) static FIND: Text = Text {
     types: &[Type::UUID, Type::UUID],
 };
 
+macro_rules! seen_at {
+    ($than:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            seen_columns!("true"),
+            " FROM (\
+                SELECT p.* FROM unnest($2::uuid[]) k JOIN posts p ON p.id = k WHERE p.visibility IN ($3, $4, $5) \
+                AND EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) ",
+            concat!("ORDER BY p.created_at", $order, ", p.id", $order, " LIMIT $6"),
+            concat!(") p JOIN users a ON a.id = p.author_id ORDER BY p.created_at", $order, ", p.id", $order)
+        )
+    };
+}
+
 /// The posts of a list that are there, have one of the visibilities, and whose author the viewer follows.
-pub(super) static SEEN_AT: Text = Text {
-    sql: concat!(
-        "SELECT ",
-        seen_columns!("true"),
-        " FROM (\
-            SELECT p.* FROM unnest($2::uuid[]) k JOIN posts p ON p.id = k WHERE p.visibility IN ($3, $4, $5) \
-            AND EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) \
-            ORDER BY p.created_at DESC, p.id DESC LIMIT $6\
-        ) p JOIN users a ON a.id = p.author_id ORDER BY p.created_at DESC, p.id DESC"
-    ),
-    types: &[Type::UUID, Type::UUID_ARRAY, Type::INT2, Type::INT2, Type::INT2, Type::INT8],
-};
+pub(super) static SEEN_AT: BothWays =
+    both_ways!(seen_at, &[Type::UUID, Type::UUID_ARRAY, Type::INT2, Type::INT2, Type::INT2, Type::INT8]);
 
 pub(super) static FIND_ACCESS: Text = Text {
     sql: "SELECT p.id, p.author_id, p.visibility, \
@@ -111,18 +115,24 @@ fn liked_by(likers: Records<'_>) -> Outcome<Vec<Liker>> {
     records(&likers, row)?.into_iter().map(LikerRow::liker).collect()
 }
 
+macro_rules! list_by_author {
+    ($than:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
+            " FROM (SELECT * FROM posts WHERE author_id = $2 AND visibility IN ($3, $4, $5) AND created_at ",
+            concat!($than, "= $6 AND (created_at ", $than, " $6 OR id ", $than, " $7) "),
+            concat!("ORDER BY created_at", $order, ", id", $order, " LIMIT $8"),
+            concat!(") p JOIN users a ON a.id = p.author_id ORDER BY p.created_at", $order, ", p.id", $order)
+        )
+    };
+}
+
 /// The posts of an author that have one of the visibilities.
-pub(super) static LIST_BY_AUTHOR: Text = Text {
-    sql: concat!(
-        "SELECT ",
-        seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
-        " FROM (\
-            SELECT * FROM posts WHERE author_id = $2 AND visibility IN ($3, $4, $5) \
-            AND created_at <= $6 AND (created_at < $6 OR id < $7) ORDER BY created_at DESC, id DESC LIMIT $8\
-        ) p JOIN users a ON a.id = p.author_id ORDER BY p.created_at DESC, p.id DESC"
-    ),
-    types: &[Type::UUID, Type::UUID, Type::INT2, Type::INT2, Type::INT2, Type::TIMESTAMPTZ, Type::UUID, Type::INT8],
-};
+pub(super) static LIST_BY_AUTHOR: BothWays = both_ways!(
+    list_by_author,
+    &[Type::UUID, Type::UUID, Type::INT2, Type::INT2, Type::INT2, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]
+);
 
 pub(crate) async fn list_by_author(
     database: &Postgres,
@@ -133,16 +143,23 @@ pub(crate) async fn list_by_author(
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
     let ([one, two, three], After(at, id)) = (visible, slice.after);
     let values: [&(dyn ToSql + Sync); 8] = [&viewer, &author, &one, &two, &three, &at, &id, &slice.limit];
-    database.shared.query(&LIST_BY_AUTHOR, &values).await?.iter().map(seen).collect()
+    database.shared.query(LIST_BY_AUTHOR.toward(slice.toward), &values).await?.iter().map(seen).collect()
 }
 
-pub(super) static LIST_LIKERS: Text = Text {
-    sql: "SELECT l.created_at, l.id, u.id, u.username, u.profile_picture FROM (\
-            SELECT user_id, created_at, id FROM likes WHERE post_id = $1 \
-            AND created_at <= $2 AND (created_at < $2 OR id < $3) ORDER BY created_at DESC, id DESC LIMIT $4\
-        ) l JOIN users u ON u.id = l.user_id ORDER BY l.created_at DESC, l.id DESC",
-    types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8],
-};
+macro_rules! list_likers {
+    ($than:literal, $order:literal) => {
+        concat!(
+            "SELECT l.created_at, l.id, u.id, u.username, u.profile_picture FROM (\
+                SELECT user_id, created_at, id FROM likes WHERE post_id = $1 AND created_at ",
+            concat!($than, "= $2 AND (created_at ", $than, " $2 OR id ", $than, " $3) "),
+            concat!("ORDER BY created_at", $order, ", id", $order, " LIMIT $4"),
+            concat!(") l JOIN users u ON u.id = l.user_id ORDER BY l.created_at", $order, ", l.id", $order)
+        )
+    };
+}
+
+pub(super) static LIST_LIKERS: BothWays =
+    both_ways!(list_likers, &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]);
 
 /// When the like was made and its id, then who made it.
 pub(crate) async fn list_likers(
@@ -150,8 +167,8 @@ pub(crate) async fn list_likers(
     post: DbId,
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
-    let After(at, id) = slice.after;
-    let rows = database.shared.query(&LIST_LIKERS, &[&post, &at, &id, &slice.limit]).await?;
+    let Slice { toward, after: After(at, id), limit } = slice;
+    let rows = database.shared.query(LIST_LIKERS.toward(toward), &[&post, &at, &id, &limit]).await?;
     let like = |row: &Row| {
         let mut columns = Columns::of(row);
         let (at, id) = (columns.take()?, columns.take()?);

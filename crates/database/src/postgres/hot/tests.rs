@@ -12,6 +12,7 @@ use super::{comments, feeds, follows, posts};
 use crate::{
     Options,
     postgres::{Postgres, connect::Connector, pipeline::Text, private_postgres},
+    rows::Toward,
     version::Opening,
 };
 
@@ -47,7 +48,7 @@ fn key(kind: u64, n: u64) -> String {
 }
 
 /// How many pages each of the statements touches in a database of a size.
-async fn pages(size: u32) -> Vec<(&'static str, i64)> {
+async fn pages(size: u32) -> Vec<(String, i64)> {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { statement_timeout: Duration::from_secs(120), ..Options::default() };
     let _migrated = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
@@ -60,21 +61,28 @@ async fn pages(size: u32) -> Vec<(&'static str, i64)> {
     let (client, _driver, _server) = connector.connect_raw(crate::postgres::pipeline::PLANNING).await.unwrap();
     let (viewer, author, post) = (key(1, 1), key(1, 2), key(2, 1));
     let newest = "'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff'";
+    let oldest = &format!("'-infinity', '{}'", Uuid::nil());
     let twenty: Vec<_> = (0..20).map(|n| Uuid::from_u64_pair(2, 100 + n).to_string()).collect();
     let twenty = format!("'{{{}}}'", twenty.join(","));
-    let statements: [(&'static str, &Text, String); 11] = [
+    let mut statements: Vec<(&str, &Text, String)> = vec![
         ("post by id", &posts::FIND, format!("{viewer}, {post}")),
         ("access to a post", &posts::FIND_ACCESS, format!("{viewer}, {post}")),
-        ("posts of a user", &posts::LIST_BY_AUTHOR, format!("{viewer}, {author}, 0, 1, 0, {newest}, 21")),
-        ("likes of a post", &posts::LIST_LIKERS, format!("{post}, {newest}, 21")),
-        ("comments of a post", &comments::LIST, format!("{post}, '-infinity', '{}', 21", Uuid::nil())),
         ("whether one follows", &follows::IS_FOLLOWING, format!("{viewer}, {author}")),
-        ("posts of a feed", &posts::SEEN_AT, format!("{viewer}, {twenty}, 0, 1, 0, 21")),
         ("what changed", &feeds::CHANGES, format!("{viewer}, '1', '{{}}', 4096")),
         ("a feed for the first time", &feeds::LOAD, format!("{viewer}, {newest}, 26, 20001")),
-        ("older posts of a feed", &feeds::OLDER, format!("{viewer}, {newest}, 64")),
         ("a like", &posts::TOGGLE_LIKE, format!("{}, {viewer}, {viewer}, now()", key(2, 200))),
     ];
+    for (toward, from) in [(Toward::Older, newest), (Toward::Newer, oldest)] {
+        let by_author = posts::LIST_BY_AUTHOR.toward(toward);
+        statements.extend([
+            ("posts of a user", by_author, format!("{viewer}, {author}, 0, 1, 0, {from}, 21")),
+            ("likes of a post", posts::LIST_LIKERS.toward(toward), format!("{post}, {from}, 21")),
+            ("comments of a post", comments::LIST.toward(toward), format!("{post}, {from}, 21")),
+            ("posts of a feed", posts::SEEN_AT.toward(toward), format!("{viewer}, {twenty}, 0, 1, 0, 21")),
+            // Of each author as many as there are in the small database.
+            ("positions of a feed", feeds::POSITIONS.toward(toward), format!("{viewer}, {from}, 4")),
+        ]);
+    }
     let mut pages = Vec::new();
     for (n, (name, text, values)) in statements.into_iter().enumerate() {
         let types: Vec<_> = text.types.iter().map(ToString::to_string).collect();
@@ -90,7 +98,7 @@ async fn pages(size: u32) -> Vec<(&'static str, i64)> {
         });
         let plan: serde_json::Value = serde_json::from_str(plan.unwrap()).unwrap();
         let of = |which| plan[0]["Plan"][which].as_i64().unwrap();
-        pages.push((name, of("Shared Hit Blocks") + of("Shared Read Blocks")));
+        pages.push((format!("{name}: {}", text.sql), of("Shared Hit Blocks") + of("Shared Read Blocks")));
     }
     pages
 }

@@ -13,13 +13,9 @@ pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
 }
 
 pub(crate) async fn list(conn: &mut Conn, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
-    Ok(comments::table
+    let on_post = comments::table
         .inner_join(users::table)
         .filter(comments::post_id.eq(post))
-        .filter(queries::newer!(comments, slice.after))
-        .order((comments::created_at.asc(), comments::id.asc()))
-        .limit(slice.limit)
-        .select((CommentRow::as_select(), SummaryRow::as_select()))
-        .load(conn)
-        .await?)
+        .select((CommentRow::as_select(), SummaryRow::as_select()));
+    Ok(queries::load!(on_post, comments, slice, conn)?)
 }

@@ -6,8 +6,8 @@ use diesel::{
 use super::{Conn, RunQueryDsl, posts::list_at, queries};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Loaded, MAX_FOLLOWED, Snapshot, Source, Wanted, ids, limit},
-    rows::{AuthorRow, Slice, keyset},
+    feeds::{Changes, Loaded, MAX_FOLLOWED, Snapshot, Source, Wanted, limit},
+    rows::{After, AuthorRow, Slice, Toward, keyset},
     schema::{follows, posts, users},
     sql_types::{DbId, DbInstant},
     sqlite::{Sqlite, complete},
@@ -24,25 +24,23 @@ impl Source for Sqlite {
         Ok(Self::read(self, move |conn| complete(load(conn, viewer, keys))).await?)
     }
 
-    async fn older(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
-        Ok(Self::read(self, move |conn| complete(older(conn, viewer, slice))).await?)
+    async fn positions(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
+        Ok(Self::read(self, move |conn| complete(positions(conn, viewer, slice))).await?)
     }
 
-    async fn read(&self, wanted: &Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let Wanted { viewer, visible, limit: most } = *wanted;
-        Ok(Self::read(self, move |conn| complete(list_at(conn, viewer, visible, ids(keys), limit(most)))).await?)
+    async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
+        Ok(Self::read(self, move |conn| complete(list_at(conn, wanted, keys))).await?)
     }
 
     async fn read_with_changes(
         &self,
-        wanted: &Wanted,
+        wanted: Wanted,
         keys: Vec<Keyset>,
         since: &Snapshot,
     ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
-        let Wanted { viewer, visible, limit: most } = *wanted;
         let read = move |conn: &mut Conn| {
-            let version = complete(version(conn, viewer))?;
-            Ok((version, complete(list_at(conn, viewer, visible, ids(keys), limit(most)))?))
+            let version = complete(version(conn, wanted.viewer))?;
+            Ok((version, complete(list_at(conn, wanted, keys))?))
         };
         let (version, posts) = Self::read(self, read).await?;
         Ok((Changes { version, posts: Vec::new(), now: since.clone() }, posts))
@@ -64,35 +62,44 @@ async fn load(conn: &mut Conn, viewer: DbId, keys: usize) -> Outcome<Option<Load
     if followed.len() > MAX_FOLLOWED {
         return Ok(None);
     }
-    let keys = older(conn, viewer, Slice::newest_after(None, keys)).await?;
+    let keys = positions(conn, viewer, Slice::new(Toward::Older, None, keys)).await?;
     Ok(Some(Loaded { version, snapshot: Snapshot::default(), followed, keys }))
 }
 
-/// The positions of a feed from one on: of each author followed the newest so many, from the index.
-pub(super) async fn older(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
-    let newest = diesel::alias!(posts as newest);
-    let oldest_wanted = newest
-        .filter(newest.field(posts::author_id).eq(follows::followed_id))
-        .filter(
-            newest
-                .field(posts::created_at)
-                .le(slice.after.0)
-                .and(newest.field(posts::created_at).lt(slice.after.0).or(newest.field(posts::id).lt(slice.after.1))),
-        )
-        .order((newest.field(posts::created_at).desc(), newest.field(posts::id).desc()))
-        .select(newest.field(posts::created_at).nullable())
-        .limit(1)
-        .offset(slice.limit - 1)
-        .single_value();
-    let keys: Vec<(DbInstant, DbId)> = follows::table
-        .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
-        .filter(follows::follower_id.eq(viewer))
-        .filter(queries::older!(posts, slice.after))
-        .filter(posts::created_at.ge(queries::posts::coalesce(oldest_wanted, DbInstant::MIN)))
-        .order((posts::created_at.desc(), posts::id.desc()))
-        .limit(slice.limit)
-        .select((posts::created_at, posts::id))
-        .load(conn)
-        .await?;
+/// Loads the positions of a feed from one on, in a direction that the names of comparisons make up: of each author
+/// followed so many, from the index.
+macro_rules! load_positions {
+    ($conn:ident, $viewer:ident, $slice:ident, $within:ident, $beyond:ident, $to:ident, $order:ident, $end:expr) => {{
+        let Slice { after: After(instant, last), limit, .. } = $slice;
+        let of_author = diesel::alias!(posts as of_author);
+        let (at, id) = (of_author.field(posts::created_at), of_author.field(posts::id));
+        let farthest_wanted = of_author
+            .filter(of_author.field(posts::author_id).eq(follows::followed_id))
+            .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
+            .order((at.$order(), id.$order()))
+            .select(at.nullable())
+            .limit(1)
+            .offset(limit - 1)
+            .single_value();
+        let (at, id) = (posts::created_at, posts::id);
+        follows::table
+            .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
+            .filter(follows::follower_id.eq($viewer))
+            .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
+            .filter(at.$to(queries::posts::coalesce(farthest_wanted, $end)))
+            .order((at.$order(), id.$order()))
+            .limit(limit)
+            .select((at, id))
+            .load($conn)
+            .await?
+    }};
+}
+
+/// The positions of a feed from one on.
+pub(super) async fn positions(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
+    let keys: Vec<(DbInstant, DbId)> = match slice.toward {
+        Toward::Older => load_positions!(conn, viewer, slice, le, lt, ge, desc, DbInstant::MIN),
+        Toward::Newer => load_positions!(conn, viewer, slice, ge, gt, le, asc, DbInstant::MAX),
+    };
     Ok(keys.into_iter().map(|(at, id)| keyset(at, id)).collect())
 }

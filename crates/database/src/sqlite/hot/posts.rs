@@ -1,3 +1,4 @@
+use agora_domain::page::Keyset;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::auto_type};
 
 pub(crate) use super::queries::posts::find;
@@ -11,7 +12,8 @@ use super::{
 };
 use crate::{
     error::Outcome,
-    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice},
+    feeds::{Wanted, ids, limit},
+    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, Toward},
     schema::{likes, posts, users},
     sql_types::{DbId, DbInstant},
     values::{LikeRow, Seen, ViewRow, Visible},
@@ -43,37 +45,32 @@ pub(crate) async fn list_by_author(
     viewer: DbId,
     slice: Slice,
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
-    let rows: Vec<ViewRow<AuthorRow>> = posts::table
+    let views = posts::table
         .inner_join(users::table)
         .filter(posts::author_id.eq(author))
         .filter(is_one_of(visible[0], visible[1], visible[2]))
-        .filter(queries::older!(posts, slice.after))
-        .order((posts::created_at.desc(), posts::id.desc()))
-        .limit(slice.limit)
-        .select(view!(AuthorRow, viewer))
-        .load(conn)
-        .await?;
+        .select(view!(AuthorRow, viewer));
+    let rows: Vec<ViewRow<AuthorRow>> = queries::load!(views, posts, slice, conn)?;
     with_likers(conn, rows).await
 }
 
-/// The posts of a list that are there, have one of the visibilities, and whose author the viewer follows.
+/// The posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
 pub(crate) async fn list_at(
     conn: &mut Conn,
-    viewer: DbId,
-    visible: Visible,
-    ids: Vec<DbId>,
-    limit: i64,
+    Wanted { viewer, visible: [one, two, three], toward, limit: most }: Wanted,
+    keys: Vec<Keyset>,
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
-    let rows: Vec<ViewRow<AuthorRow>> = posts::table
+    let views = posts::table
         .inner_join(users::table)
-        .filter(post_in(ids))
-        .filter(is_one_of(visible[0], visible[1], visible[2]))
+        .filter(post_in(ids(keys)))
+        .filter(is_one_of(one, two, three))
         .filter(author_followed_by(viewer))
-        .order((posts::created_at.desc(), posts::id.desc()))
-        .limit(limit)
-        .select(view!(AuthorRow, viewer))
-        .load(conn)
-        .await?;
+        .limit(limit(most))
+        .select(view!(AuthorRow, viewer));
+    let rows: Vec<ViewRow<AuthorRow>> = match toward {
+        Toward::Older => views.order((posts::created_at.desc(), posts::id.desc())).load(conn).await?,
+        Toward::Newer => views.order((posts::created_at.asc(), posts::id.asc())).load(conn).await?,
+    };
     with_likers(conn, rows).await
 }
 
@@ -83,13 +80,10 @@ pub(crate) async fn list_likers(
     post: DbId,
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
-    Ok(likes::table
-        .inner_join(users::table)
-        .filter(likes::post_id.eq(post))
-        .filter(queries::older!(likes, slice.after))
-        .order((likes::created_at.desc(), likes::id.desc()))
-        .limit(slice.limit)
-        .select((likes::created_at, likes::id, LikerRow::as_select()))
-        .load(conn)
-        .await?)
+    let of_post = likes::table.inner_join(users::table).filter(likes::post_id.eq(post)).select((
+        likes::created_at,
+        likes::id,
+        LikerRow::as_select(),
+    ));
+    Ok(queries::load!(of_post, likes, slice, conn)?)
 }

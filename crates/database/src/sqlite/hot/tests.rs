@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use agora_domain::page::PageRequest;
+use agora_domain::{clock::Timestamp, page::Keyset};
 use diesel::{
     Connection, QueryableByName,
     connection::{InstrumentationEvent, SimpleConnection},
@@ -11,12 +11,14 @@ use diesel::{
 use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
-use super::{comments, feeds, follows, posts};
+use super::{comments, feeds, follows, posts, queries};
 use crate::{
     error::Outcome,
-    rows::Slice,
+    feeds::Wanted,
+    rows::{Slice, Toward},
     sql_types::DbId,
     sqlite::{Conn, MIGRATIONS, complete},
+    values::Filter,
 };
 
 #[derive(QueryableByName)]
@@ -71,23 +73,48 @@ fn expect_searches(steps: &[String], sorts: bool) {
     }
 }
 
+/// Parts of lists in each direction, from an end and from amid.
+fn slices() -> Vec<Slice> {
+    let amid = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(1) };
+    let ways = [Toward::Older, Toward::Newer];
+    ways.into_iter().flat_map(|toward| [None, Some(amid)].map(|after| Slice::new(toward, after, 21))).collect()
+}
+
 #[test]
 fn hot_reads_search_by_an_index_and_walk_it_in_order() {
-    let newest = || Slice::newest_first(PageRequest::FIRST);
-    let oldest = || Slice::oldest_first(PageRequest::FIRST);
     expect_searches(&steps(|conn| complete(posts::find_access(conn, id(2), id(1)))), false);
     expect_searches(&steps(|conn| complete(follows::is_following(conn, id(1), id(2)))), false);
-    expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), newest()))), false);
-    expect_searches(&steps(|conn| complete(comments::list(conn, id(2), oldest()))), false);
+    for slice in slices() {
+        expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), slice))), false);
+        expect_searches(&steps(|conn| complete(comments::list(conn, id(2), slice))), false);
+    }
+}
+
+#[test]
+fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
+    let all = || Filter { category_key: None, search_pattern: None };
+    let filtered = || Filter { category_key: Some("c".to_owned()), search_pattern: Some("%t%".to_owned()) };
+    for slice in slices() {
+        expect_searches(&steps(|conn| complete(queries::accounts::list(conn, slice))), false);
+        expect_searches(&steps(|conn| complete(queries::follows::list_followers(conn, id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(queries::follows::list_followed(conn, id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(queries::products::list_short(conn, slice))), false);
+        expect_searches(&steps(|conn| complete(queries::products::list(conn, all(), slice))), false);
+        expect_searches(&steps(|conn| complete(queries::products::list(conn, filtered(), slice))), false);
+    }
 }
 
 #[test]
 fn reads_that_sort_what_they_show_search_by_an_index() {
-    let newest = || Slice::newest_first(PageRequest::FIRST);
     // The likers of several posts, of each the newest.
     expect_searches(&steps(|conn| complete(posts::find(conn, id(2), id(1)))), true);
-    expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), newest()))), true);
-    expect_searches(&steps(|conn| complete(posts::list_at(conn, id(1), [0, 1, 2], vec![id(2)], 20))), true);
-    // Of each author followed the newest posts.
-    expect_searches(&steps(|conn| complete(feeds::older(conn, id(1), newest()))), true);
+    for slice in slices() {
+        expect_searches(&steps(|conn| complete(queries::posts::list_all(conn, id(1), slice))), true);
+        expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), slice))), true);
+        // Of each author followed the newest posts.
+        expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), slice))), true);
+        let wanted = Wanted { viewer: id(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
+        let keys = || vec![Keyset { at: Timestamp::from_unix_millis(0), id: id(2).0 }];
+        expect_searches(&steps(|conn| complete(posts::list_at(conn, wanted, keys()))), true);
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
 
 pub async fn an_empty_list_is_one_empty_page(db: Repositories) {
     let page = db.accounts.list(PageRequest::FIRST).await.unwrap();
-    assert_eq!((page.items, page.next), (vec![], None));
+    assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
 }
 
 pub async fn accounts_are_listed_oldest_first_with_every_field(db: Repositories) {

@@ -5,8 +5,8 @@ use agora_domain::{
     accounts::{Account, Roles},
     clock::Timestamp,
     id::{PostId, UserId},
-    page::{Keyset, Page, PageRequest},
-    posts::{PostView, Visibility},
+    page::{Keyset, Page, PageRequest, Position},
+    posts::{FeedRequest, PostView, Visibility},
 };
 
 use crate::{
@@ -36,7 +36,10 @@ impl List {
         match self {
             Self::All => Ok(db.posts.list_all(viewer, page).await?.map(plain)),
             Self::ByAuthor => db.posts.list_by_author(author, &Visibility::ALL, viewer, page).await,
-            Self::Followed => db.posts.list_followed(viewer, &Visibility::ALL, page).await,
+            Self::Followed => {
+                let feed = FeedRequest { made_before: None, page };
+                db.posts.list_followed(viewer, &Visibility::ALL, feed).await
+            }
         }
     }
 
@@ -71,7 +74,7 @@ pub async fn a_list_without_posts_is_one_empty_page(db: Repositories) {
     let who = author_and_follower(&w).await;
     for list in List::EACH {
         let page = list.read(&db, who, PageRequest::FIRST).await.unwrap();
-        assert_eq!((page.items, page.next), (vec![], None), "{list:?}");
+        assert_eq!((page.items, page.prev, page.next), (vec![], None, None), "{list:?}");
     }
 }
 
@@ -173,7 +176,10 @@ pub async fn the_feed_holds_the_posts_of_those_the_viewer_follows(db: Repositori
     let asked: [&'static [Visibility]; 3] =
         [&Visibility::ALL, &[Visibility::Public, Visibility::Followers], &[Visibility::Public]];
     let feed = async |visible| {
-        let read = async |page| db.posts.list_followed(viewer, visible, page).await;
+        let read = async |page| {
+            let feed = FeedRequest { made_before: None, page };
+            db.posts.list_followed(viewer, visible, feed).await
+        };
         pages(2, read).await.into_iter().map(|view| view.post).collect::<Vec<_>>()
     };
     for visible in asked {
@@ -215,7 +221,7 @@ pub async fn each_listed_post_carries_its_own_likers_and_counts(db: Repositories
     }
 }
 
-pub async fn a_list_asked_for_before_an_instant_excludes_the_posts_of_that_instant(db: Repositories) {
+pub async fn a_list_after_an_instant_excludes_the_posts_of_that_instant(db: Repositories) {
     let w = World::new(&db);
     let who = author_and_follower(&w).await;
     for millis in [10, 20, 20, 20, 21, 30] {
@@ -223,7 +229,7 @@ pub async fn a_list_asked_for_before_an_instant_excludes_the_posts_of_that_insta
     }
     for list in List::EACH {
         for (before, expected) in [(31, 6), (30, 5), (21, 4), (20, 1), (11, 1), (10, 0), (-5, 0)] {
-            let page = PageRequest { after: Some(Keyset::before(at(before))), ..PageRequest::FIRST };
+            let page = PageRequest { from: Position::After(Keyset::before(at(before))), ..PageRequest::FIRST };
             let listed = list.read(&db, who, page).await.unwrap().items;
             assert_eq!(listed.len(), expected, "{list:?} before {before}");
             assert!(listed.iter().all(|view| view.post.created_at < at(before)));

@@ -46,9 +46,9 @@ async fn skus(db: &Repositories, category: Option<&str>, text: Option<&str>) -> 
 
 pub async fn an_empty_catalog_is_one_empty_page(db: Repositories) {
     let page = db.products.list(&ProductFilter::default(), PageRequest::FIRST).await.unwrap();
-    assert_eq!((page.items, page.next), (vec![], None));
+    assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
     let page = db.products.list_short(PageRequest::FIRST).await.unwrap();
-    assert_eq!((page.items, page.next), (vec![], None));
+    assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
 }
 
 pub async fn products_are_listed_oldest_first_with_every_field(db: Repositories) {

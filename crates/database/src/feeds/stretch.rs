@@ -1,0 +1,108 @@
+//! The part of a feed in which a page is looked for.
+
+use agora_domain::{
+    page::{Keyset, Position},
+    posts::FeedRequest,
+};
+
+use crate::rows::Toward;
+
+/// The positions between two bounds, which do not belong to it, and the way they are come upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(super) toward: Toward,
+    /// All are older than this.
+    pub(super) below: Option<Keyset>,
+    /// All are newer than this.
+    pub(super) above: Option<Keyset>,
+}
+
+impl Stretch {
+    /// What a page of a feed is made of, from its position on. It never reaches beyond the feed's beginning.
+    pub(crate) fn of(feed: FeedRequest) -> Self {
+        let start = feed.made_before.map(Keyset::before);
+        let (toward, below, above) = match feed.page.from {
+            Position::Start => (Toward::Older, start, None),
+            Position::After(key) => (Toward::Older, Some(start.map_or(key, |start| start.min(key))), None),
+            Position::Before(key) => (Toward::Newer, start, Some(key)),
+            Position::End => (Toward::Newer, start, None),
+        };
+        Self { toward, below, above }
+    }
+
+    /// The bound at which it begins.
+    pub(super) fn beginning(&self) -> Option<Keyset> {
+        match self.toward {
+            Toward::Older => self.below,
+            Toward::Newer => self.above,
+        }
+    }
+
+    /// What comes after one of its positions.
+    pub(super) fn from(self, key: Keyset) -> Self {
+        match self.toward {
+            Toward::Older => Self { below: Some(key), ..self },
+            Toward::Newer => Self { above: Some(key), ..self },
+        }
+    }
+
+    /// What comes before one of its positions.
+    pub(super) fn up_to(self, key: Keyset) -> Self {
+        match self.toward {
+            Toward::Older => Self { above: Some(key), ..self },
+            Toward::Newer => Self { below: Some(key), ..self },
+        }
+    }
+
+    pub(super) fn contains(&self, key: Keyset) -> bool {
+        self.below.is_none_or(|below| key < below) && self.above.is_none_or(|above| key > above)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agora_domain::{clock::Timestamp, page::PageRequest};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn key(millis: i64) -> Keyset {
+        Keyset { at: Timestamp::from_unix_millis(millis), id: Uuid::from_u128(5) }
+    }
+
+    /// Which of the positions 1 to 9 a page is made of, of posts made before 7 if so asked for.
+    fn positions(from: Position, is_bounded: bool) -> Vec<i64> {
+        let made_before = is_bounded.then(|| Timestamp::from_unix_millis(7));
+        let stretch = Stretch::of(FeedRequest { made_before, page: PageRequest { from, ..PageRequest::FIRST } });
+        (1..10).filter(|n| stretch.contains(key(*n))).collect()
+    }
+
+    #[test]
+    fn a_page_is_made_of_what_comes_after_its_position() {
+        assert_eq!(positions(Position::Start, false), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(positions(Position::After(key(4)), false), [1, 2, 3]);
+        assert_eq!(positions(Position::Before(key(4)), false), [5, 6, 7, 8, 9]);
+        assert_eq!(positions(Position::End, false), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn no_page_reaches_beyond_where_the_feed_begins() {
+        assert_eq!(positions(Position::Start, true), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(positions(Position::After(key(4)), true), [1, 2, 3]);
+        assert_eq!(positions(Position::After(key(8)), true), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(positions(Position::Before(key(4)), true), [5, 6]);
+        assert!(positions(Position::Before(key(8)), true).is_empty());
+        assert_eq!(positions(Position::End, true), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_stretch_is_cut_before_and_after_a_position() {
+        let of =
+            |from| Stretch::of(FeedRequest { made_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
+        let contained = |stretch: Stretch| (1..10).filter(|n| stretch.contains(key(*n))).collect::<Vec<_>>();
+        let (older, newer) = (of(Position::After(key(8))), of(Position::Before(key(2))));
+        assert_eq!((contained(older.up_to(key(5))), contained(older.from(key(5)))), (vec![6, 7], vec![1, 2, 3, 4]));
+        assert_eq!((contained(newer.up_to(key(5))), contained(newer.from(key(5)))), (vec![3, 4], vec![6, 7, 8, 9]));
+        assert_eq!((older.beginning(), newer.beginning()), (Some(key(8)), Some(key(2))));
+    }
+}

@@ -1,0 +1,241 @@
+//! Lists of thousands of entries, walked to their end and back while others write: whatever is there throughout is
+//! seen once on each way. On one node with SQLite; with PostgreSQL, what one node reads another one changes.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::HashSet;
+
+use agora_database::{Database, Options, Rows, Table};
+use agora_domain::{
+    clock::Timestamp,
+    page::{Keyset, PageRequest, PageSize, Position},
+};
+use agora_port_contracts::{
+    Repositories,
+    lists::{List, Lists, People},
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    task::{JoinSet, spawn_blocking},
+};
+use uuid::Uuid;
+
+#[path = "../../../tests/support/postgres.rs"]
+mod private_postgres;
+
+/// How many entries each list has at first.
+const ENTRIES: u64 = 10_000;
+
+/// How many rows are stored at once.
+const BATCH: usize = 500;
+
+/// How many changes there are between two pages, at least.
+const CHANGES: u64 = 2;
+
+const WRITERS: u64 = 2;
+
+fn at(millis: u64) -> i64 {
+    1_700_000_000_000 + millis.cast_signed()
+}
+
+/// The id of the `n`th entry, or the `more`th of those between it and the next.
+fn id(n: u64, more: u64) -> Uuid {
+    Uuid::from_u64_pair(0x018b_cfe5_6800_7000, 0x8000_0000_0000_0000 | (n << 24) | more)
+}
+
+/// Where the `n`th entry is: three are at each instant.
+fn place(n: u64) -> Keyset {
+    Keyset { at: Timestamp::from_unix_millis(at(n / 3)), id: id(n, 0) }
+}
+
+/// One in three goes in the course of things.
+fn stays(n: u64) -> bool {
+    !n.is_multiple_of(3)
+}
+
+fn entries() -> impl Iterator<Item = u64> {
+    1..=ENTRIES
+}
+
+fn people() -> People {
+    let [author, viewer, host] = [1, 2, 3].map(|n| id(0, n).into());
+    People { author, viewer, host, post: id(0, 4).into() }
+}
+
+fn user(id: Uuid, created_at: i64) -> Value {
+    let name = id.simple().to_string();
+    let email = format!("{name}@example.org");
+    json!({ "id": id, "username": name, "username_key": name, "email": email, "email_key": email, "password_hash": "",
+        "biography": null, "profile_picture": null, "is_admin": false, "is_user": true, "enabled": true,
+        "created_at": created_at })
+}
+
+fn post(id: Uuid, author: Uuid, created_at: i64, counts: u64) -> Value {
+    json!({ "id": id, "author_id": author, "content": "text", "image": null, "visibility": 0,
+        "created_at": created_at, "updated_at": created_at, "like_count": counts, "comment_count": counts })
+}
+
+fn follow(follower: Uuid, followed: Uuid, id: Uuid, created_at: i64) -> Value {
+    json!({ "follower_id": follower, "followed_id": followed, "id": id, "created_at": created_at })
+}
+
+/// The rows of every list, table by table.
+fn rows() -> Vec<(Table, Vec<Value>)> {
+    let People { author, viewer, host, post: liked } = people();
+    let (author, viewer, host, liked) = (author.uuid(), viewer.uuid(), host.uuid(), liked.uuid());
+    let each = |row: &dyn Fn(Uuid, i64) -> Value| entries().map(|n| row(id(n, 0), at(n / 3))).collect::<Vec<_>>();
+    let mut users = each(&user);
+    users.extend([author, viewer, host].map(|id| user(id, at(0))));
+    let mut posts = each(&|id, at| post(id, author, at, 0));
+    posts.push(post(liked, host, at(0), ENTRIES));
+    let mut follows = each(&|id, at| follow(id, host, id, at));
+    follows.extend(each(&|id, at| follow(host, id, id, at)));
+    follows.push(follow(viewer, author, liked, at(0)));
+    vec![
+        (Table::Users, users),
+        (Table::Posts, posts),
+        (Table::Likes, each(&|id, at| json!({ "post_id": liked, "user_id": id, "id": id, "created_at": at }))),
+        (
+            Table::Comments,
+            each(&|id, at| {
+                json!({ "id": id, "post_id": liked, "author_id": host, "content": "text", "created_at": at,
+                    "updated_at": at })
+            }),
+        ),
+        (Table::Follows, follows),
+        (
+            Table::Products,
+            each(&|id, at| {
+                json!({ "id": id, "sku": id, "sku_key": id, "name": "Teapot", "description": "", "price": 1990,
+                    "category": "Kitchen", "category_key": "kitchen", "stock": 3, "search_key": "teapot",
+                    "created_at": at, "updated_at": at })
+            }),
+        ),
+    ]
+}
+
+async fn fill(database: &Database) {
+    let mut load = database.load().await.unwrap();
+    for (table, rows) in rows() {
+        for rows in rows.chunks(BATCH) {
+            let lines: Vec<_> = rows.iter().map(ToString::to_string).collect();
+            load.insert(Rows::from_lines(table, &lines.join("\n")).unwrap()).await.unwrap();
+        }
+    }
+    load.commit().await.unwrap();
+}
+
+fn repositories(database: &Database) -> Repositories {
+    Repositories {
+        accounts: database.accounts(),
+        sessions: database.sessions(),
+        posts: database.posts(),
+        comments: database.comments(),
+        follows: database.follows(),
+        products: database.products(),
+        idempotency: database.idempotency(),
+        images: database.unnamed_images(),
+    }
+}
+
+/// Numbers without an evident order, always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// Adds entries anywhere, and takes off its own and those that were there and are to go, until nobody counts any more.
+async fn disturb(lists: Lists, list: List, number: u64, changes: watch::Sender<u64>) {
+    let mut dice = Dice(number);
+    let mut own = Vec::new();
+    for made in 1.. {
+        let near = 1 + dice.roll(ENTRIES);
+        let added =
+            Keyset { id: id(near, (made * WRITERS + number) << 4 | list as u64), ..place(1 + dice.roll(ENTRIES)) };
+        lists.add(list, added).await;
+        own.push(added.id);
+        let goes = 1 + dice.roll(ENTRIES);
+        if !stays(goes) {
+            lists.remove(list, id(goes, 0)).await;
+        }
+        if own.len() > 20 {
+            let one = usize::try_from(dice.roll(own.len() as u64)).unwrap();
+            lists.remove(list, own.swap_remove(one)).await;
+        }
+        changes.send_modify(|count| *count += 1);
+        if changes.is_closed() {
+            return;
+        }
+    }
+}
+
+async fn is_walked_under_fire(lists: &Lists, others: &Lists, list: List) {
+    let (changes, mut changed) = watch::channel(0);
+    let mut writers = JoinSet::new();
+    for number in 0..WRITERS {
+        writers.spawn(disturb(others.clone(), list, number, changes.clone()));
+    }
+    drop(changes);
+    let expected = list.in_order(entries().filter(|n| stays(*n)).map(place));
+    let there: HashSet<_> = expected.iter().copied().collect();
+    let request = |from| PageRequest { from, size: PageSize::parse("100").unwrap() };
+    let mut page = lists.read(list, request(Position::Start)).await.unwrap();
+    for is_forward in [true, false] {
+        let mut pages = vec![page.items.clone()];
+        while let Some(from) = if is_forward { page.next } else { page.prev } {
+            // The entry that the position names, unless it stays, or the lists are about it.
+            if let Position::After(place) | Position::Before(place) = from
+                && place.id > id(1, 0)
+                && !there.contains(&place.id)
+            {
+                lists.remove(list, place.id).await;
+            }
+            let seen = *changed.borrow();
+            changed.wait_for(|count| *count >= seen + CHANGES).await.expect("the writers are at work");
+            page = lists.read(list, request(from)).await.unwrap();
+            pages.push(page.items.clone());
+        }
+        if !is_forward {
+            pages.reverse();
+        }
+        let mut seen = pages.concat();
+        assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len(), "{list:?} repeats entries");
+        seen.retain(|id| there.contains(id));
+        assert!(seen == expected, "{list:?}, forward: {is_forward}: {} of {} seen", seen.len(), expected.len());
+    }
+    drop(changed);
+    while let Some(writer) = writers.join_next().await {
+        writer.unwrap();
+    }
+}
+
+async fn every_list_is_walked_under_fire(nodes: [&Database; 2]) {
+    fill(nodes[0]).await;
+    let lists = Lists::of(&repositories(nodes[0]), people());
+    let others = lists.through(&repositories(nodes[1]));
+    for list in List::EACH {
+        is_walked_under_fire(&lists, &others, list).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_on_sqlite_are_walked_both_ways_while_others_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", directory.path().join("agora.db").display());
+    let node = Database::open(&url, &Options::default()).await.unwrap();
+    every_list_is_walked_under_fire([&node, &node]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_on_postgres_are_walked_both_ways_while_another_node_writes() {
+    let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { connections: 8, ..Options::default() };
+    let one = Database::open(&url, &options).await.unwrap();
+    let other = Database::open(&url, &options).await.unwrap();
+    every_list_is_walked_under_fire([&one, &other]).await;
+}

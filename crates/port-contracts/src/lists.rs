@@ -1,0 +1,220 @@
+//! Every list there is, as a list of places: for what holds of all lists alike.
+
+use std::sync::Arc;
+
+use agora_domain::{
+    Result,
+    clock::Timestamp,
+    id::{PostId, UserId},
+    page::{Keyset, Page, PageRequest},
+    posts::{FeedRequest, Visibility},
+    products::ProductFilter,
+    relation::NewRelation,
+};
+use uuid::Uuid;
+
+use crate::{Repositories, world::World};
+
+/// One of the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// All accounts.
+    Accounts,
+    /// All posts.
+    Posts,
+    /// The posts of an author.
+    PostsByAuthor,
+    /// The following feed of somebody who follows the author.
+    Feed,
+    /// Those who like the host's post.
+    Likers,
+    /// The comments on the host's post.
+    Comments,
+    /// Those who follow the host.
+    Followers,
+    /// Those whom the host follows.
+    Followed,
+    /// The catalog.
+    Products,
+    /// The products that filters pass.
+    FilteredProducts,
+    /// The catalog in short.
+    ShortProducts,
+}
+
+impl List {
+    /// All of them.
+    pub const EACH: [Self; 11] = [
+        Self::Accounts,
+        Self::Posts,
+        Self::PostsByAuthor,
+        Self::Feed,
+        Self::Likers,
+        Self::Comments,
+        Self::Followers,
+        Self::Followed,
+        Self::Products,
+        Self::FilteredProducts,
+        Self::ShortProducts,
+    ];
+
+    /// Whether it runs from new to old.
+    pub const fn is_newest_first(self) -> bool {
+        match self {
+            Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
+            Self::Accounts | Self::Comments | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
+        }
+    }
+
+    /// The ids at these places, in the list's order.
+    pub fn in_order(self, places: impl IntoIterator<Item = Keyset>) -> Vec<Uuid> {
+        let mut places: Vec<_> = places.into_iter().collect();
+        places.sort_unstable();
+        if self.is_newest_first() {
+            places.reverse();
+        }
+        places.into_iter().map(|place| place.id).collect()
+    }
+}
+
+/// Whose lists they are.
+#[derive(Debug, Clone, Copy)]
+pub struct People {
+    /// Writes posts.
+    pub author: UserId,
+    /// Follows the author.
+    pub viewer: UserId,
+    /// Has the post, follows and is followed.
+    pub host: UserId,
+    /// What is liked and commented on.
+    pub post: PostId,
+}
+
+/// The lists of some people, whose entries are told by their places: what is shown at one has the place's id.
+#[derive(Clone)]
+pub struct Lists {
+    db: Repositories,
+    world: Arc<World>,
+    people: People,
+}
+
+impl Lists {
+    /// The lists of people that are there.
+    pub fn of(db: &Repositories, people: People) -> Self {
+        Self { db: db.clone(), world: Arc::new(World::new(db)), people }
+    }
+
+    pub(crate) async fn new(db: &Repositories) -> Self {
+        let world = World::new(db);
+        let [author, viewer, host] = world.users().await;
+        world.follow(viewer, author).await;
+        let post = world.post(host).await.id;
+        Self { db: db.clone(), world: Arc::new(world), people: People { author, viewer, host, post } }
+    }
+
+    /// The same lists through another node.
+    #[must_use]
+    pub fn through(&self, db: &Repositories) -> Self {
+        Self { db: db.clone(), ..self.clone() }
+    }
+
+    /// Reads a page of a list.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn read(&self, list: List, page: PageRequest) -> Result<Page<Uuid>> {
+        let People { author, viewer, host, post } = self.people;
+        let (db, all) = (&self.db, &Visibility::ALL);
+        Ok(match list {
+            List::Accounts => db.accounts.list(page).await?.map(|account| account.id.uuid()),
+            List::Posts => db.posts.list_all(viewer, page).await?.map(|view| view.post.id.uuid()),
+            List::PostsByAuthor => {
+                db.posts.list_by_author(author, all, viewer, page).await?.map(|view| view.post.id.uuid())
+            }
+            List::Feed => {
+                let feed = FeedRequest { made_before: None, page };
+                db.posts.list_followed(viewer, all, feed).await?.map(|view| view.post.id.uuid())
+            }
+            List::Likers => db.posts.list_likers(post, page).await?.map(|liker| liker.id.uuid()),
+            List::Comments => db.comments.list(post, page).await?.map(|view| view.comment.id.uuid()),
+            List::Followers => db.follows.list_followers(host, page).await?.map(|user| user.id.uuid()),
+            List::Followed => db.follows.list_followed(host, page).await?.map(|user| user.id.uuid()),
+            List::Products => db.products.list(&ProductFilter::default(), page).await?.map(|product| product.id.uuid()),
+            List::FilteredProducts => {
+                let filter = ProductFilter::parse(Some("kitchen"), Some("tea")).unwrap();
+                db.products.list(&filter, page).await?.map(|product| product.id.uuid())
+            }
+            List::ShortProducts => db.products.list_short(page).await?.map(|product| product.id.uuid()),
+        })
+    }
+
+    /// Adds an entry to a list.
+    pub async fn add(&self, list: List, Keyset { at, id }: Keyset) {
+        let People { author, host, post, .. } = self.people;
+        let (db, w) = (&self.db, &self.world);
+        let (user, relation) = (UserId::new(id), NewRelation { id: id.into(), at });
+        let register = async || {
+            let name = id.simple().to_string();
+            let new = w.new_account_with(&name, |account| (account.id, account.created_at) = (user, at));
+            db.accounts.create(&new, None).await.unwrap();
+        };
+        match list {
+            List::Accounts => register().await,
+            List::Posts | List::PostsByAuthor | List::Feed => {
+                let mut post = w.new_post(author);
+                (post.id, post.created_at) = (id.into(), at);
+                db.posts.create(&post, None).await.unwrap();
+            }
+            List::Likers => {
+                register().await;
+                db.posts.set_like(post, user, relation).await.unwrap();
+            }
+            List::Comments => {
+                let mut comment = w.new_comment(post, host);
+                (comment.id, comment.created_at) = (id.into(), at);
+                db.comments.create(&comment, None).await.unwrap();
+            }
+            List::Followers => {
+                register().await;
+                db.follows.set(user, host, relation).await.unwrap();
+            }
+            List::Followed => {
+                register().await;
+                db.follows.set(host, user, relation).await.unwrap();
+            }
+            List::Products | List::FilteredProducts | List::ShortProducts => {
+                let mut product = w.new_product(&id.to_string());
+                (product.id, product.created_at) = (id.into(), at);
+                db.products.create(&product, None).await.unwrap();
+            }
+        }
+    }
+
+    /// Takes the entry of an id off a list, if it is there. Accounts are for good.
+    pub async fn remove(&self, list: List, id: Uuid) {
+        let People { host, post, .. } = self.people;
+        let (db, user) = (&self.db, UserId::new(id));
+        match list {
+            List::Accounts => {}
+            List::Posts | List::PostsByAuthor | List::Feed => {
+                db.posts.delete(id.into(), self.world.now()).await.unwrap();
+            }
+            List::Likers => db.posts.unset_like(post, user).await.unwrap(),
+            List::Comments => {
+                db.comments.delete(id.into()).await.unwrap();
+            }
+            List::Followers => db.follows.unset(user, host).await.unwrap(),
+            List::Followed => db.follows.unset(host, user).await.unwrap(),
+            List::Products | List::FilteredProducts | List::ShortProducts => {
+                db.products.delete(id.into()).await.unwrap();
+            }
+        }
+    }
+
+    /// A page of the feed of posts made before an instant.
+    pub(crate) async fn read_bounded(&self, made_before: Timestamp, page: PageRequest) -> Page<Uuid> {
+        let feed = FeedRequest { made_before: Some(made_before), page };
+        let page = self.db.posts.list_followed(self.people.viewer, &Visibility::ALL, feed).await.unwrap();
+        page.map(|view| view.post.id.uuid())
+    }
+}
