@@ -8,6 +8,7 @@ mod api;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../end_to_end/backend.rs"]
 mod backend;
+mod fuzzing;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../end_to_end/process.rs"]
 mod process;
