@@ -89,7 +89,8 @@ async fn what_the_client_has_is_not_sent_again_until_it_changes() {
         let known = tag(&first);
         assert_eq!(first.header(CACHE_CONTROL), Some(format!("{cache}, no-cache").as_str()), "{path}");
         assert_eq!(tag(&w.server.send(w.get(path)).await), known, "{path}");
-        for having in [known.clone(), format!("W/{known}"), format!("\"other\", {known}"), "*".to_owned()] {
+        let strong = known.trim_start_matches("W/").to_owned();
+        for having in [known.clone(), strong, format!("\"other\", {known}"), "*".to_owned()] {
             let same = w.server.send(w.get(path).header(IF_NONE_MATCH, &having)).await.expect(304);
             assert!(same.body.is_empty(), "{path}");
             assert_eq!(
@@ -97,7 +98,7 @@ async fn what_the_client_has_is_not_sent_again_until_it_changes() {
                 (known.clone(), first.header(CACHE_CONTROL)),
                 "{path}"
             );
-            assert_eq!(same.header(CONTENT_TYPE), None, "{path}");
+            assert_eq!((same.header(CONTENT_TYPE), same.header(VARY)), (None, Some("Accept-Encoding")), "{path}");
         }
         let head = w.server.request(Method::HEAD, path).bearer_auth(&w.ann.token).header(IF_NONE_MATCH, &known);
         w.server.send(head).await.expect(304);
@@ -145,6 +146,18 @@ async fn a_page_that_the_client_has_still_links_to_the_next() {
 }
 
 #[tokio::test]
+async fn a_full_page_is_another_one_once_there_is_a_next() {
+    let w = World::start().await;
+    let path = "/api/products/findAll?size=1";
+    let last = w.server.send(w.get(path)).await.expect(200);
+    assert_eq!(last.header(LINK), None);
+    w.server.product(&w.root, json!({ "sku": "OTHER" })).await;
+    let full = w.server.send(w.get(path).header(IF_NONE_MATCH, tag(&last))).await.expect(200);
+    assert_eq!(full.body, last.body);
+    assert!(full.header(LINK).is_some());
+}
+
+#[tokio::test]
 async fn a_post_is_edited_only_as_it_was_seen() {
     let w = World::start().await;
     let seen = tag(&w.server.send(w.get(&w.post_path())).await);
@@ -179,7 +192,7 @@ async fn a_like_in_between_does_not_make_an_edit_stale() {
     let w = World::start().await;
     let seen = tag(&w.server.send(w.get(&w.post_path())).await);
     w.server.call(&w.root, Method::PUT, &format!("/api/posts/like/{}", w.post)).await.expect(200);
-    w.edit_post("edited", Some(&format!("W/{seen}"))).await.expect(200);
+    w.edit_post("edited", Some(seen.trim_start_matches("W/"))).await.expect(200);
 }
 
 #[tokio::test]
@@ -246,11 +259,12 @@ async fn json_beyond_1_kib_is_compressed_for_those_who_take_it() {
         let answer = w.server.send(w.get(path).header(ACCEPT_ENCODING, accepted)).await.expect(200);
         assert_eq!(answer.header(CONTENT_ENCODING), encoding, "{accepted}");
         assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"), "{accepted}");
-        assert_eq!(answer.header(VARY), Some("Accept-Encoding"), "{accepted}");
+        let vary: Vec<_> = answer.headers.get_all(VARY).iter().map(|value| value.to_str().unwrap()).collect();
+        assert!(vary.len() == 1 && vary[0].eq_ignore_ascii_case("accept-encoding"), "{vary:?}");
+        assert_eq!(tag(&answer), tag(&plain), "{accepted}");
         assert_eq!(answer.decoded(), plain.body, "{accepted}");
         if encoding.is_some() {
             assert!(answer.body.len() < plain.body.len() / 4, "{accepted}");
-            assert_eq!(tag(&answer), format!("W/{}", tag(&plain)), "{accepted}");
         }
         let known = w.get(path).header(ACCEPT_ENCODING, accepted).header(IF_NONE_MATCH, tag(&answer));
         assert!(w.server.send(known).await.expect(304).body.is_empty());
@@ -262,7 +276,7 @@ async fn what_is_small_is_sent_as_it_is() {
     let w = World::start().await;
     for path in ["/api/users/me", "/nothing"] {
         let answer = w.server.send(w.get(path).header(ACCEPT_ENCODING, "gzip, br, zstd")).await;
-        assert_eq!((answer.header(CONTENT_ENCODING), answer.header(VARY)), (None, None), "{path}");
+        assert_eq!(answer.header(CONTENT_ENCODING), None, "{path}");
         assert!(answer.header(CONTENT_LENGTH).is_some(), "{path}");
         assert!(!answer.json().is_null(), "{path}");
     }

@@ -1,6 +1,6 @@
 //! Requests that are sent again under an `Idempotency-Key`.
 
-use agora_http::routes::endpoints;
+use agora_http::routes::{TakesKey, endpoints};
 use reqwest::{
     Method, RequestBuilder,
     header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
@@ -73,7 +73,7 @@ fn is_replayed(answer: &Answer) -> bool {
 
 #[test]
 fn every_post_that_creates_or_toggles_takes_a_key() {
-    let mut taking: Vec<_> = endpoints().into_iter().filter(|endpoint| endpoint.takes_key).collect();
+    let mut taking: Vec<_> = endpoints().into_iter().filter(|endpoint| endpoint.takes_key != TakesKey::No).collect();
     assert!(taking.iter().all(|endpoint| endpoint.method == Method::POST.as_str()));
     taking.sort_by_key(|endpoint| endpoint.path);
     let paths: Vec<_> = taking.iter().map(|endpoint| endpoint.path).collect();
@@ -169,6 +169,24 @@ async fn a_refusal_is_remembered() {
         assert!(!is_replayed(&first) && is_replayed(&again));
         assert_eq!(again.body, first.body);
     }
+}
+
+#[tokio::test]
+async fn a_refusal_of_a_stranger_is_not_remembered() {
+    let w = World::start().await;
+    let account = |name: &str| json!({ "username": name, "email": "ben@example.org", "password": "correct horse" });
+    for _ in 0..2 {
+        let refused = w.send(&w.ann, "/api/auth/register", &account("ann"), "key").await.expect_failure(409);
+        assert!(!is_replayed(&refused));
+    }
+    w.send(&w.ann, "/api/auth/register", &account("ben"), "key").await.expect(201);
+}
+
+#[tokio::test]
+async fn a_body_is_as_large_as_its_endpoint_takes_it_whether_or_not_it_has_a_key() {
+    let w = World::start().await;
+    let padded = json!({ "postId": w.post, "content": "hello", "padding": " ".repeat(70 * 1024) });
+    w.send(&w.ann, "/api/comments/create", &padded, "key").await.expect_error(413, "The body must be at most 64 KiB");
 }
 
 #[tokio::test]

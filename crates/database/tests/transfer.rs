@@ -5,7 +5,13 @@
 use std::{fmt::Write as _, time::Duration};
 
 use agora_database::{Database, Load, OpenError, Options, Rows, Snapshot, Table};
-use agora_domain::{Error, clock::Timestamp, id::SessionId, media::ImageKey};
+use agora_domain::{
+    Error,
+    clock::Timestamp,
+    id::SessionId,
+    idempotency::{AttemptId, Begun, Fingerprint, IdempotencyKey, RequestName},
+    media::ImageKey,
+};
 use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
 use futures_util::TryStreamExt;
 use tempfile::TempDir;
@@ -204,6 +210,26 @@ async fn a_load_that_is_not_committed_leaves_nothing() {
         assert!(again.contents().is_empty().await.unwrap(), "{kind:?}");
         fill(&mut again).await;
         again.commit().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_before_is_not_answered_when_other_rows_have_come_instead() {
+    for kind in KINDS {
+        let target = fresh(kind).await;
+        let requests = target.database.idempotency();
+        let key = IdempotencyKey::parse("key").unwrap();
+        let name = RequestName { caller: None, route: "POST /".to_owned(), key };
+        let begin = async |n| {
+            let (attempt, now) = (AttemptId::new(Uuid::from_u128(n)), Timestamp::from_unix_millis(1));
+            requests.begin(&name, Fingerprint([0; 32]), attempt, now).await.unwrap()
+        };
+        assert_eq!(begin(1).await, Begun::First, "{kind:?}");
+        assert_ne!(begin(2).await, Begun::First, "{kind:?}");
+        let mut load = target.database.load().await.unwrap();
+        load.clear().await.unwrap();
+        load.commit().await.unwrap();
+        assert_eq!(begin(3).await, Begun::First, "{kind:?}");
     }
 }
 

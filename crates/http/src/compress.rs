@@ -27,9 +27,12 @@ pub(crate) async fn compress(
     if !is_large || !is_json(response.headers()) {
         return Ok(response.map_into_boxed_body());
     }
-    response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    let Some(encoding) = encoding else { return Ok(response.map_into_boxed_body()) };
-    weaken_tag(response.headers_mut());
+    let Some(encoding) = encoding else {
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        return Ok(response.map_into_boxed_body());
+    };
+    // The encoder says so itself.
+    response.headers_mut().remove(header::VARY);
     Ok(response.map_body(|head, body| Encoder::response(encoding, head, body)).map_into_boxed_body())
 }
 
@@ -41,23 +44,18 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn preferred(request: &ServiceRequest) -> Option<ContentEncoding> {
     request.headers().get(header::ACCEPT_ENCODING)?;
     let AcceptEncoding(accepted) = AcceptEncoding::parse(request).ok()?;
+    let named = |encoding: ContentEncoding| {
+        accepted.iter().find(|item| item.item == Preference::Specific(Encoding::Known(encoding)))
+    };
     let weight = |encoding: ContentEncoding| {
-        let named = accepted.iter().find(|item| item.item == Preference::Specific(Encoding::Known(encoding)));
         let any = || accepted.iter().find(|item| item.item == Preference::Any);
-        named.or_else(any).map_or(Quality::ZERO, |item| item.quality)
+        named(encoding).or_else(any).map_or(Quality::ZERO, |item| item.quality)
     };
     let weighed = ENCODINGS.into_iter().rev().map(|encoding| (weight(encoding), encoding));
     // Of those of the greatest weight, the last.
     let (weight, encoding) = weighed.max_by_key(|(weight, _)| *weight)?;
-    (weight > Quality::ZERO).then_some(encoding)
-}
-
-/// A tag of the bytes is not one of the compressed ones; what they mean is the same.
-fn weaken_tag(headers: &mut HeaderMap) {
-    let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| tag.starts_with('"'));
-    if let Some(weak) = tag.and_then(|tag| HeaderValue::from_str(&format!("W/{tag}")).ok()) {
-        headers.insert(header::ETAG, weak);
-    }
+    let as_it_is = named(ContentEncoding::Identity).map_or(Quality::ZERO, |item| item.quality);
+    (weight > Quality::ZERO && weight >= as_it_is).then_some(encoding)
 }
 
 #[cfg(test)]
@@ -81,6 +79,8 @@ mod tests {
             ("*, zstd;q=0", Some(Brotli)),
             ("gzip;q=0", None),
             ("identity", None),
+            ("identity, gzip;q=0.5", None),
+            ("identity;q=0.5, gzip", Some(Gzip)),
             ("deflate", None),
             ("", None),
             ("nonsense;;q", None),

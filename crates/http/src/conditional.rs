@@ -4,20 +4,18 @@
 //! shows, such as likes, makes up the rest. A cache compares whole tags, an edit the versions alone: a like that comes
 //! in between does not make it stale.
 
-use std::{
-    future::{Ready, ready},
-    hash::{DefaultHasher, Hasher},
-};
+use std::future::{Ready, ready};
 
 use actix_web::{
     FromRequest, HttpRequest, HttpResponse,
     dev::Payload,
     http::{
         StatusCode,
-        header::{self, HeaderName},
+        header::{self, HeaderName, HeaderValue},
     },
 };
 use agora_domain::{clock::Timestamp, version::Versions};
+use sha2::{Digest, Sha256};
 
 use crate::{
     envelope::{Answer, Rendered},
@@ -42,19 +40,24 @@ impl Cache {
     }
 }
 
+// Tags are weak: the same answer may be sent compressed.
+
 /// The tag of a version, without what else an answer shows: for edits.
 pub(crate) fn version_tag(version: Timestamp) -> String {
-    format!("\"{:x}\"", version.unix_millis())
+    format!("W/\"{:x}\"", version.unix_millis())
 }
 
-/// The tag of an answer.
-fn tag(version: Option<Timestamp>, body: &[u8]) -> String {
-    let mut content = DefaultHasher::new();
-    content.write(body);
-    let content = content.finish();
+/// The tag of an answer, its links included.
+fn tag(version: Option<Timestamp>, rendered: &Rendered) -> String {
+    let mut shown = Sha256::new();
+    shown.update(rendered.links().unwrap_or_default());
+    shown.update([0]);
+    shown.update(rendered.body());
+    let shown = shown.finalize();
+    let shown = shown.first_chunk().copied().map_or(0, u64::from_be_bytes);
     match version {
-        Some(version) => format!("\"{:x}-{content:016x}\"", version.unix_millis()),
-        None => format!("\"{content:016x}\""),
+        Some(version) => format!("W/\"{:x}-{shown:016x}\"", version.unix_millis()),
+        None => format!("W/\"{shown:016x}\""),
     }
 }
 
@@ -73,6 +76,7 @@ fn list(request: &HttpRequest, name: HeaderName) -> Option<String> {
 /// Whether the client has what this tag is of.
 pub(crate) fn has(request: &HttpRequest, tag: &str) -> bool {
     let known = list(request, header::IF_NONE_MATCH);
+    let tag = tag.trim_start_matches("W/");
     known.is_some_and(|known| tags(&known).any(|known| known == "*" || known == tag))
 }
 
@@ -82,16 +86,21 @@ pub(crate) struct Conditional(HttpRequest);
 impl Conditional {
     /// The answer with its tag, without its body if the client has it.
     pub(crate) fn answer(&self, cache: Cache, version: Option<Timestamp>, rendered: Rendered) -> Answer {
-        let tag = tag(version, rendered.body());
-        let caching = [(header::CACHE_CONTROL, cache.control()), (header::ETAG, tag.as_str())];
+        let tag = tag(version, &rendered);
         let mut response = if has(&self.0, &tag) {
-            HttpResponse::build(StatusCode::NOT_MODIFIED).finish()
+            let mut unchanged = HttpResponse::build(StatusCode::NOT_MODIFIED);
+            if let Some(links) = rendered.links() {
+                unchanged.insert_header((header::LINK, links));
+            }
+            unchanged.finish()
         } else {
             rendered.into_response()
         };
-        for (name, value) in caching {
+        let headers =
+            [(header::CACHE_CONTROL, cache.control()), (header::ETAG, tag.as_str()), (header::VARY, "Accept-Encoding")];
+        for (name, value) in headers {
             // What it is made of is visible ASCII.
-            if let Ok(value) = header::HeaderValue::from_str(value) {
+            if let Ok(value) = HeaderValue::from_str(value) {
                 response.headers_mut().insert(name, value);
             }
         }
@@ -139,14 +148,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_of_its_version_and_of_what_is_shown() {
-        let at = |millis| Some(Timestamp::from_unix_millis(millis));
-        let one = tag(at(1_752_539_094_124), b"body");
-        assert_eq!(one, tag(at(1_752_539_094_124), b"body"));
-        assert_ne!(one, tag(at(1_752_539_094_124), b"other"));
-        assert_ne!(one, tag(at(1_752_539_094_125), b"body"));
-        assert_eq!(version(&one), at(1_752_539_094_124));
-        assert_eq!(version(&version_tag(Timestamp::from_unix_millis(5))), at(5));
+    fn a_tag_is_of_its_version_and_of_all_that_is_shown() {
+        let at = Timestamp::from_unix_millis;
+        let rendered = |body: &str| Rendered::new(StatusCode::OK, &body).unwrap();
+        let linked = |links: &str| rendered("body").linked(Some(links.to_owned()));
+        let one = tag(Some(at(1_752_539_094_124)), &rendered("body"));
+        assert_eq!(one, tag(Some(at(1_752_539_094_124)), &rendered("body")));
+        for other in [
+            tag(Some(at(1_752_539_094_124)), &rendered("other")),
+            tag(Some(at(1_752_539_094_125)), &rendered("body")),
+            tag(Some(at(1_752_539_094_124)), &linked("<next>")),
+            tag(None, &rendered("body")),
+        ] {
+            assert_ne!(one, other);
+        }
+        assert_eq!(versions(&one), Versions::OneOf(vec![at(1_752_539_094_124)]));
+        assert_eq!(versions(&version_tag(at(5))), Versions::OneOf(vec![at(5)]));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(crate) struct Rendered {
     status: StatusCode,
     /// The version of the thing that was written.
     version: Option<Timestamp>,
+    /// The links to the pages beside this one.
+    links: Option<String>,
     body: Bytes,
 }
 
@@ -48,7 +50,7 @@ impl Rendered {
     pub(crate) fn new<T: Serialize>(status: StatusCode, body: &T) -> agora_domain::Result<Self> {
         // The types of this crate serialize without fail; if one did not, that would be a defect.
         let body = serde_json::to_vec(body).map_err(agora_domain::Error::internal)?;
-        Ok(Self { status, version: None, body: body.into() })
+        Ok(Self { status, version: None, links: None, body: body.into() })
     }
 
     /// 200 `{message, data}`.
@@ -76,6 +78,16 @@ impl Rendered {
         Self { version: Some(version), ..self }
     }
 
+    /// The same with links to the pages beside it.
+    pub(crate) fn linked(self, links: Option<String>) -> Self {
+        Self { links, ..self }
+    }
+
+    /// The links, if there are any.
+    pub(crate) fn links(&self) -> Option<&str> {
+        self.links.as_deref()
+    }
+
     /// The body.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
@@ -87,6 +99,9 @@ impl Rendered {
         if let Some(version) = self.version {
             response.insert_header((header::ETAG, version_tag(version)));
         }
+        if let Some(links) = self.links {
+            response.insert_header((header::LINK, links));
+        }
         response.insert_header((header::CONTENT_TYPE, "application/json")).body(self.body)
     }
 
@@ -96,7 +111,7 @@ impl Rendered {
         let (response, body) = response.into_parts();
         let streamed = |_| agora_domain::Error::internal("an answer of this interface is not whole");
         let body = body.try_into_bytes().map_err(streamed)?;
-        let rendered = Self { status: response.status(), version: None, body: body.clone() };
+        let rendered = Self { status: response.status(), version: None, links: None, body: body.clone() };
         Ok((rendered, ServiceResponse::new(request, response.set_body(BoxBody::new(body)))))
     }
 
@@ -116,7 +131,7 @@ impl Rendered {
         let (status, version) = (body.try_get_u16().ok(), body.try_get_i64().ok());
         let status = status.and_then(|status| StatusCode::from_u16(status).ok()).ok_or_else(invalid)?;
         let version = Some(version.ok_or_else(invalid)?).filter(|millis| *millis != i64::MIN);
-        Ok(Self { status, version: version.map(Timestamp::from_unix_millis), body })
+        Ok(Self { status, version: version.map(Timestamp::from_unix_millis), links: None, body })
     }
 }
 
@@ -148,8 +163,8 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Answer {
 /// Adds the links to the pages before and after `page`, if there are any.
 pub(crate) fn linked<T>(answer: Answer, query: &Query, settings: &Settings, list: List, page: &Page<T>) -> Answer {
     let mut response = answer?;
-    if let Some(link) = query.links(settings, list, page)
-        && let Ok(value) = header::HeaderValue::from_str(&link)
+    if let Some(links) = query.links(settings, list, page)
+        && let Ok(value) = header::HeaderValue::from_str(&links)
     {
         response.headers_mut().insert(header::LINK, value);
     }

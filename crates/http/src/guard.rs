@@ -12,15 +12,19 @@ use actix_web::{
 };
 use futures_util::FutureExt;
 
-use crate::{error::ApiError, idempotency, routes::Access, state::State};
+use crate::{
+    error::ApiError,
+    idempotency,
+    routes::{Access, TakesKey},
+    state::State,
+};
 
 /// What an endpoint asks of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
     pub(crate) access: Access,
     pub(crate) path: &'static str,
-    /// Whether it may be sent under an idempotency key.
-    pub(crate) takes_key: bool,
+    pub(crate) takes_key: TakesKey,
 }
 
 /// Admits or refuses a request, then calls its handler within the time a request may take.
@@ -36,9 +40,9 @@ pub(crate) async fn guard(
     let work = async {
         admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
-        let key = if rule.takes_key { idempotency::key(request.headers())? } else { None };
+        let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
         match key {
-            Some(key) => idempotency::once(state.clone(), rule.path, key, request, next).await,
+            Some(key) => idempotency::once(state.clone(), rule, key, request, next).await,
             None => Ok(next.call(request).await.map(ServiceResponse::map_into_boxed_body)),
         }
     };

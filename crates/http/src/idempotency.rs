@@ -2,6 +2,7 @@
 
 use std::{
     future::{Ready, ready},
+    iter,
     panic::AssertUnwindSafe,
 };
 
@@ -9,7 +10,10 @@ use actix_web::{
     FromRequest, HttpMessage, HttpRequest,
     body::{BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
-    http::header::{self, HeaderMap, HeaderName, HeaderValue},
+    http::{
+        StatusCode,
+        header::{self, HeaderMap, HeaderName, HeaderValue},
+    },
     middleware::Next,
     rt, web,
 };
@@ -25,6 +29,8 @@ use crate::{
     body::{Body, JSON_LIMIT},
     envelope::Rendered,
     error::ApiError,
+    guard::Rule,
+    routes::{Access, TakesKey},
     seal::{Purpose, Seal},
     state::State,
 };
@@ -54,47 +60,61 @@ pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
 
 /// Answers a request that was sent under a key: calls its handler, unless the same request was answered before.
 ///
-/// It is carried out to its end even if the client goes away, so that the retry of an impatient one finds the answer.
+/// From the moment it is on record it is carried out to its end, even if the client goes away: the retry of an impatient
+/// one finds the answer.
 pub(crate) async fn once(
     state: web::Data<State>,
-    path: &'static str,
+    rule: Rule,
     key: IdempotencyKey,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
     let body = Body { headers: request.headers().clone(), payload: request.take_payload() };
-    let body = body.bytes(state.settings.max_image_bytes.saturating_add(BESIDES_IMAGE)).await?;
+    let body = body.bytes(most_bytes(&state, rule)).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
-    let name = RequestName { caller, route: format!("{} {path}", request.method()), key };
+    let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
     let fingerprint = fingerprint(&state.settings.seal, request.request(), body.clone()).await?;
-    let attempt = match state.services.idempotency.begin(&name, fingerprint).await? {
-        Start::First(attempt) => attempt,
-        Start::Again(answer) => {
-            let mut response = Rendered::restore(&answer)?.into_response();
-            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-            return Ok(Ok(request.into_response(response)));
-        }
-    };
-    request.extensions_mut().insert(attempt);
-    request.set_payload(Payload::from(body));
     let carried_out = rt::spawn(async move {
+        let attempt = match state.services.idempotency.begin(&name, fingerprint).await? {
+            Start::First(attempt) => attempt,
+            Start::Again(answer) => {
+                let mut response = Rendered::restore(&answer)?.into_response();
+                response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+                return Ok(Ok(request.into_response(response)));
+            }
+        };
+        request.extensions_mut().insert(attempt);
+        request.set_payload(Payload::from(body));
         let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
         let outcome = match tokio::time::timeout(state.settings.request_time, handled).await {
             Ok(Ok(response)) => Ok(response.map(ServiceResponse::map_into_boxed_body)),
             Ok(Err(_panic)) => Err(ApiError::Panicked),
             Err(_elapsed) => Err(ApiError::TimedOut),
         };
-        settle(&state, attempt, outcome).await
+        settle(&state, rule, attempt, outcome).await
     });
     carried_out.await.unwrap_or(Err(ApiError::Panicked))
 }
 
+/// How large a body may be to be kept until the request is known: as its handler takes it.
+fn most_bytes(state: &State, rule: Rule) -> usize {
+    match rule.takes_key {
+        TakesKey::WithImage => state.settings.max_image_bytes.saturating_add(BESIDES_IMAGE),
+        TakesKey::No | TakesKey::WithJson => JSON_LIMIT,
+    }
+}
+
 /// Remembers a refusal, and forgets a failure. What was carried out has stored its answer with what it wrote.
-async fn settle(state: &State, attempt: AttemptId, outcome: Result<Response, ApiError>) -> Result<Response, ApiError> {
+async fn settle(
+    state: &State,
+    rule: Rule,
+    attempt: AttemptId,
+    outcome: Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
     let idempotency = &state.services.idempotency;
     let (settled, outcome) = match outcome {
         Ok(Ok(response)) if response.status().is_success() => return Ok(Ok(response)),
-        Ok(Ok(response)) if response.status().is_client_error() => {
+        Ok(Ok(response)) if is_remembered(rule, response.status()) => {
             let (refusal, response) = Rendered::read(response)?;
             (idempotency.finish(attempt, &refusal.store()).await, Ok(Ok(response)))
         }
@@ -107,6 +127,13 @@ async fn settle(state: &State, attempt: AttemptId, outcome: Result<Response, Api
     outcome
 }
 
+/// Whether a refusal is remembered: not one that says to try again later, and not one of a stranger, who could fill the
+/// record with requests that come to nothing.
+fn is_remembered(rule: Rule, status: StatusCode) -> bool {
+    let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+    status.is_client_error() && !later.contains(&status) && rule.access != Access::Public
+}
+
 /// A digest of what a request says: its method and address, the type of its body and the body.
 async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprint, ApiError> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -115,30 +142,30 @@ async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<
     let is_large = body.len() > LARGE;
     let digest = move || {
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let parts = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(&content_type, &body));
-        Fingerprint(seal.code(Purpose::Request, parts))
+        let boundary = (essence == "multipart/form-data").then(|| boundary(&content_type)).flatten();
+        let said = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
+        Fingerprint(seal.code(Purpose::Request, said))
     };
     if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }
 }
 
+fn boundary(content_type: &str) -> Option<&str> {
+    let mut parameters = content_type.split(';').filter_map(|parameter| parameter.trim().split_once('='));
+    let (_, boundary) = parameters.find(|(name, _)| name.eq_ignore_ascii_case("boundary"))?;
+    Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
+}
+
 /// The body without the boundaries of its form: a client draws a new one each time it sends the same form.
-fn parts<'a>(content_type: &str, body: &'a [u8]) -> Vec<&'a [u8]> {
-    let boundary = content_type
-        .split(';')
-        .filter_map(|parameter| parameter.trim().split_once('='))
-        .find(|(name, _)| name.eq_ignore_ascii_case("boundary"))
-        .map(|(_, value)| value.trim_matches('"'))
-        .filter(|boundary| !boundary.is_empty());
-    let Some(boundary) = boundary else { return vec![body] };
-    let delimiter = format!("--{boundary}");
-    let mut parts = Vec::new();
-    let mut start = 0;
-    for found in memmem::find_iter(body, delimiter.as_bytes()) {
-        parts.extend(body.get(start..found));
-        start = found + delimiter.len();
-    }
-    parts.extend(body.get(start..));
-    parts
+fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
+    let mut rest = Some(body);
+    iter::from_fn(move || {
+        let body = rest.take()?;
+        let found = delimiter.as_ref().and_then(|it| Some((memmem::find(body, it)?, it.len())));
+        let Some((at, length)) = found else { return Some(body) };
+        rest = body.get(at + length..);
+        body.get(..at)
+    })
 }
 
 /// The attempt that a request is carried out as, if it was sent under a key.
@@ -171,13 +198,14 @@ mod tests {
     fn the_same_form_is_known_whatever_its_boundary() {
         let form = |boundary: &str| format!("--{boundary}\r\nname\r\n\r\nvalue\r\n--{boundary}--\r\n");
         let (one, two) = (form("one"), form("another"));
-        let of = |boundary: &str, body: &'static str| {
-            parts(&format!("multipart/form-data; boundary={boundary}"), body.as_bytes())
+        let of = |content_type: &str, body: &str| {
+            parts(boundary(content_type), body.as_bytes()).map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
-        let (one, two): (&'static str, &'static str) = (one.leak(), two.leak());
-        assert_eq!(of("one", one), of("\"another\"", two));
-        assert_ne!(of("one", one), of("one", two));
-        assert_eq!(parts("application/json", b"{}"), vec![b"{}".as_slice()]);
-        assert_eq!(parts("multipart/form-data; boundary=", b"--x"), vec![b"--x".as_slice()]);
+        let known = of("multipart/form-data; boundary=one", &one);
+        assert_eq!(known, of("multipart/form-data; charset=utf-8; Boundary=\"another\"", &two));
+        assert_ne!(known, of("multipart/form-data; boundary=one", &two));
+        for none in ["application/json", "multipart/form-data; boundary=", "multipart/form-data"] {
+            assert_eq!(of(none, "--one"), [b"--one"]);
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     body::Body,
     conditional::{Cache, Conditional, IfMatch},
     cursor::List,
-    envelope::{Answer, Rendered, SUCCESS, done, linked, respond},
+    envelope::{Answer, Rendered, SUCCESS, done, respond},
     extract::{Auth, PathId},
     idempotency::Attempt,
     json::{Fields, Given},
@@ -190,7 +190,8 @@ async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, cond
     let message = if page.items.is_empty() { "No products found" } else { "Products retrieved successfully" };
     let products = page.items.iter().map(ProductBody::of).collect();
     let rendered = Rendered::new(StatusCode::OK, &ProductsAnswer { message, products })?;
-    linked(conditional.answer(Cache::Public, None, rendered), query, &state.settings, List::Products, &page)
+    let links = query.links(&state.settings, List::Products, &page);
+    conditional.answer(Cache::Public, None, rendered.linked(links))
 }
 
 /// List the catalog
@@ -247,7 +248,8 @@ pub(crate) async fn list_short(
         price: PriceNumber(product.price),
     });
     let rendered = Rendered::new(StatusCode::OK, &ShortProductsAnswer { products: short.collect() })?;
-    linked(conditional.answer(Cache::Private, None, rendered), &query, &state.settings, List::Products, &page)
+    let links = query.links(&state.settings, List::Products, &page);
+    conditional.answer(Cache::Private, None, rendered.linked(links))
 }
 
 /// Read a product

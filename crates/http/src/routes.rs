@@ -26,6 +26,17 @@ pub enum Access {
     Admin,
 }
 
+/// Whether requests of an endpoint may be sent again under an `Idempotency-Key`: those that create or toggle something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakesKey {
+    /// They may not, or need none.
+    No,
+    /// They may. They have a JSON body, or none.
+    WithJson,
+    /// They may. They may carry an image.
+    WithImage,
+}
+
 /// One method of one path.
 pub struct Endpoint {
     /// The method. A GET endpoint answers HEAD as well.
@@ -34,8 +45,8 @@ pub struct Endpoint {
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
-    /// Whether it takes an `Idempotency-Key`: it creates or toggles something.
-    pub takes_key: bool,
+    /// Whether it takes an `Idempotency-Key`.
+    pub takes_key: TakesKey,
     route: Box<dyn Fn(Rule) -> Route>,
 }
 
@@ -49,13 +60,18 @@ where
         let guarded = move |request: dev::ServiceRequest, next| guard::guard(rule, request, next);
         web::route().to(handler.clone()).wrap(from_fn(guarded))
     };
-    Endpoint { method, path, access, takes_key: false, route: Box::new(route) }
+    Endpoint { method, path, access, takes_key: TakesKey::No, route: Box::new(route) }
 }
 
 impl Endpoint {
     /// This endpoint, of requests that a client may send again under an `Idempotency-Key`.
     fn with_key(self) -> Self {
-        Self { takes_key: true, ..self }
+        Self { takes_key: TakesKey::WithJson, ..self }
+    }
+
+    /// The same, of requests that may carry an image.
+    fn with_key_and_image(self) -> Self {
+        Self { takes_key: TakesKey::WithImage, ..self }
     }
 
     fn route(&self) -> Route {
@@ -82,7 +98,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(put(),    "/api/users/update/{userId}",       Admin,   users::change_role),
         endpoint(put(),    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
 
-        endpoint(post(),   "/api/posts/create",                Member,  posts::create).with_key(),
+        endpoint(post(),   "/api/posts/create",                Member,  posts::create).with_key_and_image(),
         endpoint(get(),    "/api/posts/all",                   Admin,   posts::list_all),
         endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
         endpoint(get(),    "/api/posts/{userId}/all",          Member,  posts::list_by_author),

@@ -375,6 +375,7 @@ async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
     expect_failure(register_once(&meets(Met::Answered(idempotency::Answer("x".into())))).await, 500, INTERNAL).await;
     let mut ports = Ports::default();
     ports.idempotency.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable(SECRET)));
+    ports.idempotency.expect_abandon().once().returning(|_| Ok(()));
     expect_failure(register_once(&ports.start()).await, 503, UNAVAILABLE).await;
 }
 

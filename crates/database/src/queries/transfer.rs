@@ -11,7 +11,8 @@ use super::{Conn, RunQueryDsl, has_migrations};
 use crate::{
     error::{Failure, Outcome},
     schema::{
-        comments, follows, likes, posts, product_images, product_variants, products, sessions, unnamed_images, users,
+        comments, follows, idempotency, likes, posts, product_images, product_variants, products, sessions,
+        unnamed_images, users,
     },
     sql_types::DbId,
     transfer::{
@@ -142,6 +143,8 @@ pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
     }
     // What no row named may be named by the rows that come in their place: the sweep must not delete it.
     diesel::delete(unnamed_images::table).execute(conn).await?;
+    // Nor may a retry be answered with what is no longer there.
+    diesel::delete(idempotency::table).execute(conn).await?;
     Ok(())
 }
 

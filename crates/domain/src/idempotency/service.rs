@@ -37,7 +37,12 @@ impl Idempotency {
     /// [`Conflict::Running`] when the same one is under way.
     pub async fn begin(&self, name: &RequestName, fingerprint: Fingerprint) -> Result<Start> {
         let attempt = AttemptId::new(self.ids.generate());
-        match self.records.begin(name, fingerprint, attempt, self.clock.now()).await? {
+        let begun = self.records.begin(name, fingerprint, attempt, self.clock.now()).await;
+        if begun.is_err() {
+            // It may be on record all the same, and only the acknowledgement be lost.
+            let _ = self.records.abandon(attempt).await;
+        }
+        match begun? {
             Begun::First => Ok(Start::First(attempt)),
             Begun::Met(Met::Answered(answer)) => Ok(Start::Again(answer)),
             Begun::Met(Met::Differs) => Err(Error::KeyReused),

@@ -98,6 +98,19 @@ async fn the_first_attempt_is_carried_out_and_others_are_told_what_they_met() {
 }
 
 #[tokio::test]
+async fn an_attempt_of_which_it_is_not_known_whether_it_began_is_abandoned() {
+    let mut records = MockIdempotencyRepository::new();
+    records.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable("cut off")));
+    records.expect_abandon().once().withf(|attempt| *attempt == ATTEMPT).returning(|_| Ok(()));
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let mut ids = MockIdGenerator::new();
+    ids.expect_generate().return_const(ATTEMPT.uuid());
+    let idempotency = Idempotency { records: Arc::new(records), clock: Arc::new(clock), ids: Arc::new(ids) };
+    assert!(matches!(idempotency.begin(&name(), ONE).await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
 async fn what_is_older_than_a_day_is_swept() {
     let mut records = MockIdempotencyRepository::new();
     let cutoff = NOW.plus_millis(-Record::KEPT_MILLIS);

@@ -12,7 +12,7 @@ use utoipa::openapi::{
 };
 
 use super::{SECURITY, failures, files, headers::ResponseHeader, parameters};
-use crate::routes::{self, Access, Endpoint};
+use crate::routes::{self, Access, Endpoint, TakesKey};
 
 /// The paths that lead to the same endpoints as another one, which is preferred, and what the operations of both are
 /// told apart by.
@@ -91,7 +91,7 @@ fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
     let names = endpoint.path.split(['{', '}']).skip(1).step_by(2);
     let mut all: Vec<_> = names.map(|name| RefOr::T(parameters::in_path(name))).collect();
     all.extend(operation.parameters.take().unwrap_or_default());
-    if endpoint.takes_key {
+    if endpoint.takes_key != TakesKey::No {
         all.push(RefOr::T(parameters::idempotency_key()));
     }
     operation.parameters = (!all.is_empty()).then_some(all);
@@ -100,6 +100,7 @@ fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
 /// Adds the failures that every operation of the kind can end with.
 fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
     let has_body = operation.request_body.is_some();
+    let takes_key = endpoint.takes_key != TakesKey::No;
     let standard = [
         ("BadRequest", true),
         ("Unauthorized", endpoint.access != Access::Public),
@@ -107,8 +108,8 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         // Whatever looks at what is stored can meet a conflict that no rule foresaw.
         ("Conflict", endpoint.path.starts_with("/api/")),
         ("PreconditionFailed", takes(operation, parameters::IF_MATCH)),
-        ("PayloadTooLarge", has_body || endpoint.takes_key),
-        ("KeyReused", endpoint.takes_key),
+        ("PayloadTooLarge", has_body || takes_key),
+        ("KeyReused", takes_key),
         ("UnsupportedMediaType", has_body),
         ("InternalServerError", true),
         ("ServiceUnavailable", true),
@@ -137,11 +138,12 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
         if is_tagged && ["200", "304"].contains(&status.as_str()) {
             ResponseHeader::ETag.add_to(response);
             ResponseHeader::CacheControl.add_to(response);
+            ResponseHeader::Vary.add_to(response);
         }
         if is_edit && status == "200" || makes_editable && status == "201" {
             ResponseHeader::Version.add_to(response);
         }
-        if endpoint.takes_key && ["200", "201"].contains(&status.as_str()) {
+        if endpoint.takes_key != TakesKey::No && ["200", "201"].contains(&status.as_str()) {
             ResponseHeader::Replayed.add_to(response);
         }
         if response.content.contains_key("application/json") {

@@ -97,7 +97,7 @@ impl ResponseHeader {
             Self::Version => "Names the version of the post or product, for `If-Match`.",
             Self::RetryWhenRunning => "Present when the same request is under way: seconds after which to try again.",
             Self::Replayed => "`true` when this is the answer to an earlier request under the same `Idempotency-Key`.",
-            Self::Vary => "`Accept-Encoding`, present when the body is large enough to be compressed.",
+            Self::Vary => "`Accept-Encoding`, present when the body may be compressed.",
             Self::ContentEncoding => "Present when the body is compressed.",
         }
     }
@@ -118,7 +118,7 @@ impl ResponseHeader {
             Self::Location => json!("https://cdn.example.org/agora/0f/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"),
             Self::ContentTypeOptions => json!("nosniff"),
             Self::ContentSecurityPolicy => json!("default-src 'none'"),
-            Self::Version => json!("\"1980b7a5f6c\""),
+            Self::Version => json!("W/\"1980b7a5f6c\""),
             Self::RetryWhenRunning => json!(1),
             Self::Replayed => json!("true"),
             Self::Vary => json!("Accept-Encoding"),

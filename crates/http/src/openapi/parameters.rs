@@ -83,7 +83,7 @@ impl IntoParams for Seen {
 }
 
 fn tag() -> ObjectBuilder {
-    text().examples([json!("\"1980b7a5f6c-8f3a1c5b7d9e0246\"")])
+    text().examples([json!("W/\"1980b7a5f6c-8f3a1c5b7d9e0246\"")])
 }
 
 /// The header that names a request which may be sent again.

@@ -115,7 +115,7 @@ pub(crate) struct PostChange {
     #[schema(schema_with = values::visibility)]
     visibility: Option<String>,
     /// True removes the image.
-    #[schema(value_type = bool, required = false, default = false)]
+    #[schema(value_type = bool, required = false)]
     remove_image: Option<bool>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct PostChangeForm {
     #[schema(schema_with = values::visibility)]
     visibility: Option<String>,
     /// `true` removes the image, unless another one comes with it.
-    #[schema(value_type = bool, required = false, default = false)]
+    #[schema(value_type = bool, required = false)]
     remove_image: Option<bool>,
 }
 

@@ -155,14 +155,16 @@ pub(crate) fn role_action() -> ObjectBuilder {
     word("Whether the account gets the role or loses it.", ["ADD", "REMOVE"])
 }
 
+const WHO_MAY_VIEW: &str = "Who may view the post besides its author and every ADMIN: everybody, the author's followers, or \
+                            nobody.";
+
 pub(crate) fn visibility() -> ObjectBuilder {
-    let description = "Who may view the post besides its author and every ADMIN: everybody, the author's followers, or \
-                       nobody.";
-    word(description, Visibility::ALL.map(Visibility::as_str))
+    word(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str))
 }
 
+/// Its default is told in words: what has one is required in clients that are made from the document.
 pub(crate) fn new_visibility() -> ObjectBuilder {
-    visibility().default(Some(json!(Visibility::default().as_str())))
+    visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())))
 }
 
 fn instant(description: &str) -> ObjectBuilder {

@@ -1,0 +1,128 @@
+// The tour of the README, with a client whose types are generated from the OpenAPI document: run as
+// `npm run tour -- http://127.0.0.1:8080` against a service that knows neither Ada nor Bob.
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import createClient from "openapi-fetch";
+import type { components, paths } from "./agora.js";
+
+type Failure = components["schemas"]["Failure"];
+
+const service = process.argv[2] ?? "http://127.0.0.1:8080";
+
+/** A client of the service; with a token, one that calls as somebody. */
+function client(token?: string) {
+  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  return createClient<paths>({ baseUrl: service, headers });
+}
+
+/** A failure, as an exception. */
+class Refused extends Error {
+  constructor(readonly failure: Failure) {
+    super(`${failure.status}: ${failure.message}`);
+  }
+}
+
+/** What a call that is meant to succeed returns. */
+function expect<T>(answer: { data?: T; error?: Failure }): NonNullable<T> {
+  if (answer.error !== undefined) throw new Refused(answer.error);
+  assert(answer.data !== undefined && answer.data !== null);
+  return answer.data;
+}
+
+/** A form, from the fields that are there. Bodies of type `multipart/form-data` are sent with it. */
+function form(fields: object): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value instanceof Blob) form.append(name, value, name);
+    else if (value !== undefined) form.append(name, String(value));
+  }
+  return form;
+}
+
+/** The cursor of the next page, which the `Link` header of a page names beside others. */
+function nextCursor(response: Response): string | undefined {
+  for (const [, address, parameters] of (response.headers.get("Link") ?? "").matchAll(/<([^>]*)>([^<]*)/g)) {
+    const relations = /;\s*rel="?([^";,]*)/i.exec(parameters ?? "")?.[1]?.split(/\s+/) ?? [];
+    if (relations.includes("next")) return new URL(address ?? "", service).searchParams.get("cursor") ?? undefined;
+  }
+  return undefined;
+}
+
+// Two people register and log in.
+const anybody = client();
+async function join(username: string, password: string) {
+  const email = `${username}@example.org`;
+  expect(await anybody.POST("/api/auth/register", { body: { username, email, password } }));
+  const { token } = expect(await anybody.POST("/api/auth/login", { body: { identifier: email, password } }));
+  return client(token);
+}
+const ada = await join("ada", "correct horse");
+const bob = await join("bob", "battery staple");
+
+// A field that is not valid is named, with what is wrong about it.
+const invalid = await anybody.POST("/api/auth/register", { body: { username: "eve", email: "eve", password: "short" } });
+assert(invalid.error?.data !== undefined);
+assert.deepEqual(Object.keys(invalid.error.data).sort(), ["email", "password"]);
+assert.deepEqual(invalid.error.data["email"], ["Email must be a valid email address"]);
+
+// Ada publishes a post with a picture.
+const bytes = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mM4YQMEJxggFAAjDgUBIzBI6wAAAABJRU5ErkJggg==",
+  "base64",
+);
+const { data: post } = expect(
+  await ada.POST("/api/posts/create", {
+    body: { text: "Hello, Agora!", image: new Blob([bytes], { type: "image/png" }) },
+    bodySerializer: form,
+  }),
+);
+assert.equal(post.content, "Hello, Agora!");
+assert.equal(post.visibility, "PUBLIC");
+assert(post.image !== null);
+assert.equal((await fetch(post.image)).headers.get("Content-Type"), "image/png");
+
+// Bob likes it, comments on it and follows Ada. A like toggles: under a key it can be sent again, when no answer came.
+const key = randomUUID();
+const like = () =>
+  bob.POST("/api/posts/like/{postId}", { params: { path: { postId: post.id }, header: { "Idempotency-Key": key } } });
+assert.equal(expect(await like()).message, "Post liked successfully");
+const repeated = await like();
+assert.equal(expect(repeated).message, "Post liked successfully");
+assert.equal(repeated.response.headers.get("Idempotency-Replayed"), "true");
+for (const content of ["Welcome", "How was the journey?", "Tell us more"]) {
+  expect(await bob.POST("/api/comments/create", { body: { postId: post.id, content } }));
+}
+const followed = await bob.POST("/api/follow/follow/{followedId}", { params: { path: { followedId: post.author.id } } });
+assert.equal(expect(followed).message, "Followed user successfully");
+
+// Her post is in his feed now, with his like.
+const { data: feed } = expect(await bob.GET("/api/posts/following/all", { params: { query: { size: 10 } } }));
+assert.equal(feed[0]?.id, post.id);
+assert.equal(feed[0]?.likedByMe, true);
+assert.equal(feed[0]?.likeCount, 1);
+assert.equal(feed[0]?.likedBy[0]?.username, "bob");
+
+// Here are its comments, page by page.
+const comments: string[] = [];
+let cursor: string | undefined;
+do {
+  const query = { size: 1, ...(cursor !== undefined && { cursor }) };
+  const page = await ada.GET("/api/comments/all/{postId}", { params: { path: { postId: post.id }, query } });
+  comments.push(...expect(page).data.map((comment) => comment.content));
+  cursor = nextCursor(page.response);
+} while (cursor !== undefined);
+assert.deepEqual(comments, ["Welcome", "How was the journey?", "Tell us more"]);
+
+// What has not changed since it was read is not sent again.
+const readPost = (tag?: string) =>
+  bob.GET("/api/posts/by-id/{postId}", {
+    params: { path: { postId: post.id }, ...(tag !== undefined && { header: { "If-None-Match": tag } }) },
+  });
+const tag = (await readPost()).response.headers.get("ETag");
+assert(tag !== null);
+assert.equal((await readPost(tag)).response.status, 304);
+
+// The catalog is public, and empty until an administrator fills it.
+const { products } = expect(await anybody.GET("/api/products/findAll"));
+console.log(`${feed.length} post, ${comments.length} comments, ${products.length} products`);

@@ -1,0 +1,77 @@
+//! The document against the service: schemathesis makes up requests, good and bad ones, and holds every answer against
+//! what the document says. `schemathesis/schemathesis.toml` says how.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    api::{User, key, picture, text},
+    process::Home,
+    repository, succeed,
+};
+
+const WITHOUT_PYTHON: &str =
+    "schemathesis needs Python 3.10 or newer with venv: apt-get install python3-venv, then the registry of Python";
+
+const USERNAME: &str = "root";
+/// Not one that the document has as an example, with which it would be changed.
+const PASSWORD: &str = "fuzzing alone";
+
+#[tokio::test]
+async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe() {
+    let settings = repository("tests/client/schemathesis");
+    let schemathesis = environment(&settings.join("requirements.txt"));
+    let home = Home::new();
+    let service = home.start_with(&[
+        ("AGORA_ADMIN_USERNAME", USERNAME),
+        ("AGORA_ADMIN_EMAIL", "root@example.org"),
+        ("AGORA_ADMIN_PASSWORD", PASSWORD),
+    ]);
+    let api = &service.api;
+    let root = api.login(USERNAME, PASSWORD).await.expect(200).json();
+    let root = User { id: String::new(), name: USERNAME.to_owned(), token: text(&root["token"]) };
+    let mut known = [("users", Vec::new()), ("posts", Vec::new()), ("images", Vec::new())];
+    for name in ["ada", "bob"] {
+        let user = api.user(name).await;
+        for author in [&root, &user] {
+            let post = api.post(author, "Hello, Agora!", Some(&picture())).await;
+            api.send(api.commenting(author, &text(&post["id"]), "Welcome")).await.expect(201);
+            known[1].1.push(text(&post["id"]));
+            known[2].1.push(key(&post["image"]));
+        }
+        known[0].1.push(user.id);
+    }
+    for (kind, words) in known {
+        let lines: String = words.iter().map(|word| format!("\"{word}\"\n")).collect();
+        fs::write(home.path(&format!("{kind}.dict")), lines).unwrap();
+    }
+    fs::copy(settings.join("schemathesis.toml"), home.path("schemathesis.toml")).unwrap();
+
+    let mut fuzzing = home.program(schemathesis.to_str().unwrap());
+    fuzzing.arg("run").arg(repository("docs/openapi.json")).args(["--url", api.url()]);
+    fuzzing.env("FUZZ_USERNAME", USERNAME).env("FUZZ_PASSWORD", PASSWORD);
+    let report = succeed(&mut fuzzing, WITHOUT_PYTHON);
+    assert!(report.contains("Tested: ") && !report.contains("returned only 401/403"), "{report}");
+    service.stop();
+}
+
+/// The program, in an environment that is made once for each set of requirements.
+fn environment(requirements: &Path) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis");
+    let program = directory.join("bin/schemathesis");
+    let wanted = fs::read_to_string(requirements).unwrap();
+    // Written last: an environment without it is not whole.
+    let installed = directory.join("requirements.txt");
+    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        return program;
+    }
+    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory), WITHOUT_PYTHON);
+    let mut install = Command::new(directory.join("bin/python"));
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement"]);
+    succeed(install.arg(requirements), WITHOUT_PYTHON);
+    fs::write(installed, wanted).unwrap();
+    program
+}
