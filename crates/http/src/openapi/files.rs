@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agora_domain::media::ImageFormat;
 use utoipa::{
     IntoResponses,
-    openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type},
+    openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type, schema::AdditionalProperties},
 };
 
 use super::{
@@ -52,7 +52,9 @@ impl IntoResponses for Image {
 
 impl IntoResponses for Document {
     fn responses() -> Responses {
+        // Said outright, since clients are made for an object without any field otherwise.
         let document = ObjectBuilder::new().schema_type(Type::Object);
+        let document = document.additional_properties(Some(AdditionalProperties::FreeForm(true)));
         [answer(200, "The document.", [("application/json", document)], &[ContentTypeOptions])].into()
     }
 }
