@@ -19,6 +19,8 @@ mod crash;
 mod first_start;
 #[path = "../end_to_end/life.rs"]
 mod life;
+#[path = "../end_to_end/manual.rs"]
+mod manual;
 #[path = "../end_to_end/parallel.rs"]
 mod parallel;
 #[path = "../support/postgres.rs"]

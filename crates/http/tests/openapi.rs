@@ -130,6 +130,21 @@ fn every_example_is_valid() {
 }
 
 #[test]
+fn every_body_has_an_example() {
+    for (path, item) in DOCUMENT["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let answers = operation["responses"].as_object().unwrap().values();
+            let bodies = answers.map(resolve).chain([&operation["requestBody"]]);
+            for content in bodies.filter_map(|body| body["content"].get("application/json")) {
+                let has_one = content["example"].is_object() || content["examples"].is_object();
+                // The document itself is one.
+                assert!(has_one || path.ends_with("openapi.json"), "{method} {path}: {content}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
     type Part<'a> = Option<(HeaderName, &'a str)>;
     let id: Part<'_> = Some((HeaderName::from_static("x-request-id"), "1"));

@@ -11,7 +11,7 @@ use utoipa::openapi::{
     security::SecurityRequirement,
 };
 
-use super::{SECURITY, failures, files, headers::ResponseHeader, parameters};
+use super::{SECURITY, examples, failures, files, headers::ResponseHeader, parameters};
 use crate::routes::{self, Access, Endpoint, TakesKey};
 
 /// The paths that lead to the same endpoints as another one, which is preferred, and what the operations of both are
@@ -42,6 +42,7 @@ pub(super) fn complete(document: &mut OpenApi) {
         if let Some(operation) = item.and_then(|item| operation(item, &endpoint.method)) {
             complete_operation(&endpoint, operation);
             describe_form(&endpoint, operation, &schemas);
+            examples::add(operation, &schemas);
         }
     }
 }

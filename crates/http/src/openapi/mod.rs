@@ -7,6 +7,7 @@
 
 pub(crate) mod answers;
 mod complete;
+mod examples;
 mod failures;
 mod files;
 mod headers;
