@@ -146,7 +146,7 @@ impl ApiError {
     }
 
     /// The causes of a failure that is not the client's, down to the first.
-    fn causes(&self) -> Option<Causes> {
+    pub(crate) fn causes(&self) -> Option<Causes> {
         let mut text = match self {
             Self::TimedOut => "the request took too long".to_owned(),
             Self::Panicked => "a handler panicked".to_owned(),

@@ -24,11 +24,12 @@ use agora_domain::{
 use bytes::Bytes;
 use futures_util::FutureExt;
 use memchr::memmem;
+use tokio::sync::oneshot;
 
 use crate::{
     body::{Body, JSON_LIMIT},
     envelope::Rendered,
-    error::ApiError,
+    error::{ApiError, Causes},
     guard::Rule,
     routes::{Access, TakesKey},
     seal::{Purpose, Seal},
@@ -74,26 +75,52 @@ pub(crate) async fn once(
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
     let fingerprint = fingerprint(&state.settings.seal, request.request(), body.clone()).await?;
-    let carried_out = rt::spawn(async move {
-        let attempt = match state.services.idempotency.begin(&name, fingerprint).await? {
-            Start::First(attempt) => attempt,
-            Start::Again(answer) => {
-                let mut response = Rendered::restore(&answer)?.into_response();
-                response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-                return Ok(Ok(request.into_response(response)));
-            }
-        };
-        request.extensions_mut().insert(attempt);
-        request.set_payload(Payload::from(body));
-        let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
-        let outcome = match tokio::time::timeout(state.settings.request_time, handled).await {
-            Ok(Ok(response)) => Ok(response.map(ServiceResponse::map_into_boxed_body)),
-            Ok(Err(_panic)) => Err(ApiError::Panicked),
-            Err(_elapsed) => Err(ApiError::TimedOut),
-        };
-        settle(&state, rule, attempt, outcome).await
+    let (reply, answer) = oneshot::channel();
+    rt::spawn(async move {
+        let outcome = carry_out(&state, rule, (&name, fingerprint), (request, body), next).await;
+        if let Err(outcome) = reply.send(outcome) {
+            log_unseen(rule, outcome);
+        }
     });
-    carried_out.await.unwrap_or(Err(ApiError::Panicked))
+    answer.await.unwrap_or(Err(ApiError::Panicked))
+}
+
+async fn carry_out(
+    state: &State,
+    rule: Rule,
+    (name, fingerprint): (&RequestName, Fingerprint),
+    (mut request, body): (ServiceRequest, Bytes),
+    next: Next<impl MessageBody + 'static>,
+) -> Result<Response, ApiError> {
+    let attempt = match state.services.idempotency.begin(name, fingerprint).await? {
+        Start::First(attempt) => attempt,
+        Start::Again(answer) => {
+            let mut response = Rendered::restore(&answer)?.into_response();
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            return Ok(Ok(request.into_response(response)));
+        }
+    };
+    request.extensions_mut().insert(attempt);
+    request.set_payload(Payload::from(body));
+    let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
+    let outcome = match tokio::time::timeout(state.settings.request_time, handled).await {
+        Ok(Ok(response)) => Ok(response.map(ServiceResponse::map_into_boxed_body)),
+        Ok(Err(_panic)) => Err(ApiError::Panicked),
+        Err(_elapsed) => Err(ApiError::TimedOut),
+    };
+    settle(state, rule, attempt, outcome).await
+}
+
+/// Logs the causes of a failure that nobody is there to be told of.
+fn log_unseen(rule: Rule, outcome: Result<Response, ApiError>) {
+    let causes = match outcome {
+        Ok(Ok(mut response)) => response.response_mut().extensions_mut().remove::<Causes>(),
+        Ok(Err(_)) => None,
+        Err(error) => error.causes(),
+    };
+    if let Some(Causes(causes)) = causes {
+        tracing::error!(route = rule.path, causes, "a request failed after its client had gone");
+    }
 }
 
 /// How large a body may be to be kept until the request is known: as its handler takes it.

@@ -10,7 +10,7 @@ use utoipa::{
 
 use super::{
     headers::ResponseHeader::{
-        self, AcceptRanges, CacheControl, ContentRange, ContentSecurityPolicy, ContentTypeOptions, ETag, Location,
+        self, AcceptRanges, CacheControl, ContentRange, ContentSecurityPolicy, ContentTypeOptions, ImageTag, Location,
     },
     values::format,
 };
@@ -39,11 +39,11 @@ type Responses = BTreeMap<String, RefOr<Response>>;
 impl IntoResponses for Image {
     fn responses() -> Responses {
         let image = || media_types().map(|media_type| (media_type, bytes()));
-        let part = [CacheControl, ETag, ContentTypeOptions, AcceptRanges, ContentRange];
+        let part = [CacheControl, ImageTag, ContentTypeOptions, AcceptRanges, ContentRange];
         [
-            answer(200, "The image.", image(), &[CacheControl, ETag, ContentTypeOptions, AcceptRanges]),
+            answer(200, "The image.", image(), &[CacheControl, ImageTag, ContentTypeOptions, AcceptRanges]),
             answer(206, "The part of the image that was asked for.", image(), &part),
-            answer(304, "The image is the one that is there already.", [], &[CacheControl, ETag]),
+            answer(304, "The image is the one that is there already.", [], &[CacheControl, ImageTag]),
             answer(307, "The image is served elsewhere.", [], &[Location, CacheControl, ContentTypeOptions]),
         ]
         .into()

@@ -31,10 +31,11 @@ pub(super) enum ResponseHeader {
     Replayed,
     Vary,
     ContentEncoding,
+    ImageTag,
 }
 
 impl ResponseHeader {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::RequestId,
         Self::Link,
         Self::Challenge,
@@ -52,6 +53,7 @@ impl ResponseHeader {
         Self::Replayed,
         Self::Vary,
         Self::ContentEncoding,
+        Self::ImageTag,
     ];
 
     /// Its name, and the name under which the document describes it.
@@ -74,6 +76,7 @@ impl ResponseHeader {
             Self::Replayed => ("Idempotency-Replayed", "Replayed"),
             Self::Vary => ("Vary", "Vary"),
             Self::ContentEncoding => ("Content-Encoding", "ContentEncoding"),
+            Self::ImageTag => ("ETag", "ImageTag"),
         }
     }
 
@@ -90,7 +93,7 @@ impl ResponseHeader {
             Self::ContentRange => "Which bytes of how many these are; or how many there are.",
             Self::AcceptRanges => "`bytes`: parts of the image can be asked for.",
             Self::CacheControl => "How long the response may be kept.",
-            Self::ETag => "Names the version of the content, for `If-None-Match`, and for `If-Match` or `If-Range`.",
+            Self::ETag => "Names what is shown, for `If-None-Match`, and its version, for `If-Match`.",
             Self::Location => "Where to go.",
             Self::ContentTypeOptions => "`nosniff`: the content is of the type that is told.",
             Self::ContentSecurityPolicy => "What the page may load: its own parts.",
@@ -99,6 +102,7 @@ impl ResponseHeader {
             Self::Replayed => "`true` when this is the answer to an earlier request under the same `Idempotency-Key`.",
             Self::Vary => "`Accept-Encoding`, present when the body may be compressed.",
             Self::ContentEncoding => "Present when the body is compressed.",
+            Self::ImageTag => "Names the image, for `If-None-Match` and `If-Range`.",
         }
     }
 
@@ -114,7 +118,8 @@ impl ResponseHeader {
             Self::ContentRange => json!("bytes 0-1023/146515"),
             Self::AcceptRanges => json!("bytes"),
             Self::CacheControl => json!("public, max-age=31536000, immutable"),
-            Self::ETag => json!("\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\""),
+            Self::ETag => json!("W/\"1980b7a5f6c-8f3a1c5b7d9e0246\""),
+            Self::ImageTag => json!("\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\""),
             Self::Location => json!("https://cdn.example.org/agora/0f/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"),
             Self::ContentTypeOptions => json!("nosniff"),
             Self::ContentSecurityPolicy => json!("default-src 'none'"),
