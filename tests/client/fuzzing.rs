@@ -59,7 +59,9 @@ async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe()
         .env("FUZZ_USER", &users[0])
         .env("NO_PROXY", "*");
     let report = succeed(&mut fuzzing, WITHOUT_PYTHON);
-    assert!(report.contains("Tested: ") && !report.contains("returned only 401/403"), "{report}");
+    assert!(report.contains("Tested: "), "{report}");
+    // Otherwise nothing but refusals was seen from some moment on.
+    api.login(USERNAME, PASSWORD).await.expect(200);
     service.stop();
 }
 
