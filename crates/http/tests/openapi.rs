@@ -130,6 +130,12 @@ fn every_example_is_valid() {
 }
 
 #[test]
+fn no_text_of_the_document_has_marks_of_an_unsettled_merge() {
+    let text = DOCUMENT.to_string();
+    assert!(["<<<<<<<", "=======", ">>>>>>>"].into_iter().all(|mark| !text.contains(mark)));
+}
+
+#[test]
 fn every_body_has_an_example() {
     for (path, item) in DOCUMENT["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
