@@ -113,6 +113,16 @@ fn section(manifest: &Path, name: &str) -> Vec<String> {
 }
 
 #[test]
+fn to_run_the_workspace_is_to_run_the_service() {
+    let metadata = metadata();
+    let mut programs = Vec::new();
+    for package in metadata.workspace_default_packages() {
+        programs.extend(package.targets.iter().filter(|target| target.is_bin()).map(|target| target.name.clone()));
+    }
+    assert_eq!(programs, ["agora"]);
+}
+
+#[test]
 fn no_crate_allows_unsafe_code() {
     let forbidden = section(&root().join("Cargo.toml"), "workspace.lints.rust");
     assert!(forbidden.contains(&"unsafe_code = \"forbid\"".to_owned()), "{forbidden:?}");
