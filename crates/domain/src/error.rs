@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use crate::limits::Allowance;
+
 /// The outcome of a use case or a port.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -41,6 +43,9 @@ pub enum Error {
     /// A request under an idempotency key that named another one before.
     #[error("Idempotency-Key was used for another request")]
     KeyReused,
+    /// One tried too often: not before the window is over.
+    #[error("Too many attempts: try again in {} s", .0.reset_seconds)]
+    TooMany(Allowance),
     /// Too much is waiting, or a dependency is out of reach: try again later.
     #[error("The service is temporarily unavailable")]
     Unavailable(#[source] Cause),

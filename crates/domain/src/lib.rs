@@ -13,6 +13,7 @@
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
+//! | [`limits`] | how often one may try to log in and to register |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
@@ -34,6 +35,7 @@ pub mod error;
 pub mod follows;
 pub mod id;
 pub mod idempotency;
+pub mod limits;
 pub mod media;
 pub mod page;
 pub mod posts;

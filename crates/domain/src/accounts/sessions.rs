@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    AccountRepository, Caller, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHasher, Session,
-    SessionRepository, TokenClaims, TokenIssuer,
+    AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHasher,
+    Session, SessionRepository, TokenClaims, TokenIssuer,
 };
 use crate::{
     clock::Clock,
     error::{Error, FieldErrors, Result},
     id::{IdGenerator, SessionId, UserId},
+    limits::{ClientAddress, Counted, Limits},
 };
 
 const WRONG_PASSWORD: &str = "Current password is wrong";
@@ -32,6 +33,8 @@ pub struct Authentication {
     pub sessions: Arc<dyn SessionRepository>,
     /// Hashes passwords.
     pub passwords: Arc<dyn PasswordHasher>,
+    /// How often a password may be wrong.
+    pub limits: Limits,
     /// Issues tokens.
     pub tokens: Arc<dyn TokenIssuer>,
     /// The time.
@@ -45,17 +48,32 @@ impl Authentication {
     ///
     /// # Errors
     /// [`Error::InvalidCredentials`] for an unknown account, a wrong password and a disabled account alike, after the
-    /// same work.
-    pub async fn login(&self, login: &Login) -> Result<String> {
+    /// same work; [`Error::TooMany`] when that has happened too often from this client, whatever the password is now.
+    pub async fn login(&self, login: &Login, client: ClientAddress) -> Result<String> {
         let found = self.accounts.find_credentials(&login.identifier).await?;
-        let hash = found.as_ref().map(|credentials| credentials.password.clone());
-        let matches = self.passwords.verify(&login.password, hash).await?;
-        let account = found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)?;
+        let failures = match &found {
+            Some(account) => Counted::WrongPasswords(account.user, client),
+            None => Counted::WrongNames(login.identifier.clone(), client),
+        };
+        self.limits.check(&failures)?;
+        let outcome = self.verify(login, found).await;
+        if matches!(outcome, Err(Error::InvalidCredentials)) {
+            self.limits.count(&failures)?;
+        }
+        let account = outcome?;
+        // Those who guess many at once learn no more than those who guess one by one.
+        self.limits.check(&failures)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
         let opened = self.sessions.open(&session, &account.password).await?;
         opened.ok_or(Error::InvalidCredentials)?;
         self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)
+    }
+
+    async fn verify(&self, login: &Login, found: Option<Credentials>) -> Result<Credentials> {
+        let hash = found.as_ref().map(|credentials| credentials.password.clone());
+        let matches = self.passwords.verify(&login.password, hash).await?;
+        found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)
     }
 
     /// Who presents the token.
@@ -93,16 +111,26 @@ impl Authentication {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming `currentPassword` when it is wrong or missing and `newPassword` when it is no
-    /// password.
-    pub async fn change_password(&self, caller: &Member, current: Option<&str>, new: Option<&str>) -> Result<()> {
+    /// password; [`Error::TooMany`] when the current one was wrong too often from this client, here or at login.
+    pub async fn change_password(
+        &self,
+        caller: &Member,
+        client: ClientAddress,
+        current: Option<&str>,
+        new: Option<&str>,
+    ) -> Result<()> {
+        let failures = Counted::WrongPasswords(caller.id(), client);
+        self.limits.check(&failures)?;
         let mut errors = FieldErrors::default();
         let new = errors.check("newPassword", Password::parse(new.unwrap_or_default()));
         let mut verified = None;
         if let Some(current) = errors.check("currentPassword", PasswordAttempt::parse(current.unwrap_or_default())) {
             let hash = self.accounts.find_password(caller.id()).await?;
             if self.passwords.verify(&current, hash.clone()).await? {
+                self.limits.check(&failures)?;
                 verified = hash;
             } else {
+                self.limits.count(&failures)?;
                 errors.add("currentPassword", WRONG_PASSWORD);
             }
         }

@@ -1,5 +1,6 @@
 //! What the tests of the account rules share.
 
+mod guessing;
 mod registration;
 mod roles;
 mod sessions;
@@ -13,6 +14,7 @@ use crate::{
     clock::{MockClock, Timestamp},
     error::{Error, FieldErrors, Result},
     id::{MockIdGenerator, SessionId, UserId},
+    limits::{ClientAddress, Counted, Counters, Limits, tests::CountersInMemory},
     media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
 };
 
@@ -49,12 +51,18 @@ fn hash(notation: &str) -> PasswordHash {
     PasswordHash::new(notation.to_owned())
 }
 
+/// Where the caller calls from.
+fn client() -> ClientAddress {
+    ClientAddress::of(std::net::Ipv4Addr::LOCALHOST.into())
+}
+
 /// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id `NEW_ID`.
 #[derive(Default)]
 struct Ports {
     accounts: MockAccountRepository,
     sessions: MockSessionRepository,
     passwords: MockPasswordHasher,
+    counters: Arc<CountersInMemory>,
     tokens: MockTokenIssuer,
     cleaner: MockImageCleaner,
     images: MockImageStore,
@@ -67,6 +75,7 @@ impl Ports {
             accounts: Arc::new(self.accounts),
             sessions: Arc::new(self.sessions),
             passwords: Arc::new(self.passwords),
+            limits: Limits { counters: self.counters as Arc<dyn Counters>, clock: Arc::new(clock(now)) },
             tokens: Arc::new(self.tokens),
             clock: Arc::new(clock(now)),
             ids: Arc::new(ids()),

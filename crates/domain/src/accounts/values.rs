@@ -208,7 +208,7 @@ impl Biography {
 }
 
 /// How somebody names an account at login.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LoginIdentifier {
     /// The unique form of a username.
     Username(String),

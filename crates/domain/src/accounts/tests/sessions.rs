@@ -74,7 +74,7 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .times(usize::from(succeeds))
             .withf(move |claims, now| *claims == TokenClaims { user: ALICE, session: opened.id } && *now == NOW)
             .returning(|_, _| Ok("token".to_owned()));
-        match ports.authentication().login(&login()).await {
+        match ports.authentication().login(&login(), client()).await {
             Ok(token) => assert!(succeeds && token == "token", "{case}"),
             Err(error) => assert!(!succeeds && matches!(error, Error::InvalidCredentials), "{case}: {error:?}"),
         }
@@ -86,7 +86,7 @@ async fn an_overloaded_hasher_is_no_wrong_password() {
     let mut ports = Ports::default();
     ports.accounts.expect_find_credentials().returning(|_| Ok(None));
     ports.passwords.expect_verify().returning(|_, _| Err(Error::unavailable("too many")));
-    assert!(matches!(ports.authentication().login(&login()).await, Err(Error::Unavailable(_))));
+    assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn no_token_is_issued_for_a_session_that_was_not_stored() {
     ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
     ports.passwords.expect_verify().returning(|_, _| Ok(true));
     ports.sessions.expect_open().returning(|_, _| Err(Error::unavailable("no connection")));
-    assert!(matches!(ports.authentication().login(&login()).await, Err(Error::Unavailable(_))));
+    assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn a_wrong_current_and_an_invalid_new_password_are_reported_together() {
             .expect_verify()
             .withf(move |attempt, stored| Some(attempt.expose()) == current && *stored == Some(hash("stored")))
             .returning(move |_, _| Ok(right));
-        let refused = ports.authentication().change_password(&member(), current, new).await;
+        let refused = ports.authentication().change_password(&member(), client(), current, new).await;
         let expected: Vec<_> = expected.into_iter().map(|(field, message)| (field, message.to_owned())).collect();
         assert_eq!(invalid(refused), expected, "{current:?}, {new:?}");
     }
@@ -223,7 +223,7 @@ async fn a_new_password_is_stored_hashed_and_ends_every_other_session_at_once() 
         })
         .returning(|_| Ok(Some(())));
     ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
-    ports.authentication().change_password(&member(), Some("password"), Some("new password")).await.unwrap();
+    ports.authentication().change_password(&member(), client(), Some("password"), Some("new password")).await.unwrap();
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn a_login_is_refused_when_the_password_was_changed_or_the_account_disable
     ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
     ports.passwords.expect_verify().returning(|_, _| Ok(true));
     ports.sessions.expect_open().once().returning(|_, _| Ok(None));
-    assert!(matches!(ports.authentication().login(&login()).await, Err(Error::InvalidCredentials)));
+    assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::InvalidCredentials)));
 }
 
 #[tokio::test]
@@ -244,6 +244,7 @@ async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
     ports.passwords.expect_hash().returning(|_| Ok(hash("hashed")));
     ports.accounts.expect_change_password().once().returning(|_| Ok(None));
     ports.sessions.expect_account_changed().once().return_const(());
-    let refused = ports.authentication().change_password(&member(), Some("password"), Some("new password")).await;
+    let refused =
+        ports.authentication().change_password(&member(), client(), Some("password"), Some("new password")).await;
     assert_eq!(invalid(refused), [("currentPassword", "Current password is wrong".to_owned())]);
 }

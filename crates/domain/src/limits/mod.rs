@@ -1,0 +1,17 @@
+//! How often one may try: what keeps passwords from being guessed and accounts from being made by the thousand.
+//!
+//! What is counted is counted in windows of a minute. A window begins with the first event; once the limit is reached,
+//! everything further is refused until it is over.
+
+mod model;
+mod ports;
+mod service;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use model::{Allowance, ClientAddress, Counted, Limit, Window};
+pub use ports::Counters;
+#[cfg(any(test, feature = "mocks"))]
+pub use ports::MockCounters;
+pub use service::Limits;

@@ -1,0 +1,129 @@
+//! What is counted, and how much of it is allowed.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::{accounts::LoginIdentifier, clock::Timestamp, id::UserId};
+
+/// Where a client calls from, as far as limits tell clients apart: an IPv4 address, or the network of an IPv6 address,
+/// of which one subscriber has all 2^64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientAddress(IpAddr);
+
+impl ClientAddress {
+    /// How many bits of an IPv6 address name the network (contract, limits).
+    const NETWORK_BITS: u32 = 64;
+
+    /// The one that an address belongs to. An IPv4 address in the notation of IPv6 is an IPv4 address.
+    pub fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            // One address, in a network where nobody else is.
+            loopback @ IpAddr::V6(Ipv6Addr::LOCALHOST) => loopback,
+            IpAddr::V6(address) => {
+                let host_bits = u128::BITS - Self::NETWORK_BITS;
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits))
+            }
+            address => address,
+        })
+    }
+
+    /// Whether the client is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.0.is_loopback()
+    }
+}
+
+/// How often something may happen within a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// How often.
+    pub most: u32,
+    /// The time, in seconds.
+    pub period_seconds: u32,
+}
+
+impl Limit {
+    const fn a_minute(most: u32) -> Self {
+        Self { most, period_seconds: 60 }
+    }
+
+    fn period_millis(self) -> i64 {
+        i64::from(self.period_seconds) * 1000
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Counted {
+    /// Requests to log in.
+    Logins(ClientAddress),
+    /// Requests to register.
+    Registrations(ClientAddress),
+    /// Wrong passwords of an account, whatever name it was given.
+    WrongPasswords(UserId, ClientAddress),
+    /// Logins under a name that no account has.
+    WrongNames(LoginIdentifier, ClientAddress),
+}
+
+impl Counted {
+    /// How much of it is allowed (contract, limits). Names that no account has are like accounts, so that a refusal does
+    /// not tell the two apart.
+    pub fn limit(&self) -> Limit {
+        match self {
+            Self::Logins(_) | Self::Registrations(_) => Limit::a_minute(60),
+            Self::WrongPasswords(..) | Self::WrongNames(..) => Limit::a_minute(10),
+        }
+    }
+
+    /// Whether it is allowed without limit: what only counts by address is, from this machine itself (contract, limits).
+    pub(super) fn is_exempt(&self) -> bool {
+        match self {
+            Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),
+            Self::WrongPasswords(..) | Self::WrongNames(..) => false,
+        }
+    }
+}
+
+/// How often something has happened since an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// When it began.
+    pub begun: Timestamp,
+    /// How often it has happened since.
+    pub count: u32,
+}
+
+impl Window {
+    /// The window at an instant: the one there was, while it lasts, or else a new one. A clock that was set back begins
+    /// a new one too: nobody waits longer than the limit's period.
+    pub fn at(previous: Option<Self>, limit: Limit, now: Timestamp) -> Self {
+        let lasts = |it: &Self| it.begun <= now && now < it.begun.plus_millis(limit.period_millis());
+        previous.filter(lasts).unwrap_or(Self { begun: now, count: 0 })
+    }
+
+    /// The window after it has happened once more.
+    #[must_use]
+    pub fn with_one_more(self) -> Self {
+        Self { count: self.count.saturating_add(1), ..self }
+    }
+
+    /// What is left at an instant within the window.
+    pub(super) fn allowance(self, limit: Limit, now: Timestamp) -> Allowance {
+        let left = self.begun.plus_millis(limit.period_millis()).unix_millis().saturating_sub(now.unix_millis());
+        Allowance {
+            limit,
+            remaining: limit.most.saturating_sub(self.count),
+            reset_seconds: u32::try_from(left.max(0).unsigned_abs().div_ceil(1000)).unwrap_or(limit.period_seconds),
+        }
+    }
+}
+
+/// What is left of a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// The limit.
+    pub limit: Limit,
+    /// How often it may still happen before the window ends.
+    pub remaining: u32,
+    /// Seconds until a new window begins, rounded up.
+    pub reset_seconds: u32,
+}

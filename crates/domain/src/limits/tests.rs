@@ -1,0 +1,136 @@
+//! The limits, over counters in memory.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex},
+};
+
+use super::*;
+use crate::{
+    accounts::LoginIdentifier,
+    clock::{MockClock, Timestamp},
+    error::{Error, Result},
+    id::UserId,
+};
+
+const BEGUN: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
+
+/// Counters that forget nothing.
+#[derive(Default)]
+pub(crate) struct CountersInMemory(Mutex<HashMap<Counted, Window>>);
+
+impl Counters for CountersInMemory {
+    fn get(&self, counted: &Counted, now: Timestamp) -> Window {
+        Window::at(self.0.lock().unwrap().get(counted).copied(), counted.limit(), now)
+    }
+
+    fn add(&self, counted: &Counted, now: Timestamp) -> Window {
+        let mut windows = self.0.lock().unwrap();
+        let window = Window::at(windows.get(counted).copied(), counted.limit(), now).with_one_more();
+        windows.insert(counted.clone(), window);
+        window
+    }
+}
+
+fn client(address: &str) -> ClientAddress {
+    ClientAddress::of(address.parse::<IpAddr>().unwrap())
+}
+
+/// The limits, of these counters at an instant.
+fn limits(counters: &Arc<CountersInMemory>, now: Timestamp) -> Limits {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(now);
+    Limits { counters: Arc::clone(counters) as Arc<dyn Counters>, clock: Arc::new(clock) }
+}
+
+fn refusal<T: std::fmt::Debug>(result: Result<T>) -> Allowance {
+    match result {
+        Err(Error::TooMany(allowance)) => allowance,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn clients_are_told_apart_by_address_or_by_network() {
+    for (one, other, same) in [
+        ("192.0.2.1", "192.0.2.1", true),
+        ("192.0.2.1", "192.0.2.2", false),
+        ("::ffff:192.0.2.1", "192.0.2.1", true),
+        ("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", true),
+        ("2001:db8::1", "2001:db8:0:1::1", false),
+        ("::1", "::2", false),
+    ] {
+        assert_eq!(client(one) == client(other), same, "{one} and {other}");
+    }
+    for (address, loopback) in
+        [("127.0.0.1", true), ("127.1.2.3", true), ("::1", true), ("::ffff:127.0.0.1", true), ("::", false)]
+    {
+        assert_eq!(client(address).is_loopback(), loopback, "{address}");
+    }
+}
+
+#[test]
+fn sixty_logins_and_sixty_registrations_a_minute_are_admitted_from_an_address() {
+    let counters = Arc::default();
+    let [here, there] = ["192.0.2.1", "2001:db8::1"].map(client);
+    let first = limits(&counters, BEGUN);
+    for left in (0..60).rev() {
+        let allowance = first.admit_login(here).unwrap().unwrap();
+        assert_eq!((allowance.limit.most, allowance.remaining, allowance.reset_seconds), (60, left, 60));
+        assert_eq!(first.admit_registration(here).unwrap().unwrap().remaining, left);
+    }
+    let last = limits(&counters, BEGUN.plus_millis(58_999));
+    assert_eq!(refusal(last.admit_login(here)).reset_seconds, 2);
+    assert_eq!(refusal(last.admit_registration(here)).remaining, 0);
+    assert_eq!(last.admit_login(there).unwrap().unwrap().remaining, 59);
+    let next = limits(&counters, BEGUN.plus_millis(60_000));
+    assert_eq!(next.admit_login(here).unwrap().unwrap().remaining, 59);
+}
+
+#[test]
+fn this_machine_logs_in_and_registers_as_often_as_it_likes() {
+    let limits = limits(&Arc::default(), BEGUN);
+    for address in ["127.0.0.1", "::1"].map(client) {
+        for _ in 0..200 {
+            assert_eq!(limits.admit_login(address).unwrap(), None);
+            assert_eq!(limits.admit_registration(address).unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn ten_wrong_passwords_are_allowed_in_the_minute_from_the_first() {
+    let counters = Arc::default();
+    let alice = UserId::new(uuid::Uuid::from_u128(1));
+    let here = client("127.0.0.1");
+    let name = LoginIdentifier::parse("nobody").unwrap();
+    for counted in [Counted::WrongPasswords(alice, here), Counted::WrongNames(name, here)] {
+        for n in 0..10 {
+            let limits = limits(&counters, BEGUN.plus_millis(n * 5000));
+            limits.check(&counted).unwrap();
+            limits.count(&counted).unwrap();
+        }
+        let last = limits(&counters, BEGUN.plus_millis(59_999));
+        assert_eq!(refusal(last.check(&counted)).reset_seconds, 1);
+        limits(&counters, BEGUN.plus_millis(60_000)).check(&counted).unwrap();
+        // From elsewhere, the same account has its own count.
+        let elsewhere = Counted::WrongPasswords(alice, client("192.0.2.1"));
+        last.check(&elsewhere).unwrap();
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_or_far_ahead_locks_nobody_out() {
+    let counters = Arc::default();
+    let here = client("192.0.2.1");
+    for jump in [0, -1, -86_400_000, 86_400_000] {
+        let limits = limits(&counters, BEGUN.plus_millis(jump));
+        (0..60).for_each(|_| drop(limits.admit_login(here).unwrap()));
+        let allowance = refusal(limits.admit_login(here));
+        assert!(allowance.reset_seconds <= 60, "{jump}: {allowance:?}");
+    }
+    for extreme in [i64::MIN, i64::MAX].map(Timestamp::from_unix_millis) {
+        limits(&counters, extreme).admit_login(here).unwrap();
+    }
+}
