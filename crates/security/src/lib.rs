@@ -1,19 +1,23 @@
-//! Adapters of the account ports: password hashing, access tokens and the session cache.
+//! Adapters of the ports that guard accounts: password hashing, access tokens, the session cache, the limits' counts.
 //!
 //! | type | port | what it adds |
 //! |---|---|---|
 //! | [`BcryptHasher`] | [`PasswordHasher`] | bcrypt off the async threads, bounded in number and in line |
 //! | [`JwtIssuer`] | [`TokenIssuer`] | JSON web tokens, HS256 alone |
 //! | [`CachedSessions`] | [`SessionRepository`] | a short memory in front of another session repository |
+//! | [`BoundedCounters`] | [`Counters`] | counts in bounded memory |
 //!
 //! [`PasswordHasher`]: agora_domain::accounts::PasswordHasher
 //! [`TokenIssuer`]: agora_domain::accounts::TokenIssuer
 //! [`SessionRepository`]: agora_domain::accounts::SessionRepository
+//! [`Counters`]: agora_domain::limits::Counters
 
+mod counters;
 mod passwords;
 mod session_cache;
 mod tokens;
 
+pub use counters::BoundedCounters;
 pub use passwords::{BcryptHasher, default_parallelism};
 pub use session_cache::CachedSessions;
 pub use tokens::JwtIssuer;

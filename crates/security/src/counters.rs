@@ -1,0 +1,118 @@
+//! The counts of the limits, in bounded memory.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use agora_domain::{
+    clock::Timestamp,
+    limits::{Counted, Counters, Window},
+};
+use quick_cache::sync::Cache;
+
+/// Counts in memory, each node for itself. Of what is counted, however long its name, only a keyed digest is kept, so
+/// that the memory has a bound. Once it is full, what was counted long ago or only once goes first.
+pub struct BoundedCounters {
+    digest: [RandomState; 2],
+    windows: Cache<u128, Arc<Mutex<Option<Window>>>>,
+}
+
+impl BoundedCounters {
+    /// About how many windows are kept: 16 MiB at most.
+    const CAPACITY: usize = 100_000;
+
+    /// Counters at zero.
+    pub fn new() -> Self {
+        Self::with_capacity(Self::CAPACITY)
+    }
+
+    fn with_capacity(windows: usize) -> Self {
+        Self { digest: [RandomState::new(), RandomState::new()], windows: Cache::new(windows) }
+    }
+
+    /// Nobody outside can find two things of one digest: its keys are drawn at the start and never leave it.
+    fn digest(&self, counted: &Counted) -> u128 {
+        let [high, low] = &self.digest;
+        u128::from(high.hash_one(counted)) << 64 | u128::from(low.hash_one(counted))
+    }
+}
+
+impl Default for BoundedCounters {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn lock(window: &Mutex<Option<Window>>) -> MutexGuard<'_, Option<Window>> {
+    window.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Counters for BoundedCounters {
+    fn get(&self, counted: &Counted, now: Timestamp) -> Window {
+        let known = self.windows.get(&self.digest(counted)).and_then(|window| *lock(&window));
+        Window::at(known, counted.limit(), now)
+    }
+
+    fn add(&self, counted: &Counted, now: Timestamp) -> Window {
+        let new = || Ok::<_, std::convert::Infallible>(Arc::default());
+        let Ok(window) = self.windows.get_or_insert_with(&self.digest(counted), new);
+        let mut window = lock(&window);
+        let one_more = Window::at(*window, counted.limit(), now).with_one_more();
+        *window = Some(one_more);
+        one_more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::Ipv4Addr, thread};
+
+    use agora_domain::limits::ClientAddress;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
+
+    fn logins(address: u32) -> Counted {
+        Counted::Logins(ClientAddress::of(Ipv4Addr::from_bits(address).into()))
+    }
+
+    #[test]
+    fn each_thing_is_counted_by_itself() {
+        let counters = BoundedCounters::new();
+        let one = logins(1);
+        let Counted::Logins(client) = one else { unreachable!() };
+        for counted in [one, logins(2), Counted::Registrations(client)] {
+            assert_eq!(counters.get(&counted, NOW).count, 0);
+            assert_eq!(counters.add(&counted, NOW).count, 1);
+            assert_eq!(counters.add(&counted, NOW.plus_millis(59_999)), Window { begun: NOW, count: 2 });
+            let over = NOW.plus_millis(60_000);
+            assert_eq!(counters.get(&counted, over), Window { begun: over, count: 0 });
+        }
+    }
+
+    #[test]
+    fn none_is_lost_when_many_count_at_once() {
+        let counters = BoundedCounters::new();
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..1000).for_each(|_| drop(counters.add(&logins(1), NOW))));
+            }
+        });
+        assert_eq!(counters.get(&logins(1), NOW).count, 8000);
+    }
+
+    #[test]
+    fn a_flood_of_addresses_takes_bounded_memory_and_does_not_make_a_persistent_one_forgotten() {
+        let counters = BoundedCounters::with_capacity(1000);
+        for address in 1..=100_000 {
+            counters.add(&logins(address), NOW);
+            if address % 100 == 0 {
+                counters.add(&logins(0), NOW);
+            }
+        }
+        assert!(counters.windows.len() <= 1100, "{}", counters.windows.len());
+        assert_eq!(counters.get(&logins(0), NOW).count, 1000);
+    }
+}
