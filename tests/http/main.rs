@@ -4,6 +4,7 @@
 
 mod accounts;
 mod authorization;
+mod browsers;
 mod caching;
 mod comments;
 #[path = "../support/contract.rs"]
@@ -13,6 +14,7 @@ mod errors;
 mod follows;
 mod idempotency;
 mod images;
+mod limits;
 mod paging;
 mod posts;
 mod products;

@@ -44,7 +44,7 @@ pub enum Error {
     #[error("Idempotency-Key was used for another request")]
     KeyReused,
     /// One tried too often: not before the window is over.
-    #[error("Too many attempts: try again in {} s", .0.reset_seconds)]
+    #[error("Too many requests: try again in {} s", .0.reset_seconds)]
     TooMany(Allowance),
     /// Too much is waiting, or a dependency is out of reach: try again later.
     #[error("The service is temporarily unavailable")]

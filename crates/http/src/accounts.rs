@@ -11,6 +11,7 @@ use crate::{
     extract::Auth,
     idempotency::Attempt,
     json::{Fields, Given},
+    limits::Client,
     openapi::{Unauthorized, answers::Done, requests, values},
     state::State,
 };
@@ -102,9 +103,9 @@ struct Token {
     request_body = requests::Credentials,
     responses((status = 200, description = "The token.", body = Token), Unauthorized),
 )]
-pub(crate) async fn login(state: Data<State>, body: Body) -> Answer {
+pub(crate) async fn login(state: Data<State>, Client(client): Client, body: Body) -> Answer {
     let login = body.json::<LoginBody>().await?.parse()?;
-    let token = state.services.authentication.login(&login).await?;
+    let token = state.services.authentication.login(&login, client).await?;
     json(StatusCode::OK, &Token { token })
 }
 

@@ -22,19 +22,19 @@ use crate::{
     error::ApiError,
 };
 
-/// Who may keep an answer; each time, it is asked whether it still holds.
+/// Who may keep an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cache {
-    /// The client alone.
+    /// Nobody on the way, the store of a browser included. A client that keeps it by itself can ask whether it holds.
     Private,
-    /// Anybody on the way.
+    /// Anybody; each time, it is asked whether it still holds.
     Public,
 }
 
 impl Cache {
     const fn control(self) -> &'static str {
         match self {
-            Self::Private => "private, no-cache",
+            Self::Private => "no-store",
             Self::Public => "public, no-cache",
         }
     }

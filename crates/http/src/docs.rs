@@ -24,6 +24,9 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
                                        img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
                                        form-action 'none'; frame-ancestors 'none'";
 
+/// The page may be kept, for as long as it may lag behind a new version of the service.
+const CACHE_CONTROL: &str = "public, max-age=3600";
+
 /// The addresses are relative to the page, wherever a proxy puts it. No validator elsewhere is asked.
 static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     let config = Config::from("../api-docs/openapi.json").use_base_layout().validator_url("none");
@@ -51,7 +54,7 @@ pub(crate) async fn document() -> Answer {
     };
     Ok(HttpResponse::Ok()
         .insert_header((header::CONTENT_TYPE, "application/json"))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
         .body(document))
 }
 
@@ -61,7 +64,7 @@ pub(crate) async fn to_page() -> Answer {
     // Relative, so that it holds wherever a proxy puts the service.
     Ok(HttpResponse::PermanentRedirect()
         .insert_header((header::LOCATION, "docs/"))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
         .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
         .finish())
 }
@@ -97,7 +100,7 @@ fn part(name: &str) -> Answer {
     let content_type = if is_text { format!("{}; charset=utf-8", found.content_type) } else { found.content_type };
     Ok(HttpResponse::Ok()
         .insert_header((header::CONTENT_TYPE, content_type))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
         .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
         .body(bytes))
 }

@@ -13,6 +13,7 @@
 //! | conflict; a request that is under way already | 409; the latter with `Retry-After` |
 //! | an edit that is meant for another version | 412 |
 //! | an idempotency key that was used for another request | 422 |
+//! | too often | 429, with `Retry-After` and `RateLimit-...` |
 //! | overload, failing dependency, too slow | 503, with `Retry-After` |
 //! | anything else | 500 |
 
@@ -30,7 +31,7 @@ use agora_domain::{Error, FieldErrors, error::Conflict};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::openapi::values;
+use crate::{limits, openapi::values};
 
 /// Seconds after which a client may try again when the service is overloaded.
 const RETRY_AFTER: &str = "1";
@@ -96,6 +97,7 @@ impl ApiError {
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::Stale => StatusCode::PRECONDITION_FAILED,
                 Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+                Error::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
                 Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
@@ -122,6 +124,7 @@ impl ApiError {
             Self::Domain(Error::Unavailable(_) | Error::Conflict(Conflict::Running)) | Self::TimedOut => {
                 (header::RETRY_AFTER, RETRY_AFTER.to_owned())
             }
+            Self::Domain(Error::TooMany(allowance)) => (header::RETRY_AFTER, allowance.reset_seconds.to_string()),
             Self::RangeNotSatisfiable(size) => (header::CONTENT_RANGE, format!("bytes */{size}")),
             _ => return None,
         };
@@ -193,10 +196,14 @@ impl ResponseError for ApiError {
         if let Some(header) = self.header() {
             response.insert_header(header);
         }
+        let mut response = response.json(self.envelope());
+        if let Self::Domain(Error::TooMany(allowance)) = self {
+            limits::tell(response.headers_mut(), *allowance);
+        }
         if let Some(causes) = self.causes() {
             response.extensions_mut().insert(causes);
         }
-        response.json(self.envelope())
+        response
     }
 }
 

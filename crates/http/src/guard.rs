@@ -14,8 +14,8 @@ use futures_util::FutureExt;
 
 use crate::{
     error::ApiError,
-    idempotency,
-    routes::{Access, TakesKey},
+    idempotency, limits,
+    routes::{Access, Limited, TakesKey},
     state::State,
 };
 
@@ -25,6 +25,7 @@ pub(crate) struct Rule {
     pub(crate) access: Access,
     pub(crate) path: &'static str,
     pub(crate) takes_key: TakesKey,
+    pub(crate) limited: Option<Limited>,
 }
 
 /// Admits or refuses a request, then calls its handler within the time a request may take.
@@ -38,6 +39,7 @@ pub(crate) async fn guard(
         return Ok(refuse(http, &ApiError::Panicked));
     };
     let work = async {
+        limits::admit_to(rule.limited, &state, request.request())?;
         admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
         let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
@@ -66,6 +68,7 @@ async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(
     }
     let token = bearer_token(request).ok_or(ApiError::NoToken)?;
     let caller = state.services.authentication.authenticate(token).await?;
+    limits::admit_caller(&caller, state, request)?;
     match access {
         Access::Public | Access::Account => {}
         Access::Member => caller.member().map(drop)?,

@@ -8,6 +8,7 @@ mod accounts;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod body;
+mod browsers;
 mod comments;
 mod compress;
 mod conditional;
@@ -21,6 +22,7 @@ mod form;
 mod guard;
 mod idempotency;
 mod json;
+mod limits;
 mod media;
 mod observe;
 pub mod openapi;
@@ -35,7 +37,14 @@ mod users;
 
 use std::{io, net::TcpListener, time::Duration};
 
-use actix_web::{App, HttpServer, dev::Server, middleware::from_fn, web};
+use actix_web::{
+    App, HttpServer,
+    dev::Server,
+    middleware::{Condition, from_fn},
+    web,
+};
+pub use browsers::CorsOrigins;
+pub use limits::{Throttling, TrustedProxies};
 pub use seal::Seal;
 pub use state::{Services, Settings};
 
@@ -50,14 +59,18 @@ const SHUTDOWN_SECONDS: u64 = 35;
 /// # Errors
 /// When the listener cannot be used.
 pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> io::Result<Server> {
-    let workers = settings.workers;
-    let state = web::Data::new(State { services, settings });
+    let (workers, origins) = (settings.workers, settings.cors_origins.clone());
+    let state = web::Data::new(State::new(services, settings));
     let server = HttpServer::new(move || {
         App::new()
             .app_data(state.clone())
             .configure(routes::configure)
             .default_service(web::to(error::unknown_route))
             .wrap(from_fn(compress::compress))
+            .wrap(from_fn(limits::limit))
+            .wrap(Condition::new(origins != CorsOrigins::None, origins.middleware()))
+            .wrap(from_fn(browsers::render_refusal))
+            .wrap(from_fn(browsers::protect))
             .wrap(from_fn(observe::observe))
     });
     Ok(server

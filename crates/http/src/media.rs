@@ -54,7 +54,6 @@ pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequ
     let mut response = caching(HttpResponse::build(status), &tag);
     response
         .insert_header((header::CONTENT_TYPE, key.format().media_type()))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((header::ACCEPT_RANGES, "bytes"));
     if range.is_some() {
         let last = served.end.saturating_sub(1);
@@ -74,7 +73,6 @@ fn elsewhere(url: String) -> HttpResponse {
     HttpResponse::TemporaryRedirect()
         .insert_header((header::LOCATION, url))
         .insert_header((header::CACHE_CONTROL, "public, max-age=3600"))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .finish()
 }
 

@@ -37,6 +37,15 @@ pub enum TakesKey {
     WithImage,
 }
 
+/// How often a client address may call an endpoint (contract, limits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// As often as it may log in.
+    Login,
+    /// As often as it may register.
+    Registration,
+}
+
 /// One method of one path.
 pub struct Endpoint {
     /// The method. A GET endpoint answers HEAD as well.
@@ -47,6 +56,8 @@ pub struct Endpoint {
     pub access: Access,
     /// Whether it takes an `Idempotency-Key`.
     pub takes_key: TakesKey,
+    /// How often a client address may call it, if that is limited.
+    pub limited: Option<Limited>,
     route: Box<dyn Fn(Rule) -> Route>,
 }
 
@@ -60,7 +71,7 @@ where
         let guarded = move |request: dev::ServiceRequest, next| guard::guard(rule, request, next);
         web::route().to(handler.clone()).wrap(from_fn(guarded))
     };
-    Endpoint { method, path, access, takes_key: TakesKey::No, route: Box::new(route) }
+    Endpoint { method, path, access, takes_key: TakesKey::No, limited: None, route: Box::new(route) }
 }
 
 impl Endpoint {
@@ -74,8 +85,14 @@ impl Endpoint {
         Self { takes_key: TakesKey::WithImage, ..self }
     }
 
+    /// The same, which an address may only call so often.
+    fn limited(self, limited: Limited) -> Self {
+        Self { limited: Some(limited), ..self }
+    }
+
     fn route(&self) -> Route {
-        (self.route)(Rule { access: self.access, path: self.path, takes_key: self.takes_key })
+        let Self { access, path, takes_key, limited, .. } = *self;
+        (self.route)(Rule { access, path, takes_key, limited })
     }
 }
 
@@ -85,8 +102,8 @@ pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Account, Admin, Member, Public};
     let (get, post, put, delete) = (|| Method::GET, || Method::POST, || Method::PUT, || Method::DELETE);
     vec![
-        endpoint(post(),   "/api/auth/register",               Public,  accounts::register).with_key(),
-        endpoint(post(),   "/api/auth/login",                  Public,  accounts::login),
+        endpoint(post(),   "/api/auth/register",               Public,  accounts::register).with_key().limited(Limited::Registration),
+        endpoint(post(),   "/api/auth/login",                  Public,  accounts::login).limited(Limited::Login),
         endpoint(post(),   "/api/auth/refresh",                Member,  accounts::refresh),
         endpoint(post(),   "/api/auth/logout",                 Account, accounts::logout),
 

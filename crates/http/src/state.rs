@@ -8,12 +8,17 @@ use agora_domain::{
     follows::Follows,
     id::IdGenerator,
     idempotency::Idempotency,
+    limits::Limits,
     media::{ImageKey, Media},
     posts::Posts,
     products::Products,
 };
 
-use crate::seal::Seal;
+use crate::{
+    browsers::CorsOrigins,
+    limits::{Throttles, Throttling, TrustedProxies},
+    seal::Seal,
+};
 
 /// The use cases.
 pub struct Services {
@@ -31,6 +36,8 @@ pub struct Services {
     pub products: Products,
     /// Stored images.
     pub media: Media,
+    /// How often a client may try to log in and to register.
+    pub limits: Limits,
     /// Requests that are sent again.
     pub idempotency: Idempotency,
     /// Makes request ids.
@@ -48,6 +55,12 @@ pub struct Settings {
     pub max_image_bytes: usize,
     /// How long a request may take; then it is answered 503.
     pub request_time: Duration,
+    /// Whose pages may call the service from a browser.
+    pub cors_origins: CorsOrigins,
+    /// Whose word about where a request comes from counts.
+    pub trusted_proxies: TrustedProxies,
+    /// How many requests are served.
+    pub throttling: Throttling,
     /// Makes the codes in cursors and of requests: the same on every node.
     pub seal: Seal,
 }
@@ -55,9 +68,15 @@ pub struct Settings {
 pub(crate) struct State {
     pub(crate) services: Services,
     pub(crate) settings: Settings,
+    pub(crate) throttles: Throttles,
 }
 
 impl State {
+    pub(crate) fn new(services: Services, settings: Settings) -> Self {
+        let throttles = settings.throttling.into();
+        Self { services, settings, throttles }
+    }
+
     /// The address at which clients fetch an image: where it is kept, or else here.
     pub(crate) fn image_url(&self, key: &ImageKey) -> String {
         let here = || format!("{}/media/{}", self.settings.public_url, key.as_str());

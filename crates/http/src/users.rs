@@ -15,6 +15,7 @@ use crate::{
     extract::{Auth, PathId},
     form::{Accepts, FormOrJson},
     json::{Fields, Given},
+    limits::Client,
     openapi::{
         Known, NotFound, Paging,
         answers::{Done, UserAnswer, UsersAnswer},
@@ -85,13 +86,18 @@ pub(crate) struct PasswordBody {
     request_body = requests::PasswordChange,
     responses((status = 200, description = "`Password changed successfully`", body = Done)),
 )]
-pub(crate) async fn change_password(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
+pub(crate) async fn change_password(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    Client(client): Client,
+    body: Body,
+) -> Answer {
     let body: PasswordBody = body.json().await?;
     let mut fields = Fields::default();
     let current = fields.text("currentPassword", body.current_password);
     let new = fields.text("newPassword", body.new_password);
-    let changed = state.services.authentication.change_password(&caller, current.as_deref(), new.as_deref()).await;
-    fields.finish(changed)?;
+    let (authentication, current, new) = (&state.services.authentication, current.as_deref(), new.as_deref());
+    fields.finish(authentication.change_password(&caller, client, current, new).await)?;
     done("Password changed successfully")
 }
 

@@ -25,11 +25,12 @@ use agora_domain::{
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, SessionId, UserId},
     idempotency::{self, Begun, Idempotency, Met, MockIdempotencyRepository},
+    limits::{Limits, MockCounters, Window},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages, OpenImage},
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
 };
-use agora_http::{Seal, Services, Settings, serve};
+use agora_http::{CorsOrigins, Seal, Services, Settings, Throttling, TrustedProxies, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
@@ -90,6 +91,9 @@ impl Ports {
             public_url: "https://agora.example.org".to_owned(),
             max_image_bytes: 1024,
             request_time: self.request_time,
+            cors_origins: CorsOrigins::None,
+            trusted_proxies: TrustedProxies::default(),
+            throttling: Throttling::default(),
             seal: Seal::new(b"a secret"),
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -114,11 +118,15 @@ impl Ports {
             unnamed: Arc::new(MockUnnamedImages::new()),
         };
         let media = Media::new(Arc::clone(&images.store));
+        let mut counters = MockCounters::new();
+        counters.expect_get().returning(|_, now| Window { begun: now, count: 0 });
+        let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };
         Services {
             authentication: Authentication {
                 accounts: accounts.clone(),
                 sessions: sessions.clone(),
                 passwords: passwords.clone(),
+                limits: limits.clone(),
                 tokens: Arc::new(self.tokens),
                 clock: clock.clone(),
                 ids: ids.clone(),
@@ -134,6 +142,7 @@ impl Ports {
             follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
             products: Products { products: Arc::new(self.products), clock: clock.clone(), ids: ids.clone() },
             media,
+            limits,
             idempotency: Idempotency { records: Arc::new(self.idempotency), clock, ids: ids.clone() },
             ids,
         }

@@ -12,6 +12,7 @@ use agora_domain::{
     },
     clock::{Clock, Timestamp},
     id::{MockIdGenerator, SessionId, UserId},
+    limits::{Limits, MockCounters},
 };
 use agora_security::{CachedSessions, JwtIssuer};
 use async_trait::async_trait;
@@ -80,6 +81,7 @@ fn authenticate(bencher: Bencher) {
         accounts: Arc::new(MockAccountRepository::new()),
         sessions: Arc::new(CachedSessions::new(Arc::new(Known), Arc::new(Still))),
         passwords: Arc::new(MockPasswordHasher::new()),
+        limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(Still) },
         tokens: Arc::new(issuer),
         clock: Arc::new(Still),
         ids: Arc::new(MockIdGenerator::new()),

@@ -97,7 +97,7 @@ mod tests {
         let counters = BoundedCounters::new();
         thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..1000).for_each(|_| drop(counters.add(&logins(1), NOW))));
+                scope.spawn(|| (0..1000).for_each(|_| _ = counters.add(&logins(1), NOW)));
             }
         });
         assert_eq!(counters.get(&logins(1), NOW).count, 8000);

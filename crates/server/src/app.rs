@@ -17,13 +17,14 @@ use agora_domain::{
     follows::Follows,
     id::IdGenerator,
     idempotency::Idempotency,
+    limits::Limits,
     media::{ImagePorts, Media, MediaSweep},
     posts::Posts,
     products::Products,
 };
 use agora_http::{Seal, Services, Settings};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
-use agora_security::{BcryptHasher, CachedSessions, JwtIssuer};
+use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
 use url::Url;
 
@@ -98,11 +99,13 @@ impl Adapters {
 
     fn services(&self, tokens: JwtIssuer) -> Services {
         let (clock, ids) = (|| Arc::clone(&self.clock), || Arc::clone(&self.ids));
+        let limits = Limits { counters: Arc::new(BoundedCounters::new()), clock: clock() };
         Services {
             authentication: Authentication {
                 accounts: self.database.accounts(),
                 sessions: Arc::clone(&self.sessions),
                 passwords: Arc::clone(&self.passwords),
+                limits: limits.clone(),
                 tokens: Arc::new(tokens),
                 clock: clock(),
                 ids: ids(),
@@ -118,6 +121,7 @@ impl Adapters {
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
             media: Media::new(Arc::clone(&self.images.store)),
+            limits,
             idempotency: self.idempotency(),
             ids: ids(),
         }
@@ -194,6 +198,9 @@ impl App {
             public_url: public_url.clone(),
             max_image_bytes: usize::try_from(config.max_image_bytes)?,
             request_time: REQUEST_TIME,
+            cors_origins: config.cors_origins.clone(),
+            trusted_proxies: config.trusted_proxies.clone(),
+            throttling: config.throttling,
             seal: Seal::new(secret.expose().as_bytes()),
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;

@@ -1,9 +1,10 @@
 //! The configuration: where it comes from, its defaults, its bounds.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, num::NonZeroU32, path::PathBuf, str::FromStr, time::Duration};
 
 use agora_database::Options;
 use agora_domain::accounts::Registration;
+use agora_http::{CorsOrigins, Throttling, TrustedProxies};
 use anyhow::{Context, Result, bail, ensure};
 use url::Url;
 
@@ -55,6 +56,12 @@ pub struct Config {
     pub jwt_secret: Option<Secret>,
     /// `AGORA_TOKEN_LIFETIME`: how long a token is valid.
     pub token_lifetime: Duration,
+    /// `AGORA_CORS_ORIGINS`: the sites whose pages may call the service from a browser.
+    pub cors_origins: CorsOrigins,
+    /// `AGORA_TRUSTED_PROXIES`: the proxies whose `X-Forwarded-For` counts.
+    pub trusted_proxies: TrustedProxies,
+    /// `AGORA_REQUESTS_PER_ADDRESS` and `AGORA_REQUESTS_PER_ACCOUNT`: how many requests a minute are served.
+    pub throttling: Throttling,
     /// `AGORA_BCRYPT_COST`: the cost of a password hash, 4 to 20; each step doubles its time.
     pub bcrypt_cost: u32,
     /// `AGORA_MAX_IMAGE_BYTES`: the most bytes an uploaded image has.
@@ -78,7 +85,7 @@ impl Config {
     /// before the end of the time that a request has.
     const MAX_DATABASE_TIME: Duration = Duration::from_secs(28);
 
-    const NAMES: [&str; 20] = [
+    const NAMES: [&str; 24] = [
         "AGORA_LISTEN",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
@@ -91,6 +98,10 @@ impl Config {
         "AGORA_PUBLIC_URL",
         "AGORA_JWT_SECRET",
         "AGORA_TOKEN_LIFETIME",
+        "AGORA_CORS_ORIGINS",
+        "AGORA_TRUSTED_PROXIES",
+        "AGORA_REQUESTS_PER_ADDRESS",
+        "AGORA_REQUESTS_PER_ACCOUNT",
         "AGORA_BCRYPT_COST",
         "AGORA_MAX_IMAGE_BYTES",
         "AGORA_MAX_IMAGE_PIXELS",
@@ -121,6 +132,9 @@ impl Config {
             public_url: public_url(&get, "AGORA_PUBLIC_URL")?,
             jwt_secret: get("AGORA_JWT_SECRET").map(signing_secret).transpose()?,
             token_lifetime: time(&get, "AGORA_TOKEN_LIFETIME", Duration::from_secs(60 * 60))?,
+            cors_origins: list(&get, "AGORA_CORS_ORIGINS")?,
+            trusted_proxies: list(&get, "AGORA_TRUSTED_PROXIES")?,
+            throttling: throttling(&get)?,
             bcrypt_cost: number(&get, "AGORA_BCRYPT_COST", 4, 20, 12)?,
             max_image_bytes: number(&get, "AGORA_MAX_IMAGE_BYTES", 1, 1 << 30, 5 * 1024 * 1024)?,
             max_image_pixels: number(&get, "AGORA_MAX_IMAGE_PIXELS", 1, 1_000_000_000, 40_000_000)?,
@@ -154,6 +168,19 @@ fn signing_secret(text: String) -> Result<Secret> {
     let fewest = Config::MIN_SECRET_BYTES;
     ensure!(text.len() >= fewest, "AGORA_JWT_SECRET must be at least {fewest} bytes, as from `openssl rand -hex 32`");
     Ok(Secret(text.to_owned()))
+}
+
+fn list<T: FromStr<Err = String>>(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<T> {
+    get(name).unwrap_or_default().parse().map_err(|problem| anyhow::anyhow!("{name}: {problem}"))
+}
+
+fn throttling(get: &impl Fn(&str) -> Option<String>) -> Result<Throttling> {
+    // Without a variable there is no limit.
+    let rate = |name| number(get, name, 1, 1_000_000, 0).map(NonZeroU32::new);
+    Ok(Throttling {
+        per_address: rate("AGORA_REQUESTS_PER_ADDRESS")?,
+        per_account: rate("AGORA_REQUESTS_PER_ACCOUNT")?,
+    })
 }
 
 fn database(get: &impl Fn(&str) -> Option<String>) -> Result<Options> {
@@ -268,6 +295,10 @@ mod tests {
             ("AGORA_DATABASE_STATEMENT_TIMEOUT", "24s"),
             ("AGORA_DATABASE_WAIT_TIMEOUT", "9s"),
             ("AGORA_SWEEP_INTERVAL", "never"),
+            ("AGORA_CORS_ORIGINS", "app.example.org"),
+            ("AGORA_TRUSTED_PROXIES", "proxy.example.org"),
+            ("AGORA_REQUESTS_PER_ADDRESS", "0"),
+            ("AGORA_REQUESTS_PER_ACCOUNT", "many"),
             ("AGORA_BCRYPT_COST", "3"),
             ("AGORA_BCRYPT_COST", "21"),
             ("AGORA_BCRYPT_COST", "twelve"),

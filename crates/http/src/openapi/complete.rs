@@ -112,6 +112,7 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         ("PayloadTooLarge", has_body || takes_key),
         ("KeyReused", takes_key),
         ("UnsupportedMediaType", has_body),
+        ("TooManyRequests", true),
         ("InternalServerError", true),
         ("ServiceUnavailable", true),
     ];
@@ -132,14 +133,12 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
     }
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
-        ResponseHeader::RequestId.add_to(response);
+        ResponseHeader::add_everywhere(response);
         if is_list && ["200", "304"].contains(&status.as_str()) {
             ResponseHeader::Link.add_to(response);
         }
         if is_tagged && ["200", "304"].contains(&status.as_str()) {
             ResponseHeader::ETag.add_to(response);
-            ResponseHeader::CacheControl.add_to(response);
-            ResponseHeader::Vary.add_to(response);
         }
         if is_edit && status == "200" || makes_editable && status == "201" {
             ResponseHeader::Version.add_to(response);
@@ -148,7 +147,6 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
             ResponseHeader::Replayed.add_to(response);
         }
         if response.content.contains_key("application/json") {
-            ResponseHeader::Vary.add_to(response);
             ResponseHeader::ContentEncoding.add_to(response);
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use agora_domain::{
     Error, FieldErrors,
     error::{Conflict, Resource},
+    limits::{Allowance, Limit},
 };
 use utoipa::{
     IntoResponses,
@@ -39,7 +40,7 @@ impl Failure {
             ContentBuilder::new().schema(Some(values::reference::<Envelope<'_>>())).examples_from_iter(examples);
         let mut response =
             ResponseBuilder::new().description(self.description).content("application/json", content.build()).build();
-        ResponseHeader::RequestId.add_to(&mut response);
+        ResponseHeader::add_everywhere(&mut response);
         for header in &self.headers {
             header.add_to(&mut response);
         }
@@ -80,6 +81,10 @@ named! {
     RangeNotSatisfiable("416");
 }
 
+/// What is left of a limit that is used up.
+const ALLOWANCE: Allowance =
+    Allowance { limit: Limit { most: 60, period_seconds: 60 }, remaining: 0, reset_seconds: 42 };
+
 fn invalid_fields() -> ApiError {
     let mut fields = FieldErrors::default();
     fields.add("email", "Email must be a valid email address");
@@ -96,7 +101,7 @@ pub(super) fn all() -> Vec<Failure> {
             name: "BadRequest",
             description: "The request cannot be understood, fields of it are invalid (each is named in `data`), or a \
                           state forbids the operation.",
-            headers: vec![ResponseHeader::Replayed, ResponseHeader::Vary, ResponseHeader::ContentEncoding],
+            headers: vec![ResponseHeader::Replayed, ResponseHeader::ContentEncoding],
             examples: vec![
                 ("invalidFields", invalid_fields()),
                 ("malformedId", ApiError::Malformed("postId must be a UUID".to_owned())),
@@ -186,6 +191,13 @@ pub(super) fn all() -> Vec<Failure> {
             description: "The `Idempotency-Key` was used for another request in the last 24 hours.",
             headers: vec![],
             examples: vec![("otherRequest", Error::KeyReused.into())],
+        },
+        Failure {
+            name: "TooManyRequests",
+            description: "Requests are limited, and these were too many: of this client address, of this account, or of \
+                          wrong passwords.",
+            headers: vec![ResponseHeader::RetryAfter],
+            examples: vec![("tooMany", Error::TooMany(ALLOWANCE).into())],
         },
         Failure {
             name: "InternalServerError",

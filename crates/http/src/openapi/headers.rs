@@ -24,6 +24,7 @@ pub(super) enum ResponseHeader {
     Location,
     ContentTypeOptions,
     ContentSecurityPolicy,
+    ReferrerPolicy,
     /// The tag of a version, for the next edit.
     Version,
     /// When to try again, where that is worth while.
@@ -32,10 +33,13 @@ pub(super) enum ResponseHeader {
     Vary,
     ContentEncoding,
     ImageTag,
+    RateLimit,
+    RateLimitRemaining,
+    RateLimitReset,
 }
 
 impl ResponseHeader {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 22] = [
         Self::RequestId,
         Self::Link,
         Self::Challenge,
@@ -48,12 +52,29 @@ impl ResponseHeader {
         Self::Location,
         Self::ContentTypeOptions,
         Self::ContentSecurityPolicy,
+        Self::ReferrerPolicy,
         Self::Version,
         Self::RetryWhenRunning,
         Self::Replayed,
         Self::Vary,
         Self::ContentEncoding,
         Self::ImageTag,
+        Self::RateLimit,
+        Self::RateLimitRemaining,
+        Self::RateLimitReset,
+    ];
+
+    /// What is told of a limit.
+    const RATE: [Self; 3] = [Self::RateLimit, Self::RateLimitRemaining, Self::RateLimitReset];
+
+    /// What every response has, or may have.
+    const EVERYWHERE: [Self; 6] = [
+        Self::RequestId,
+        Self::ContentTypeOptions,
+        Self::ReferrerPolicy,
+        Self::ContentSecurityPolicy,
+        Self::CacheControl,
+        Self::Vary,
     ];
 
     /// Its name, and the name under which the document describes it.
@@ -71,12 +92,16 @@ impl ResponseHeader {
             Self::Location => ("Location", "Location"),
             Self::ContentTypeOptions => ("X-Content-Type-Options", "ContentTypeOptions"),
             Self::ContentSecurityPolicy => ("Content-Security-Policy", "ContentSecurityPolicy"),
+            Self::ReferrerPolicy => ("Referrer-Policy", "ReferrerPolicy"),
             Self::Version => ("ETag", "VersionTag"),
             Self::RetryWhenRunning => ("Retry-After", "RetryWhenRunning"),
             Self::Replayed => ("Idempotency-Replayed", "Replayed"),
             Self::Vary => ("Vary", "Vary"),
             Self::ContentEncoding => ("Content-Encoding", "ContentEncoding"),
             Self::ImageTag => ("ETag", "ImageTag"),
+            Self::RateLimit => ("RateLimit-Limit", "RateLimitLimit"),
+            Self::RateLimitRemaining => ("RateLimit-Remaining", "RateLimitRemaining"),
+            Self::RateLimitReset => ("RateLimit-Reset", "RateLimitReset"),
         }
     }
 
@@ -92,16 +117,25 @@ impl ResponseHeader {
             Self::RetryAfter => "Seconds after which to try again.",
             Self::ContentRange => "Which bytes of how many these are; or how many there are.",
             Self::AcceptRanges => "`bytes`: parts of the image can be asked for.",
-            Self::CacheControl => "How long the response may be kept.",
+            Self::CacheControl => "How long the response may be kept: what depends on the caller is not (`no-store`).",
             Self::ETag => "Names what is shown, for `If-None-Match`, and its version, for `If-Match`.",
             Self::Location => "Where to go.",
             Self::ContentTypeOptions => "`nosniff`: the content is of the type that is told.",
-            Self::ContentSecurityPolicy => "What the page may load: its own parts.",
+            Self::ContentSecurityPolicy => {
+                "What the response may load when it is opened as a page: nothing, or its own parts."
+            }
+            Self::ReferrerPolicy => "`no-referrer`: the address is not passed on to where a link leads.",
             Self::Version => "Names the version of the post or product, for `If-Match`.",
             Self::RetryWhenRunning => "Present when the same request is under way: seconds after which to try again.",
             Self::Replayed => "`true` when this is the answer to an earlier request under the same `Idempotency-Key`.",
-            Self::Vary => "`Accept-Encoding`, present when the body may be compressed.",
+            Self::Vary => {
+                "The headers of the request on which the response depends, if any: `Accept-Encoding` when the body may be \
+                           compressed; `Origin` and others where pages of other sites may call."
+            }
             Self::ContentEncoding => "Present when the body is compressed.",
+            Self::RateLimit => "Present where requests are limited: how many are served in a minute.",
+            Self::RateLimitRemaining => "Present where requests are limited: how many more are served now.",
+            Self::RateLimitReset => "Present where requests are limited: seconds until all of them are served again.",
             Self::ImageTag => "Names the image, for `If-None-Match` and `If-Range`.",
         }
     }
@@ -117,25 +151,33 @@ impl ResponseHeader {
             Self::RetryAfter => json!(1),
             Self::ContentRange => json!("bytes 0-1023/146515"),
             Self::AcceptRanges => json!("bytes"),
-            Self::CacheControl => json!("public, max-age=31536000, immutable"),
+            Self::CacheControl => json!("no-store"),
             Self::ETag => json!("W/\"1980b7a5f6c-8f3a1c5b7d9e0246\""),
             Self::ImageTag => json!("\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\""),
             Self::Location => json!("https://cdn.example.org/agora/0f/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"),
             Self::ContentTypeOptions => json!("nosniff"),
-            Self::ContentSecurityPolicy => json!("default-src 'none'"),
+            Self::ContentSecurityPolicy => {
+                json!("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+            }
+            Self::ReferrerPolicy => json!("no-referrer"),
             Self::Version => json!("W/\"1980b7a5f6c\""),
             Self::RetryWhenRunning => json!(1),
             Self::Replayed => json!("true"),
             Self::Vary => json!("Accept-Encoding"),
             Self::ContentEncoding => json!("zstd"),
+            Self::RateLimit => json!(60),
+            Self::RateLimitRemaining => json!(59),
+            Self::RateLimitReset => json!(60),
         }
     }
 
     fn describe(self) -> Header {
         let schema = match self {
-            Self::RetryAfter | Self::RetryWhenRunning => {
-                ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0))
-            }
+            Self::RetryAfter
+            | Self::RetryWhenRunning
+            | Self::RateLimit
+            | Self::RateLimitRemaining
+            | Self::RateLimitReset => ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
             Self::Location => ObjectBuilder::new().schema_type(Type::String).format(format("uri-reference")),
             _ => ObjectBuilder::new().schema_type(Type::String),
         };
@@ -153,7 +195,13 @@ impl ResponseHeader {
 
     /// Whether responses that may have it may also lack it.
     fn is_optional(self) -> bool {
-        matches!(self, Self::Link | Self::RetryWhenRunning | Self::Replayed | Self::Vary | Self::ContentEncoding)
+        let sometimes = [Self::Link, Self::RetryWhenRunning, Self::Replayed, Self::Vary, Self::ContentEncoding];
+        sometimes.contains(&self) || Self::RATE.contains(&self)
+    }
+
+    /// Adds what every response has, or may have.
+    pub(super) fn add_everywhere(response: &mut Response) {
+        Self::EVERYWHERE.into_iter().chain(Self::RATE).for_each(|header| header.add_to(response));
     }
 
     /// Adds it to a response.

@@ -1,0 +1,114 @@
+//! What browsers are told.
+
+use reqwest::{
+    Method,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
+        CONTENT_SECURITY_POLICY, HeaderName, ORIGIN, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    },
+};
+use serde_json::json;
+
+use crate::support::{Answer, PASSWORD, Server};
+
+const APP: &str = "https://app.example.org";
+
+async fn allowing(origins: &str) -> Server {
+    Server::start_with(|config| config.cors_origins = origins.parse().unwrap()).await
+}
+
+/// A browser's question whether a page may make a request.
+async fn preflight(server: &Server, origin: &str, method: &str, headers: &str) -> Answer {
+    let request = server.request(Method::OPTIONS, "/api/posts/create").header(ORIGIN, origin);
+    let request = request.header(ACCESS_CONTROL_REQUEST_METHOD, method);
+    let response = request.header(ACCESS_CONTROL_REQUEST_HEADERS, headers).send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    Answer { status, headers, body: response.bytes().await.unwrap().to_vec() }
+}
+
+async fn catalog(server: &Server, origin: &str) -> Answer {
+    server.send(server.request(Method::GET, "/api/products/findAll").header(ORIGIN, origin)).await.expect(200)
+}
+
+#[tokio::test]
+async fn every_response_tells_browsers_what_they_may_do_with_it() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let register = json!({ "username": "bob", "email": "bob@example.org", "password": PASSWORD });
+    for (answer, cache) in [
+        (server.get(&alice, "/api/users/me").await.expect(200), "no-store"),
+        (server.get(&alice, "/api/posts/following/all").await.expect(200), "no-store"),
+        (server.get(&alice, "/api/posts/by-id/nonsense").await.expect(400), "no-store"),
+        (server.get(&alice, "/api/users/all").await.expect(403), "no-store"),
+        (server.login("alice", PASSWORD).await.expect(200), "no-store"),
+        (server.login("alice", "a guess").await.expect(401), "no-store"),
+        (server.register(register).await.expect(201), "no-store"),
+        (server.send(server.request(Method::GET, "/nowhere")).await.expect(404), "no-store"),
+        (server.send(server.request(Method::PUT, "/api/users/all")).await.expect(405), "no-store"),
+        (server.send(server.request(Method::GET, "/media/nothing.png")).await.expect(404), "no-store"),
+        (server.send(server.request(Method::GET, "/api/products/findAll")).await.expect(200), "public, no-cache"),
+        (server.send(server.request(Method::GET, "/docs/")).await.expect(200), "public, max-age=3600"),
+    ] {
+        assert_eq!(answer.header(X_CONTENT_TYPE_OPTIONS), Some("nosniff"), "{answer:?}");
+        assert_eq!(answer.header(REFERRER_POLICY), Some("no-referrer"), "{answer:?}");
+        let policy = answer.header(CONTENT_SECURITY_POLICY).unwrap();
+        assert!(policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{answer:?}");
+        assert_eq!(answer.header(CACHE_CONTROL), Some(cache), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_are_told_nothing_by_default() {
+    let server = Server::start().await;
+    assert_eq!(catalog(&server, APP).await.header(ACCESS_CONTROL_ALLOW_ORIGIN), None);
+    preflight(&server, APP, "POST", "authorization").await.expect_error(405, "Method not allowed");
+}
+
+#[tokio::test]
+async fn pages_of_the_configured_sites_may_call() {
+    let server = allowing("https://app.example.org, http://localhost:3000").await;
+    for origin in [APP, "http://localhost:3000"] {
+        let asked = preflight(&server, origin, "PUT", "authorization, content-type, idempotency-key, if-match").await;
+        let asked = asked.expect(200);
+        assert_eq!(asked.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some(origin));
+        let methods = asked.header(ACCESS_CONTROL_ALLOW_METHODS).unwrap();
+        assert!(["GET", "POST", "PUT", "DELETE"].iter().all(|method| methods.contains(method)), "{methods}");
+        let headers = asked.header(ACCESS_CONTROL_ALLOW_HEADERS).unwrap().to_lowercase();
+        assert!(["authorization", "content-type", "idempotency-key"].iter().all(|name| headers.contains(name)));
+
+        let answer = catalog(&server, origin).await;
+        assert_eq!(answer.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some(origin));
+        assert!(answer.header(VARY).unwrap().contains("Origin"), "{answer:?}");
+        let exposed = answer.header(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap().to_lowercase();
+        for name in ["link", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-request-id", "etag"] {
+            assert!(exposed.contains(name), "{name} is missing: {exposed}");
+        }
+        // A failure can be read like any other answer.
+        let failed = server.send(server.request(Method::GET, "/api/users/me").header(ORIGIN, origin)).await.expect(401);
+        assert_eq!(failed.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some(origin));
+        let credentials = HeaderName::from_static("access-control-allow-credentials");
+        assert_eq!(failed.header(credentials), None);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_than_the_configured_ones_may_not() {
+    let server = allowing(APP).await;
+    for origin in ["https://evil.example.org", "https://app.example.org.evil.example", "http://app.example.org", "null"]
+    {
+        preflight(&server, origin, "GET", "authorization").await.expect_failure(400);
+        assert_eq!(catalog(&server, origin).await.header(ACCESS_CONTROL_ALLOW_ORIGIN), None, "{origin}");
+    }
+    preflight(&server, APP, "PATCH", "authorization").await.expect_failure(400);
+    preflight(&server, APP, "GET", "x-other").await.expect_failure(400);
+}
+
+#[tokio::test]
+async fn the_pages_of_every_site_may_call_where_configured() {
+    let server = allowing("*").await;
+    for origin in [APP, "null"] {
+        assert_eq!(catalog(&server, origin).await.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some("*"));
+        preflight(&server, origin, "POST", "authorization").await.expect(200);
+    }
+}

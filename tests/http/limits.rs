@@ -1,0 +1,173 @@
+//! How often a client may call: logins, registrations, wrong passwords, and whatever the operator limits.
+
+use agora_server::config::Config;
+use reqwest::{
+    Method,
+    header::{HeaderName, RETRY_AFTER},
+};
+use serde_json::json;
+
+use crate::support::{Answer, PASSWORD, Server, User};
+
+/// Addresses set aside for documentation: two clients, and two of one IPv6 network.
+const HERE: &str = "198.51.100.7";
+const THERE: &str = "198.51.100.8";
+const NETWORK: [&str; 2] = ["2001:db8::1", "2001:db8::ffff:1"];
+
+/// A server behind a proxy on this machine.
+async fn behind_a_proxy(change: impl FnOnce(&mut Config)) -> Server {
+    Server::start_with(|config| {
+        config.trusted_proxies = "127.0.0.1".parse().unwrap();
+        change(config);
+    })
+    .await
+}
+
+/// Calls from an address, as the proxy says.
+async fn call_from(server: &Server, address: &str, method: Method, path: &str) -> Answer {
+    server.send(server.request(method, path).header("X-Forwarded-For", address)).await
+}
+
+async fn login_from(server: &Server, address: &str, name: &str, password: &str) -> Answer {
+    let body = json!({ "identifier": name, "password": password });
+    let request = server.request(Method::POST, "/api/auth/login").header("X-Forwarded-For", address);
+    server.send(request.json(&body)).await
+}
+
+fn number(answer: &Answer, name: &'static str) -> Option<u32> {
+    answer.header(HeaderName::from_static(name)).map(|value| value.parse().unwrap())
+}
+
+/// Checks that a request was one too many of so many; how many seconds are left.
+#[track_caller]
+fn expect_too_many(answer: Answer, limit: u32) -> u32 {
+    let answer = answer.expect_failure(429);
+    let wait: u32 = answer.header(RETRY_AFTER).unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{answer:?}");
+    assert_eq!(number(&answer, "ratelimit-limit"), Some(limit));
+    assert_eq!((number(&answer, "ratelimit-remaining"), number(&answer, "ratelimit-reset")), (Some(0), Some(wait)));
+    wait
+}
+
+#[tokio::test]
+async fn an_address_may_log_in_and_register_sixty_times_a_minute_each() {
+    let server = behind_a_proxy(|_| ()).await;
+    for path in ["/api/auth/login", "/api/auth/register"] {
+        for left in (0..60).rev() {
+            // Whatever is sent: what is refused counts as well.
+            let answer = call_from(&server, HERE, Method::POST, path).await.expect(415);
+            assert_eq!(number(&answer, "ratelimit-limit"), Some(60));
+            assert_eq!(number(&answer, "ratelimit-remaining"), Some(left));
+        }
+        expect_too_many(call_from(&server, HERE, Method::POST, path).await, 60);
+        call_from(&server, THERE, Method::POST, path).await.expect(415);
+    }
+    call_from(&server, HERE, Method::GET, "/api/products/findAll").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_network_of_ipv6_counts_as_one_address() {
+    let server = behind_a_proxy(|_| ()).await;
+    for n in 0..60 {
+        call_from(&server, NETWORK[n % 2], Method::POST, "/api/auth/login").await.expect(415);
+    }
+    for address in NETWORK {
+        expect_too_many(call_from(&server, address, Method::POST, "/api/auth/login").await, 60);
+    }
+    call_from(&server, "2001:db8:0:1::1", Method::POST, "/api/auth/login").await.expect(415);
+}
+
+#[tokio::test]
+async fn this_machine_is_exempt_and_nobody_takes_the_word_of_a_client_for_where_it_is() {
+    let server = Server::start().await;
+    for n in 0..70 {
+        let claimed = if n % 2 == 0 { HERE } else { "127.0.0.1" };
+        let answer = call_from(&server, claimed, Method::POST, "/api/auth/login").await.expect(415);
+        assert_eq!(number(&answer, "ratelimit-limit"), None);
+    }
+    // Who is behind the proxy cannot claim to be on this machine.
+    let server = behind_a_proxy(|_| ()).await;
+    for _ in 0..60 {
+        call_from(&server, &format!("127.0.0.1, {HERE}"), Method::POST, "/api/auth/login").await.expect(415);
+    }
+    expect_too_many(call_from(&server, &format!("::1, {HERE}"), Method::POST, "/api/auth/login").await, 60);
+}
+
+#[tokio::test]
+async fn ten_wrong_passwords_make_the_right_one_wait() {
+    let server = behind_a_proxy(|_| ()).await;
+    let alice = server.user("alice").await;
+    let spellings = ["alice", "ALICE ", "alice@example.org", "Alice@Example.org"];
+    for n in 0..10 {
+        let answer = server.login(spellings[n % 4], "a guess").await;
+        answer.expect_error(401, "Invalid credentials");
+    }
+    for name in spellings {
+        expect_too_many(server.login(name, PASSWORD).await, 10);
+    }
+    // Other accounts, and alice elsewhere, are as before; so is who is logged in.
+    server.user("bob").await;
+    login_from(&server, HERE, "alice", PASSWORD).await.expect(200);
+    server.get(&alice, "/api/users/me").await.expect(200);
+    let change = json!({ "currentPassword": PASSWORD, "newPassword": "a new password" });
+    let answer = server.call_json(&alice, Method::PUT, "/api/users/me/password", change).await;
+    expect_too_many(answer, 10);
+}
+
+#[tokio::test]
+async fn an_unknown_account_is_refused_like_a_known_one() {
+    let server = Server::start().await;
+    for _ in 0..10 {
+        server.login("nobody", "a guess").await.expect_error(401, "Invalid credentials");
+    }
+    expect_too_many(server.login("Nobody", "a guess").await, 10);
+}
+
+#[tokio::test]
+async fn wrong_current_passwords_count_as_guesses() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let guess = json!({ "currentPassword": "a guess", "newPassword": "a new password" });
+    for _ in 0..10 {
+        let answer = server.call_json(&alice, Method::PUT, "/api/users/me/password", guess.clone()).await;
+        answer.expect_invalid(&["currentPassword"]);
+    }
+    expect_too_many(server.call_json(&alice, Method::PUT, "/api/users/me/password", guess).await, 10);
+    expect_too_many(server.login("alice", PASSWORD).await, 10);
+}
+
+#[tokio::test]
+async fn the_operator_may_limit_the_requests_of_an_address() {
+    let server = behind_a_proxy(|config| config.throttling.per_address = 5.try_into().ok()).await;
+    let paths = ["/api/products/findAll", "/api/users/me", "/nowhere", "/docs/", "/api/products"];
+    for (left, path) in (0..5).rev().zip(paths) {
+        let answer = call_from(&server, HERE, Method::GET, path).await;
+        assert_ne!(answer.status, 429, "{path}");
+        assert_eq!((number(&answer, "ratelimit-limit"), number(&answer, "ratelimit-remaining")), (Some(5), Some(left)));
+    }
+    expect_too_many(call_from(&server, HERE, Method::GET, "/api/products/findAll").await, 5);
+    call_from(&server, THERE, Method::GET, "/api/products/findAll").await.expect(200);
+    // Without the proxy's word it is this machine.
+    for _ in 0..10 {
+        server.send(server.request(Method::GET, "/api/products/findAll")).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn the_operator_may_limit_the_requests_of_an_account() {
+    let server = Server::start_with(|config| config.throttling.per_account = 5.try_into().ok()).await;
+    // Each has asked once who it is.
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    let again = User {
+        token: server.login("alice", PASSWORD).await.expect(200).json()["token"].as_str().unwrap().into(),
+        ..alice.clone()
+    };
+    for (left, session) in (0..4).rev().zip([&alice, &again, &alice, &again]) {
+        let answer = server.get(session, "/api/users/me").await.expect(200);
+        assert_eq!(number(&answer, "ratelimit-remaining"), Some(left));
+    }
+    for session in [&alice, &again] {
+        expect_too_many(server.get(session, "/api/users/me").await, 5);
+    }
+    server.get(&bob, "/api/users/me").await.expect(200);
+}
