@@ -16,6 +16,7 @@ mod parallel;
 #[allow(dead_code, reason = "some of it serves other tests alone")]
 mod process;
 mod retries;
+mod rotation;
 mod secrecy;
 mod shutdown;
 mod tour;

@@ -32,6 +32,8 @@ mod private_s3;
 mod process;
 #[path = "../end_to_end/retries.rs"]
 mod retries;
+#[path = "../end_to_end/rotation.rs"]
+mod rotation;
 #[path = "../end_to_end/secrecy.rs"]
 mod secrecy;
 #[path = "../end_to_end/shutdown.rs"]

@@ -17,26 +17,50 @@ pub(crate) enum Purpose {
 /// Makes codes that nobody else can make: with a key that the nodes of a service share, and that leads back to nothing
 /// else they keep.
 #[derive(Clone)]
-pub struct Seal(Hmac<Sha256>);
+pub struct Seal {
+    own: Hmac<Sha256>,
+    accepted: Option<Hmac<Sha256>>,
+}
 
 impl Seal {
     /// With a key derived from the secret that the nodes share.
     pub fn new(secret: &[u8]) -> Self {
-        let mut derivation = keyed(secret);
-        derivation.update(b"agora: codes of the interface");
-        Self(keyed(&derivation.finalize().into_bytes()))
+        Self { own: derived(secret), accepted: None }
+    }
+
+    /// Takes codes made with another secret as well, while nodes change from one to the other.
+    #[must_use]
+    pub fn accepting(self, secret: &[u8]) -> Self {
+        Self { accepted: Some(derived(secret)), ..self }
     }
 
     /// The code of what the parts hold, and of where each ends.
     pub(crate) fn code<'a>(&self, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-        let mut code = self.0.clone();
-        code.update(&[purpose as u8]);
-        for part in parts {
-            code.update(&(part.len() as u64).to_be_bytes());
-            code.update(part);
-        }
-        code.finalize().into_bytes().into()
+        over(&self.own, purpose, parts).finalize().into_bytes().into()
     }
+
+    /// Whether this is the beginning of the code of the parts.
+    pub(crate) fn is_code(&self, purpose: Purpose, parts: &[&[u8]], given: &[u8]) -> bool {
+        let mut keys = [Some(&self.own), self.accepted.as_ref()].into_iter().flatten();
+        keys.any(|key| over(key, purpose, parts.iter().copied()).verify_truncated_left(given).is_ok())
+    }
+}
+
+fn over<'a>(key: &Hmac<Sha256>, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> Hmac<Sha256> {
+    let mut code = key.clone();
+    code.update(&[purpose as u8]);
+    for part in parts {
+        code.update(&(part.len() as u64).to_be_bytes());
+        code.update(part);
+    }
+    code
+}
+
+/// With the key that follows from the secret that the nodes share.
+fn derived(secret: &[u8]) -> Hmac<Sha256> {
+    let mut derivation = keyed(secret);
+    derivation.update(b"agora: codes of the interface");
+    keyed(&derivation.finalize().into_bytes())
 }
 
 /// With the digest of a secret as its key, so that one of any length will do.
@@ -70,6 +94,24 @@ mod tests {
             code("secret", Purpose::Cursor, &[b"abc"]),
         ] {
             assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn codes_of_the_accepted_secret_are_taken_and_codes_are_made_with_the_own_one() {
+        let made = |seal: &Seal| seal.code(Purpose::Cursor, [b"ab".as_slice()]);
+        let taken = |seal: &Seal, code: &[u8]| seal.is_code(Purpose::Cursor, &[b"ab"], code);
+        let [old, new, other] = ["old", "new", "other"].map(|secret| Seal::new(secret.as_bytes()));
+        let both = new.clone().accepting(b"old");
+        assert_eq!(made(&both), made(&new));
+        for (seal, code, expected) in [
+            (&both, made(&old), true),
+            (&both, made(&new), true),
+            (&both, made(&other), false),
+            (&new, made(&old), false),
+        ] {
+            assert_eq!(taken(seal, &code), expected);
+            assert_eq!(taken(seal, &code[..16]), expected, "its beginning");
         }
     }
 }

@@ -10,10 +10,26 @@ use agora_domain::{
 };
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 const ALGORITHM: Algorithm = Algorithm::HS256;
 const ISSUER: &str = "agora";
+
+/// A key by which tokens are checked.
+struct CheckingKey {
+    /// Its name in the header of tokens, which tells nothing of the secret.
+    id: String,
+    key: DecodingKey,
+}
+
+impl CheckingKey {
+    fn new(secret: &[u8]) -> Self {
+        let digest = Sha256::new().chain_update(b"agora: name of a key").chain_update(secret).finalize();
+        let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Self { id, key: DecodingKey::from_secret(secret) }
+    }
+}
 
 /// How far in the future the time of issue may lie: the clocks of two nodes differ a little.
 const CLOCK_SKEW_SECONDS: i64 = 60;
@@ -21,7 +37,10 @@ const CLOCK_SKEW_SECONDS: i64 = 60;
 /// Issues and checks JSON web tokens signed with HS256. A token that names any other algorithm is not valid.
 pub struct JwtIssuer {
     signing_key: EncodingKey,
-    checking_key: DecodingKey,
+    /// In every token's header: by which key it is to be checked.
+    header: Header,
+    own: CheckingKey,
+    accepted: Option<CheckingKey>,
     validation: Validation,
     lifetime_seconds: i64,
 }
@@ -34,12 +53,32 @@ impl JwtIssuer {
         validation.set_required_spec_claims(&["iss", "sub", "exp"]);
         // The library would compare with the system's clock; `verify` compares with the time it is given.
         validation.validate_exp = false;
+        let own = CheckingKey::new(secret);
         Self {
             signing_key: EncodingKey::from_secret(secret),
-            checking_key: DecodingKey::from_secret(secret),
+            header: Header { kid: Some(own.id.clone()), ..Header::new(ALGORITHM) },
+            own,
+            accepted: None,
             validation,
             lifetime_seconds: i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX),
         }
+    }
+
+    /// Takes tokens signed with another secret as well, while nodes change from one to the other. Tokens are still
+    /// signed with the own one.
+    #[must_use]
+    pub fn accepting(self, secret: &[u8]) -> Self {
+        Self { accepted: Some(CheckingKey::new(secret)), ..self }
+    }
+
+    /// The claims of a token that is rightly signed.
+    fn claims(&self, token: &str) -> Option<Claims> {
+        let check = |key: &CheckingKey| jsonwebtoken::decode(token, &key.key, &self.validation).ok();
+        let Some(accepted) = &self.accepted else { return check(&self.own).map(|token| token.claims) };
+        let named = jsonwebtoken::decode_header(token).ok()?.kid;
+        // A token without a name of its key may be of either.
+        let mut keys = [&self.own, accepted].into_iter().filter(|key| named.as_ref().is_none_or(|id| *id == key.id));
+        keys.find_map(check).map(|token| token.claims)
     }
 }
 
@@ -69,11 +108,11 @@ impl TokenIssuer for JwtIssuer {
             iat,
             exp: iat.saturating_add(self.lifetime_seconds),
         };
-        jsonwebtoken::encode(&Header::new(ALGORITHM), &claims, &self.signing_key).map_err(Error::internal)
+        jsonwebtoken::encode(&self.header, &claims, &self.signing_key).map_err(Error::internal)
     }
 
     fn verify(&self, token: &str, now: Timestamp) -> Option<TokenClaims> {
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.checking_key, &self.validation).ok()?.claims;
+        let claims = self.claims(token)?;
         let now = now.unix_seconds();
         if claims.exp <= now || claims.iat > now.saturating_add(CLOCK_SKEW_SECONDS) {
             return None;
@@ -151,8 +190,48 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_fixed() {
-        assert!(valid().starts_with(&format!("{HS256_HEADER}.")));
+    fn the_header_names_the_algorithm_and_the_key_and_nothing_of_the_secret() {
+        let header = jsonwebtoken::decode_header(valid()).unwrap();
+        assert_eq!((header.alg, header.typ.as_deref()), (ALGORITHM, Some("JWT")));
+        let id = header.kid.unwrap();
+        assert_eq!(id.len(), 16);
+        assert_eq!(jsonwebtoken::decode_header(valid()).unwrap().kid, Some(id.clone()), "the same for the same secret");
+        let other = JwtIssuer::new(b"another secret of at least 32 bytes, too", Duration::from_secs(3600));
+        let other = jsonwebtoken::decode_header(other.issue(CLAIMS, NOW).unwrap()).unwrap();
+        assert_ne!(other.kid, Some(id));
+    }
+
+    #[test]
+    fn while_the_secret_changes_tokens_of_both_are_valid_and_new_ones_are_of_the_new_one() {
+        const NEW: &[u8] = b"the secret that is to be used from now on";
+        let old = valid();
+        let changing = JwtIssuer::new(NEW, Duration::from_secs(3600)).accepting(SECRET);
+        let new = changing.issue(CLAIMS, NOW).unwrap();
+        for token in [&old, &new] {
+            assert_eq!(changing.verify(token, NOW), Some(CLAIMS));
+        }
+        let changed = JwtIssuer::new(NEW, Duration::from_secs(3600));
+        assert_eq!((changed.verify(&new, NOW), changed.verify(&old, NOW)), (Some(CLAIMS), None));
+        assert_eq!(issuer().verify(&new, NOW), None);
+        // Nodes that are told the new secret first accept it before any signs with it.
+        assert_eq!(issuer().accepting(NEW).verify(&new, NOW), Some(CLAIMS));
+        // The time that a token is valid holds for both.
+        assert_eq!(changing.verify(&old, at_second(NOW_SECONDS + 3600)), None);
+    }
+
+    #[test]
+    fn the_name_of_a_key_lets_no_other_key_sign() {
+        let changing = JwtIssuer::new(b"the secret that is to be used from now on", Duration::from_secs(3600));
+        let changing = changing.accepting(SECRET);
+        // Signed as by the old secret: without a name, with its own, with that of the new one, and with none there is.
+        let named = |id: Option<&str>| {
+            let header = Header { kid: id.map(str::to_owned), ..Header::new(ALGORITHM) };
+            jsonwebtoken::encode(&header, &claims(), &EncodingKey::from_secret(SECRET)).unwrap()
+        };
+        let (new, old) = (changing.own.id.clone(), issuer().own.id.clone());
+        for (id, accepted) in [(None, true), (Some(&*old), true), (Some(&*new), false), (Some("another"), false)] {
+            assert_eq!(changing.verify(&named(id), NOW).is_some(), accepted, "{id:?}");
+        }
     }
 
     #[test]

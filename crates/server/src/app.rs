@@ -191,7 +191,12 @@ impl App {
                 secret
             }
         };
-        let tokens = JwtIssuer::new(secret.expose().as_bytes(), config.token_lifetime);
+        let mut tokens = JwtIssuer::new(secret.expose().as_bytes(), config.token_lifetime);
+        let mut seal = Seal::new(secret.expose().as_bytes());
+        if let Some(accepted) = &config.jwt_accepted_secret {
+            tokens = tokens.accepting(accepted.expose().as_bytes());
+            seal = seal.accepting(accepted.expose().as_bytes());
+        }
         let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(address)));
         let settings = Settings {
             workers: config.workers,
@@ -201,7 +206,7 @@ impl App {
             cors_origins: config.cors_origins.clone(),
             trusted_proxies: config.trusted_proxies.clone(),
             throttling: config.throttling,
-            seal: Seal::new(secret.expose().as_bytes()),
+            seal,
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);

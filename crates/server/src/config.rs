@@ -54,6 +54,8 @@ pub struct Config {
     /// `AGORA_JWT_SECRET`: what tokens are signed with, at least 32 bytes; without it, one generated at the first
     /// start and kept in the data directory.
     pub jwt_secret: Option<Secret>,
+    /// `AGORA_JWT_ACCEPTED_SECRET`: another secret whose tokens are taken as well, while the one is changed for the other.
+    pub jwt_accepted_secret: Option<Secret>,
     /// `AGORA_TOKEN_LIFETIME`: how long a token is valid.
     pub token_lifetime: Duration,
     /// `AGORA_CORS_ORIGINS`: the sites whose pages may call the service from a browser.
@@ -85,7 +87,7 @@ impl Config {
     /// before the end of the time that a request has.
     const MAX_DATABASE_TIME: Duration = Duration::from_secs(28);
 
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 25] = [
         "AGORA_LISTEN",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
@@ -97,6 +99,7 @@ impl Config {
         "AGORA_MEDIA_PUBLIC_URL",
         "AGORA_PUBLIC_URL",
         "AGORA_JWT_SECRET",
+        "AGORA_JWT_ACCEPTED_SECRET",
         "AGORA_TOKEN_LIFETIME",
         "AGORA_CORS_ORIGINS",
         "AGORA_TRUSTED_PROXIES",
@@ -130,7 +133,8 @@ impl Config {
             media_url: get("AGORA_MEDIA_URL"),
             media_public_url: public_url(&get, "AGORA_MEDIA_PUBLIC_URL")?,
             public_url: public_url(&get, "AGORA_PUBLIC_URL")?,
-            jwt_secret: get("AGORA_JWT_SECRET").map(signing_secret).transpose()?,
+            jwt_secret: signing_secret(&get, "AGORA_JWT_SECRET")?,
+            jwt_accepted_secret: signing_secret(&get, "AGORA_JWT_ACCEPTED_SECRET")?,
             token_lifetime: time(&get, "AGORA_TOKEN_LIFETIME", Duration::from_secs(60 * 60))?,
             cors_origins: list(&get, "AGORA_CORS_ORIGINS")?,
             trusted_proxies: list(&get, "AGORA_TRUSTED_PROXIES")?,
@@ -162,12 +166,13 @@ fn public_url(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Optio
     Ok(Some(text.to_owned()))
 }
 
-fn signing_secret(text: String) -> Result<Secret> {
+fn signing_secret(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<Secret>> {
+    let Some(text) = get(name) else { return Ok(None) };
     // White space around it is no part of it: files that hold secrets often end with a line's end.
     let text = text.trim();
     let fewest = Config::MIN_SECRET_BYTES;
-    ensure!(text.len() >= fewest, "AGORA_JWT_SECRET must be at least {fewest} bytes, as from `openssl rand -hex 32`");
-    Ok(Secret(text.to_owned()))
+    ensure!(text.len() >= fewest, "{name} must be at least {fewest} bytes, as from `openssl rand -hex 32`");
+    Ok(Some(Secret(text.to_owned())))
 }
 
 fn list<T: FromStr<Err = String>>(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<T> {
@@ -284,6 +289,7 @@ mod tests {
             ("AGORA_MEDIA_PUBLIC_URL", "cdn.example.org"),
             ("AGORA_MEDIA_PUBLIC_URL", "s3://agora"),
             ("AGORA_JWT_SECRET", "too-short"),
+            ("AGORA_JWT_ACCEPTED_SECRET", "too-short"),
             ("AGORA_TOKEN_LIFETIME", "0"),
             ("AGORA_TOKEN_LIFETIME", "1w"),
             ("AGORA_TOKEN_LIFETIME", "-5"),
@@ -326,6 +332,7 @@ mod tests {
         let secret = "0123456789abcdef0123456789abcdef";
         let config = config(&[
             ("AGORA_JWT_SECRET", secret),
+            ("AGORA_JWT_ACCEPTED_SECRET", secret),
             ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora"),
             ("AGORA_ADMIN_USERNAME", "root"),
             ("AGORA_ADMIN_EMAIL", "root@example.org"),
