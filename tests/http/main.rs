@@ -15,6 +15,9 @@ mod idempotency;
 mod images;
 mod paging;
 mod posts;
+mod privacy;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
 mod products;
 mod support;
 mod users;

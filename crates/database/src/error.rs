@@ -129,6 +129,12 @@ pub enum OpenError {
         /// [`crate::schema_version`].
         ours: String,
     },
+    /// Another process serves the SQLite database.
+    #[error(
+        "another process serves {}: stop it first. A SQLite database takes one service, several nodes need PostgreSQL",
+        .0.display()
+    )]
+    Served(PathBuf),
     /// The file cannot be opened.
     #[error("cannot open the database file {}", file.display())]
     Open {
