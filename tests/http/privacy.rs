@@ -29,7 +29,9 @@ async fn live(server: Server, history: &[Step]) {
 
 /// Tries out random histories, each on a server of its own.
 fn holds(cases: u32, start: impl AsyncFn() -> Server) {
-    let mut config = Config { cases, max_shrink_iters: 100, failure_persistence: None, ..Config::default() };
+    let mut config = Config { cases, failure_persistence: None, ..Config::default() };
+    // A minute's worth, unless PROPTEST_MAX_SHRINK_ITERS asks for less.
+    config.max_shrink_iters = config.max_shrink_iters.min(200);
     let seed = match config.rng_seed {
         RngSeed::Fixed(seed) => seed,
         RngSeed::Random => getrandom::u64().unwrap(),
