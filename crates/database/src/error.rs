@@ -151,6 +151,14 @@ pub enum OpenError {
         /// What SQLite says.
         source: diesel::result::Error,
     },
+    /// The file was opened, but its disk has no room for what SQLite keeps beside it.
+    #[error("the disk of the database file {} is full", file.display())]
+    Full {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says, which can be as little as "disk I/O error".
+        source: diesel::result::Error,
+    },
     /// The schema could not be brought up to date.
     #[error("cannot bring the database schema up to date")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),

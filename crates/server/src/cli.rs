@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
 use tracing_subscriber::{
     EnvFilter,
     filter::{LevelFilter, Targets},
@@ -150,6 +153,7 @@ fn execute(arguments: Arguments) -> Result<()> {
     // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for
     // signals.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    survive_limits_of_files(&runtime)?;
     match arguments.command {
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),
         Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
@@ -166,6 +170,14 @@ fn execute(arguments: Arguments) -> Result<()> {
             runtime.block_on(interruptible(|interrupt| demo::seed(&config, arguments, interrupt)))
         }
     }
+}
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
+/// kernel ends the process; it does not while somebody listens for the signal, which tokio does from now on.
+fn survive_limits_of_files(runtime: &Runtime) -> Result<()> {
+    let _entered = runtime.enter();
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+    Ok(())
 }
 
 /// Does the work and says what it did. The first signal ends it after the present step, the second at once; either

@@ -406,7 +406,7 @@ fn inspect(file: &Path) -> Result<(), OpenError> {
 fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
     match complete(queries::transfer::schema(conn)) {
         Ok(version) => Ok(version),
-        Err(Failure::Database(source)) => Err(OpenError::Setup { file: file.to_owned(), source }),
+        Err(Failure::Database(source)) => Err(unusable(file, source)),
         Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
     }
 }
@@ -475,8 +475,20 @@ fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
         BUSY_TIMEOUT.as_millis(),
         if access == Access::Read { "ON" } else { "OFF" },
     );
-    conn.batch_execute(&pragmas).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
+    conn.batch_execute(&pragmas).map_err(|source| unusable(file, source))?;
     Ok(conn)
+}
+
+/// Why a file could be opened but not be used.
+fn unusable(file: &Path, source: DieselError) -> OpenError {
+    // More than SQLite needs for a start: its shared memory, and a page of each file.
+    const ENOUGH: u64 = 256 * 1024;
+    let space = file.canonicalize().ok().and_then(|file| rustix::fs::statvfs(file.parent()?).ok());
+    let file = file.to_owned();
+    match space {
+        Some(space) if space.f_bavail.saturating_mul(space.f_frsize) < ENOUGH => OpenError::Full { file, source },
+        _ => OpenError::Setup { file, source },
+    }
 }
 
 /// Locks the directory of the file against other processes that start: until this one has set the file up, their first
