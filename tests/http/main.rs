@@ -5,6 +5,7 @@
 mod accounts;
 mod authorization;
 mod caching;
+mod clock;
 mod comments;
 #[path = "../support/contract.rs"]
 mod contract;

@@ -65,23 +65,22 @@ impl Adapters {
     pub async fn open(config: &Config) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database = open_database(config, &data_dir).await?;
-        Self::over(database, config, data_dir).await
+        Self::over(database, config, data_dir, Arc::new(SystemClock)).await
     }
 
     /// Does the same for a service.
-    async fn open_to_serve(config: &Config) -> Result<Self> {
+    async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let opened = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database).await;
-        Self::over(opened.context(CANNOT_OPEN)?, config, data_dir).await
+        Self::over(opened.context(CANNOT_OPEN)?, config, data_dir, clock).await
     }
 
-    async fn over(database: Database, config: &Config, data_dir: PathBuf) -> Result<Self> {
+    async fn over(database: Database, config: &Config, data_dir: PathBuf, clock: Arc<dyn Clock>) -> Result<Self> {
         let store = open_images(config, &data_dir).await?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
         let cleaner = Cleaner::new(limits, NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN));
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         Ok(Self {
             sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
@@ -170,9 +169,17 @@ impl App {
     /// # Errors
     /// What could not be opened or made, in words for an operator.
     pub async fn start(config: &Config) -> Result<Self> {
+        Self::start_by(Arc::new(SystemClock), config).await
+    }
+
+    /// Does the same by another clock than the system's.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
         let listener = listen(&config.listen)?;
         let address = listener.local_addr()?;
-        let adapters = Adapters::open_to_serve(config).await?;
+        let adapters = Adapters::open_to_serve(config, clock).await?;
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         let was_served_before = config.database_url.is_some() && has_admin;
