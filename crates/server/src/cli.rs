@@ -7,6 +7,7 @@ use std::{
     path::PathBuf,
     pin::pin,
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -200,6 +201,10 @@ where
     bail!("interrupted")
 }
 
+/// How long the service goes on after it was told to stop. The server begins no request then that it has not read yet,
+/// and what clients sent before is in flight for them.
+const ARRIVING: Duration = Duration::from_millis(200);
+
 async fn serve(config: &Config) -> Result<()> {
     let app = App::start(config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -212,7 +217,13 @@ async fn serve(config: &Config) -> Result<()> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            tokio::spawn(server.stop(graceful));
+            let server = server.clone();
+            tokio::spawn(async move {
+                if graceful {
+                    tokio::time::sleep(ARRIVING).await;
+                }
+                server.stop(graceful).await;
+            });
         }
     });
     say(&greeting(&app, config))?;
