@@ -38,19 +38,29 @@ impl Connection {
             "POST {path} HTTP/1.1\r\nHost: agora\r\n{headers}Content-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
         );
         self.send(head.as_bytes());
-        assert_eq!(self.head().0, 100);
+        assert_eq!(self.head().unwrap().0, 100);
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.0.get_mut().write_all(bytes).unwrap();
+        self.try_send(bytes).unwrap();
     }
 
     /// Reads an answer: its status and body.
     pub(crate) fn answer(&mut self) -> (u16, String) {
-        let (status, length) = self.head();
+        self.try_answer().unwrap()
+    }
+
+    /// Reads an answer; fails when the service went away before it was whole.
+    pub(crate) fn try_answer(&mut self) -> io::Result<(u16, String)> {
+        let (status, length) = self.head()?;
         let mut body = vec![0; length];
-        self.0.read_exact(&mut body).unwrap();
-        (status, String::from_utf8(body).unwrap())
+        self.0.read_exact(&mut body)?;
+        Ok((status, String::from_utf8(body).unwrap()))
+    }
+
+    /// Sends all of a request; fails when the service has gone away.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.get_mut().write_all(bytes)
     }
 
     /// Waits until the service closes the connection.
@@ -61,13 +71,13 @@ impl Connection {
     }
 
     /// The status of an answer and the length of its body.
-    fn head(&mut self) -> (u16, usize) {
-        let status = self.line().split(' ').nth(1).unwrap().parse().unwrap();
+    fn head(&mut self) -> io::Result<(u16, usize)> {
+        let status = self.line()?.split(' ').nth(1).unwrap().parse().unwrap();
         let mut length = 0;
         loop {
-            let line = self.line().to_ascii_lowercase();
+            let line = self.line()?.to_ascii_lowercase();
             if line.is_empty() {
-                return (status, length);
+                return Ok((status, length));
             }
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
@@ -75,10 +85,11 @@ impl Connection {
         }
     }
 
-    fn line(&mut self) -> String {
+    fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        let read = self.0.read_line(&mut line).unwrap();
-        assert!(read > 0, "the connection was cut");
-        line.trim_end().to_owned()
+        self.0.read_line(&mut line)?;
+        // Without its end, it was cut.
+        let whole = line.strip_suffix("\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(whole.to_owned())
     }
 }

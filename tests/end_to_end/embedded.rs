@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::{
-    api::{expect_picture, picture},
+    api::{expect_picture, list, picture, text},
     process::{Finished, Home, mode, run},
 };
 
@@ -69,6 +69,36 @@ async fn database_and_images_may_be_elsewhere() {
     service.stop();
     assert!(database.exists() && !home.data_dir().join("agora.db").exists());
     assert_eq!(fs::read_dir(&media).unwrap().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_service_on_a_database_is_refused_and_does_the_first_no_harm() {
+    let home = Home::new();
+    let first = home.start_with_root();
+    let alice = first.api.user("alice").await;
+    let post = first.api.post(&alice, "", Some(&picture())).await;
+    let words = ["another process serves", "agora.db", "stop it first"];
+    run(home.agora(&[]), "").expect_refusal(&words);
+    // By another way, and with another data directory.
+    let link = home.path("link.db");
+    std::os::unix::fs::symlink(home.data_dir().join("agora.db"), &link).unwrap();
+    let mut elsewhere = home.agora(&["--data-dir", home.path("elsewhere").to_str().unwrap()]);
+    elsewhere.env("AGORA_DATABASE_URL", format!("sqlite://{}", link.display()));
+    run(elsewhere, "").expect_refusal(&words[..1]);
+
+    // Commands work beside it, and the first goes on.
+    run(home.agora(&["admin", "grant", "alice"]), "").expect_success();
+    run(home.agora(&["backup", home.path("backup.tar").to_str().unwrap()]), "").expect_success();
+    first.api.post(&alice, "still here", None).await;
+    first.kill();
+
+    // The kernel took the lock from it.
+    let second = home.start();
+    expect_picture(&second.api.image(&second.api.view(&alice, &text(&post["id"])).await["image"]).await);
+    assert_eq!(list(&second.api.get(&alice, "/api/posts/all").await.expect(200).data()).len(), 2);
+    run(home.agora(&[]), "").expect_refusal(&words);
+    second.stop();
+    home.start().stop();
 }
 
 /// How a start with this database ends.

@@ -8,6 +8,7 @@ mod backend;
 mod configuration;
 mod connection;
 mod crash;
+mod crash_changes;
 mod embedded;
 mod first_start;
 mod life;

@@ -1,9 +1,19 @@
 //! SIGTERM and SIGINT: what is in flight is finished, then the service ends.
 
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, PASSWORD, eventually, picture, text},
+    api::{Answer, PASSWORD, eventually, list, picture, text},
     connection::Connection,
     process::Home,
 };
@@ -71,6 +81,84 @@ async fn an_idle_service_ends_at_once_and_twice_told_alike() {
     service.tell("TERM");
     let finished = service.finish().expect_success();
     assert!(finished.stderr.contains("stopped"), "{finished:?}");
+}
+
+/// One who writes on a connection that is kept, one request after the other, until the service has gone away.
+struct Client {
+    connection: Connection,
+    token: String,
+    name: String,
+    /// The texts of the posts that were acknowledged.
+    acknowledged: Vec<String>,
+}
+
+impl Client {
+    /// Writes to the end; what was acknowledged, and when the request was sent that was not answered.
+    fn write(mut self, sent: &AtomicUsize) -> (Vec<String>, Option<Instant>) {
+        for n in 0.. {
+            let text = format!("{} {n}", self.name);
+            let body = json!({ "text": text }).to_string();
+            let request = format!(
+                "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\nAuthorization: Bearer {}\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                self.token,
+                body.len()
+            );
+            if self.connection.try_send(request.as_bytes()).is_err() {
+                return (self.acknowledged, None);
+            }
+            let sent_at = Instant::now();
+            sent.fetch_add(1, Ordering::Relaxed);
+            match self.connection.try_answer() {
+                Ok((201, _)) => self.acknowledged.push(text),
+                Ok(other) => panic!("{other:?}"),
+                Err(_) => return (self.acknowledged, Some(sent_at)),
+            }
+        }
+        (self.acknowledged, None)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
+    const CLIENTS: usize = 24;
+    let home = Home::new();
+    // Few threads and many clients: at any moment, most requests wait.
+    for round in 1..=3 {
+        let service = home.start_with(&[("AGORA_WORKERS", "1")]);
+        let name = format!("writer-{round}");
+        let user = service.api.user(&name).await;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|n| {
+                let (connection, token) = (Connection::open(&service.address), user.token.clone());
+                let client = Client { connection, token, name: format!("client {n}"), acknowledged: Vec::new() };
+                let sent = Arc::clone(&sent);
+                thread::spawn(move || client.write(&sent))
+            })
+            .collect();
+        let enough = CLIENTS * (2 + round);
+        eventually("enough is sent", async || (sent.load(Ordering::Relaxed) >= enough).then_some(())).await;
+        let told = Instant::now();
+        service.tell("TERM");
+        let ends: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+        service.finish().expect_success();
+
+        let service = home.start();
+        let posts = service.api.get(&user, &format!("/api/posts/{}/all", user.id)).await.expect(200).data();
+        let stored: BTreeSet<_> = list(&posts).iter().map(|post| text(&post["content"])).collect();
+        for (acknowledged, unanswered) in ends {
+            assert!(!acknowledged.is_empty(), "a client that was never served");
+            assert!(acknowledged.iter().all(|text| stored.contains(text)), "{acknowledged:?} {stored:?}");
+            // What was sent while the service was ending may find the connection closed, as HTTP has it.
+            assert!(
+                unanswered.is_none_or(|at| at >= told),
+                "sent {:?} before the signal",
+                unanswered.map(|at| told - at)
+            );
+        }
+        service.stop();
+    }
 }
 
 const BOUNDARY: &str = "----------------agora";

@@ -15,6 +15,8 @@ mod configuration;
 mod connection;
 #[path = "../end_to_end/crash.rs"]
 mod crash;
+#[path = "../end_to_end/crash_changes.rs"]
+mod crash_changes;
 #[path = "../end_to_end/first_start.rs"]
 mod first_start;
 #[path = "../end_to_end/life.rs"]

@@ -1,4 +1,5 @@
-//! What goes wrong around the service: its database goes away, hangs or is overrun, and other nodes work beside it.
+//! What goes wrong around the service: its database goes away, hangs or is overrun, its disk is full, and other nodes
+//! work beside it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -9,6 +10,9 @@ mod api;
 #[path = "../end_to_end/backend.rs"]
 mod backend;
 mod contention;
+#[path = "../support/disk.rs"]
+mod disk;
+mod disk_full;
 mod honest;
 mod load;
 mod network;

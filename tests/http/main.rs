@@ -6,6 +6,7 @@ mod accounts;
 mod authorization;
 mod browsers;
 mod caching;
+mod clock;
 mod comments;
 #[path = "../support/contract.rs"]
 mod contract;
@@ -17,6 +18,9 @@ mod images;
 mod limits;
 mod paging;
 mod posts;
+mod privacy;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
 mod products;
 mod support;
 mod users;

@@ -3,10 +3,11 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    sync::Arc,
     time::Duration,
 };
 
-use agora_domain::accounts::Registration;
+use agora_domain::{accounts::Registration, clock::Clock};
 use agora_server::{app::App, config::Config};
 use reqwest::{
     Client, Method, RequestBuilder, StatusCode,
@@ -137,6 +138,11 @@ impl Server {
 
     /// Starts a server with cheap password hashes, an administrator `root` and images in memory, as `change` has it.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_by(None, change).await
+    }
+
+    /// Does the same by this clock, if one is given.
+    pub(crate) async fn start_by(clock: Option<Arc<dyn Clock>>, change: impl FnOnce(&mut Config)) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let mut config = Config::from_variables(|_| None).unwrap();
         config.listen = "127.0.0.1:0".to_owned();
@@ -148,7 +154,10 @@ impl Server {
         let root = Registration::parse(Some("root"), Some("root@example.org"), Some(PASSWORD), None);
         config.admin = Some(root.unwrap());
         change(&mut config);
-        let app = App::start(&config).await.unwrap();
+        let app = match clock {
+            Some(clock) => App::start_by(clock, &config).await.unwrap(),
+            None => App::start(&config).await.unwrap(),
+        };
         let url = format!("http://{}", app.address);
         tokio::spawn(app.run());
         Self { url, client: Client::new(), _data_dir: data_dir }

@@ -129,6 +129,12 @@ pub enum OpenError {
         /// [`crate::schema_version`].
         ours: String,
     },
+    /// Another process serves the SQLite database.
+    #[error(
+        "another process serves {}: stop it first. A SQLite database takes one service, several nodes need PostgreSQL",
+        .0.display()
+    )]
+    Served(PathBuf),
     /// The file cannot be opened.
     #[error("cannot open the database file {}", file.display())]
     Open {
@@ -143,6 +149,14 @@ pub enum OpenError {
         /// The file.
         file: PathBuf,
         /// What SQLite says.
+        source: diesel::result::Error,
+    },
+    /// The file was opened, but its disk has no room for what SQLite keeps beside it.
+    #[error("the disk of the database file {} is full", file.display())]
+    Full {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says, which can be as little as "disk I/O error".
         source: diesel::result::Error,
     },
     /// The schema could not be brought up to date.

@@ -124,6 +124,15 @@ pub struct Database {
 }
 
 impl Database {
+    /// Opens the database that the URL names for a service: as [`Self::open`] does, but a SQLite database only when no
+    /// service has it, here or in another process, until it is closed or the process ends.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn open_to_serve(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Serve, url, options).await
+    }
+
     /// Opens the database that the URL names and brings its schema up to date.
     ///
     /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a
@@ -133,7 +142,7 @@ impl Database {
     /// # Errors
     /// [`OpenError`], in words for an operator.
     pub async fn open(url: &str, options: &Options) -> Result<Self, OpenError> {
-        Self::open_to(Opening::Serve, url, options).await
+        Self::open_to(Opening::Change, url, options).await
     }
 
     /// Opens the database that the URL names, as [`Self::open`] does, when it is there and has the schema of this

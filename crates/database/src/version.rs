@@ -18,8 +18,10 @@ pub fn schema_version() -> String {
 /// What a database is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// To serve it: it is made when missing, and brought up to date.
+    /// To serve it: it is made when missing, and brought up to date. On SQLite, nobody else serves it then.
     Serve,
+    /// To change what is in it, perhaps beside a service: it is made when missing, and brought up to date.
+    Change,
     /// To read it: it must be there with the schema of this program, and nothing about it is changed.
     Inspect,
 }

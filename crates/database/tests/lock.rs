@@ -1,4 +1,4 @@
-//! The lock of a task, on each database.
+//! The locks of a task and of a service, on each database.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agora_database::{Database, Options, Task, TaskLock};
+use agora_database::{Database, OpenError, Options, Task, TaskLock};
+use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
 
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
@@ -72,6 +73,49 @@ async fn links_to_one_sqlite_file_lead_to_one_lock() {
     let other = open(&format!("sqlite:{}", link.display())).await;
     let _held = lock(&one).await.expect("a lock that nobody has");
     assert!(lock(&other).await.is_none(), "two have the lock");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sqlite_database_takes_one_service_and_commands_beside_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("agora.db");
+    let url = format!("sqlite:{}", file.display());
+    let serve = async || Database::open_to_serve(&url, &Options::default()).await;
+    let first = serve().await.unwrap();
+    assert!(matches!(serve().await, Err(OpenError::Served(_))));
+    drop((open(&url).await, Database::open_existing(&url, &Options::default()).await.unwrap()));
+    assert!(matches!(serve().await, Err(OpenError::Served(_))), "a command that ends leaves the service its lock");
+    // Whoever still holds a clone cannot do anything with it.
+    let clone = first.clone();
+    first.close();
+    drop(serve().await.unwrap());
+    drop((first, clone));
+    serve().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_changes_no_schema_below_a_service() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("agora.db");
+    let url = format!("sqlite:{}", file.display());
+    let service = Database::open_to_serve(&url, &Options::default()).await.unwrap();
+    // As if the service were of the version before.
+    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let older = "DELETE FROM __diesel_schema_migrations \
+        WHERE version = (SELECT max(version) FROM __diesel_schema_migrations)";
+    conn.batch_execute(older).unwrap();
+    assert!(matches!(Database::open(&url, &Options::default()).await, Err(OpenError::Served(_))));
+    service.close();
+    // The last migration finds its work done already, which is a failure of another kind.
+    assert!(matches!(Database::open(&url, &Options::default()).await, Err(OpenError::Migration(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgres_database_takes_many_services() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { connections: 3, ..Options::default() };
+    let _first = Database::open_to_serve(&url, &options).await.unwrap();
+    let _second = Database::open_to_serve(&url, &options).await.unwrap();
 }
 
 /// Whether a process of its own gets the lock of a file.

@@ -41,6 +41,8 @@ const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// How many password hashes wait per hash that runs: at the default cost, what is done within [`REQUEST_TIME`].
 const WAITING_HASHES: usize = 100;
 
+const CANNOT_OPEN: &str = "cannot open the database (AGORA_DATABASE_URL)";
+
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
@@ -56,20 +58,30 @@ pub struct Adapters {
 }
 
 impl Adapters {
-    /// Opens what the configuration names; what is missing is made. Blocks while it works, so it is called on a runtime
-    /// of several threads.
+    /// Opens what the configuration names, for a command; what is missing is made. Blocks while it works, so it is
+    /// called on a runtime of several threads.
     ///
     /// # Errors
     /// What could not be opened, in words for an operator.
     pub async fn open(config: &Config) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database = open_database(config, &data_dir).await?;
+        Self::over(database, config, data_dir, Arc::new(SystemClock)).await
+    }
+
+    /// Does the same for a service.
+    async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>) -> Result<Self> {
+        let data_dir = data_dir::prepare(&config.data_dir)?;
+        let opened = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database).await;
+        Self::over(opened.context(CANNOT_OPEN)?, config, data_dir, clock).await
+    }
+
+    async fn over(database: Database, config: &Config, data_dir: PathBuf, clock: Arc<dyn Clock>) -> Result<Self> {
         let store = open_images(config, &data_dir).await?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
         let cleaner = Cleaner::new(limits, NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN));
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         Ok(Self {
             sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
@@ -161,9 +173,17 @@ impl App {
     /// # Errors
     /// What could not be opened or made, in words for an operator.
     pub async fn start(config: &Config) -> Result<Self> {
+        Self::start_by(Arc::new(SystemClock), config).await
+    }
+
+    /// Does the same by another clock than the system's.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
         let listener = listen(&config.listen)?;
         let address = listener.local_addr()?;
-        let adapters = Adapters::open(config).await?;
+        let adapters = Adapters::open_to_serve(config, clock).await?;
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         let was_served_before = config.database_url.is_some() && has_admin;
@@ -242,7 +262,7 @@ pub(crate) fn database_url(config: &Config, data_dir: &Path) -> Secret {
 /// Opens the database that the configuration names.
 pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Database> {
     let opened = Database::open(database_url(config, data_dir).expose(), &config.database).await;
-    opened.context("cannot open the database (AGORA_DATABASE_URL)")
+    opened.context(CANNOT_OPEN)
 }
 
 /// The URL of the image store: of the one in the data directory, if no other is configured.

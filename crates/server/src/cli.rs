@@ -7,11 +7,15 @@ use std::{
     path::PathBuf,
     pin::pin,
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
 use tracing_subscriber::{
     EnvFilter,
     filter::{LevelFilter, Targets},
@@ -150,6 +154,7 @@ fn execute(arguments: Arguments) -> Result<()> {
     // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for
     // signals.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    survive_limits_of_files(&runtime)?;
     match arguments.command {
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),
         Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
@@ -166,6 +171,14 @@ fn execute(arguments: Arguments) -> Result<()> {
             runtime.block_on(interruptible(|interrupt| demo::seed(&config, arguments, interrupt)))
         }
     }
+}
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
+/// kernel ends the process; it does not while somebody listens for the signal, which tokio does from now on.
+fn survive_limits_of_files(runtime: &Runtime) -> Result<()> {
+    let _entered = runtime.enter();
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+    Ok(())
 }
 
 /// Does the work and says what it did. The first signal ends it after the present step, the second at once; either
@@ -188,6 +201,10 @@ where
     bail!("interrupted")
 }
 
+/// How long the service goes on after it was told to stop. The server begins no request then that it has not read yet,
+/// and what clients sent before is in flight for them.
+const ARRIVING: Duration = Duration::from_millis(200);
+
 async fn serve(config: &Config) -> Result<()> {
     let app = App::start(config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -200,7 +217,13 @@ async fn serve(config: &Config) -> Result<()> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            tokio::spawn(server.stop(graceful));
+            let server = server.clone();
+            tokio::spawn(async move {
+                if graceful {
+                    tokio::time::sleep(ARRIVING).await;
+                }
+                server.stop(graceful).await;
+            });
         }
     });
     say(&greeting(&app, config))?;

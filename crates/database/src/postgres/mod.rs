@@ -278,12 +278,12 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
     let mut conn = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
-    if opening == Opening::Serve {
+    if opening != Opening::Inspect {
         conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
     }
     let found = queries::transfer::schema(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))?;
     version::check(found, opening)?;
-    if opening == Opening::Serve {
+    if opening != Opening::Inspect {
         // The lock goes with the connection.
         let mut harness = AsyncMigrationHarness::new(conn);
         harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;

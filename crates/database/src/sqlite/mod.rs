@@ -199,10 +199,12 @@ pub(crate) struct Sqlite {
     writer: Sender<Next<Box<dyn WriteJob>>>,
     reader_threads: Mutex<Vec<JoinHandle<()>>>,
     writer_thread: Mutex<Option<JoinHandle<()>>>,
+    /// The right to serve it, until it is closed.
+    service: Mutex<Option<File>>,
 }
 
 impl Sqlite {
-    /// Opens the file; to serve it, makes it when missing and brings its schema up to date.
+    /// Opens the file; unless it is to be inspected, makes it when missing and brings its schema up to date.
     pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Create { file: file.to_owned(), source };
         if opening == Opening::Inspect {
@@ -210,9 +212,13 @@ impl Sqlite {
         }
         let _starting = lock_directory(file).map_err(failed)?;
         drop(create(file).map_err(failed)?);
+        // First of all: a service that is refused has changed nothing.
+        let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
         let mut connection = connect(file, Access::Write)?;
         version::check(schema_of(&mut connection, file)?, opening)?;
-        if opening == Opening::Serve {
+        if opening != Opening::Inspect && connection.has_pending_migration(MIGRATIONS).map_err(OpenError::Migration)? {
+            // Nor does a command change the schema below a service.
+            let _alone = service.is_none().then(|| lock_service(file)).transpose()?;
             connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
         }
         let (read, read_jobs) = bounded(QUEUE);
@@ -230,6 +236,7 @@ impl Sqlite {
             writer: write,
             reader_threads: Mutex::new(reader_threads),
             writer_thread: Mutex::new(Some(writer_thread)),
+            service: Mutex::new(service),
         })
     }
 
@@ -249,6 +256,7 @@ impl Sqlite {
             let _ = self.writer.send(None);
             let _ = thread.join();
         }
+        drop(lock(&self.service).take());
     }
 
     /// Runs work that reads, all of it on one snapshot.
@@ -293,12 +301,10 @@ impl Sqlite {
     /// Takes the lock of a task if no handle on the same file has it, in this process or another. It goes with the
     /// returned file.
     pub(crate) fn try_lock(&self, task: Task) -> agora_domain::Result<Option<File>> {
-        let file = companion(&self.file, task).map_err(Error::unavailable)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(Error::unavailable(error)),
-        }
+        let name = match task {
+            Task::Sweep => "-sweep",
+        };
+        lock_companion(&self.file, name).map_err(Error::unavailable)
     }
 
     /// Begins to read everything, as it is now.
@@ -400,7 +406,7 @@ fn inspect(file: &Path) -> Result<(), OpenError> {
 fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
     match complete(queries::transfer::schema(conn)) {
         Ok(version) => Ok(version),
-        Err(Failure::Database(source)) => Err(OpenError::Setup { file: file.to_owned(), source }),
+        Err(Failure::Database(source)) => Err(unusable(file, source)),
         Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
     }
 }
@@ -414,15 +420,32 @@ fn create(file: &Path) -> std::io::Result<File> {
     options.open(file)
 }
 
-/// The file next to the database that a task's lock is on. It is never deleted: whoever opened it before would hold a
-/// lock that nobody else can see.
-fn companion(database: &Path, task: Task) -> std::io::Result<File> {
+/// Takes the right to serve the database: what a service remembers (sessions, feeds) is right only as long as nobody
+/// else serves it.
+fn lock_service(database: &Path) -> Result<File, OpenError> {
+    let locked = lock_companion(database, "-service");
+    let locked = locked.map_err(|source| OpenError::Create { file: database.to_owned(), source })?;
+    locked.ok_or_else(|| OpenError::Served(database.to_owned()))
+}
+
+/// Takes the lock on a companion of the database, unless somebody has it. It goes with the returned file, and with the
+/// process at the latest, however that ends.
+fn lock_companion(database: &Path, name: &str) -> std::io::Result<Option<File>> {
+    let file = companion(database, name)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// A file next to the database that a lock is on. It is never deleted: whoever opened it before would hold a lock that
+/// nobody else can see.
+fn companion(database: &Path, suffix: &str) -> std::io::Result<File> {
     // One database has one lock, whatever links lead to it.
     let database = database.canonicalize()?;
     let mut name = database.clone().into_os_string();
-    name.push(match task {
-        Task::Sweep => "-sweep",
-    });
+    name.push(suffix);
     let file = create(Path::new(&name))?;
     #[cfg(unix)]
     {
@@ -452,8 +475,20 @@ fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
         BUSY_TIMEOUT.as_millis(),
         if access == Access::Read { "ON" } else { "OFF" },
     );
-    conn.batch_execute(&pragmas).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
+    conn.batch_execute(&pragmas).map_err(|source| unusable(file, source))?;
     Ok(conn)
+}
+
+/// Why a file could be opened but not be used.
+fn unusable(file: &Path, source: DieselError) -> OpenError {
+    // More than SQLite needs for a start: its shared memory, and a page of each file.
+    const ENOUGH: u64 = 256 * 1024;
+    let space = file.canonicalize().ok().and_then(|file| rustix::fs::statvfs(file.parent()?).ok());
+    let file = file.to_owned();
+    match space {
+        Some(space) if space.f_bavail.saturating_mul(space.f_frsize) < ENOUGH => OpenError::Full { file, source },
+        _ => OpenError::Setup { file, source },
+    }
 }
 
 /// Locks the directory of the file against other processes that start: until this one has set the file up, their first

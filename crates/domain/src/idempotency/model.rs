@@ -99,18 +99,20 @@ impl Record {
     pub const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
     /// After how long an attempt without an answer is given up for lost, in milliseconds: twice as long as any request
-    /// may take, so that clocks of several nodes may differ.
+    /// may take, so that clocks of several nodes may differ. It is also how far ahead it may have begun.
     pub const LOST_MILLIS: i64 = 60 * 1000;
 
     /// What a request with this fingerprint meets at `now`; nothing when the record no longer counts, and the request
     /// takes its place. This is the rule of what a retry gets.
     pub fn meet(self, fingerprint: Fingerprint, now: Timestamp) -> Option<Met> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
+        // Begun when the clock was far ahead: it would seem to be under way until that time has come.
+        let is_from_the_future = now.plus_millis(Self::LOST_MILLIS) <= self.begun_at;
         match self.answer {
             _ if is_older_than(Self::KEPT_MILLIS) => None,
             _ if self.fingerprint != fingerprint => Some(Met::Differs),
             Some(answer) => Some(Met::Answered(answer)),
-            None if is_older_than(Self::LOST_MILLIS) => None,
+            None if is_older_than(Self::LOST_MILLIS) || is_from_the_future => None,
             None => Some(Met::Running),
         }
     }

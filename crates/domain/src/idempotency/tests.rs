@@ -58,6 +58,10 @@ fn an_attempt_without_an_answer_runs_until_it_is_given_up_for_lost() {
     assert_eq!(record(0, None).meet(ONE, NOW), Some(Met::Running));
     assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Met::Running));
     assert_eq!(record(-5, None).meet(ONE, NOW), Some(Met::Running), "begun by a node whose clock is ahead");
+    assert_eq!(record(1 - lost, None).meet(ONE, NOW), Some(Met::Running), "the furthest ahead");
+    assert_eq!(record(-lost, None).meet(ONE, NOW), None, "begun before the clock was put back");
+    assert_eq!(record(-lost, None).meet(OTHER, NOW), Some(Met::Differs));
+    assert_eq!(record(-lost, Some(answer())).meet(ONE, NOW), Some(Met::Answered(answer())));
     assert_eq!(record(lost, None).meet(ONE, NOW), None);
 }
 

@@ -1,0 +1,283 @@
+//! SIGKILL amid every kind of change: each is found as it was acknowledged last, or as it was asked for next.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Api, PASSWORD, User, eventually, list, text},
+    process::Home,
+};
+
+/// What is changed again and again, so that after each change it is told by its number.
+#[derive(Debug, Clone)]
+enum Changed {
+    PostText(User, String),
+    Visibility(User, String),
+    CommentText(User, String),
+    Like(User, String),
+    Follow(User, User),
+    Biography(User),
+    Password(User),
+    Stock(User, String),
+    Role(User, User),
+    Enabled(User, User),
+}
+
+/// A password; another one for each number.
+fn password(n: usize) -> String {
+    if n == 0 { PASSWORD.to_owned() } else { format!("{PASSWORD} {n}") }
+}
+
+impl Changed {
+    /// The request that makes the change of this number, 1 being the first.
+    fn request(&self, api: &Api, n: usize) -> RequestBuilder {
+        let is_odd = n % 2 == 1;
+        let set_or_unset = if is_odd { Method::PUT } else { Method::DELETE };
+        let put = |user: &User, path: &str, body: Value| api.request_as(user, Method::PUT, path).json(&body);
+        match self {
+            Self::PostText(user, post) => {
+                put(user, &format!("/api/posts/update/{post}"), json!({ "text": n.to_string() }))
+            }
+            Self::Visibility(user, post) => {
+                let visibility = if is_odd { "PRIVATE" } else { "PUBLIC" };
+                put(user, &format!("/api/posts/update/{post}"), json!({ "visibility": visibility }))
+            }
+            Self::CommentText(user, post) => {
+                put(user, "/api/comments/update", json!({ "postId": post, "content": n.to_string() }))
+            }
+            Self::Like(user, post) => api.request_as(user, set_or_unset, &format!("/api/posts/like/{post}")),
+            Self::Follow(user, other) => {
+                api.request_as(user, set_or_unset, &format!("/api/follow/follow/{}", other.id))
+            }
+            Self::Biography(user) => put(user, "/api/users/me", json!({ "biography": n.to_string() })),
+            Self::Password(user) => {
+                let body = json!({ "currentPassword": password(n - 1), "newPassword": password(n) });
+                put(user, "/api/users/me/password", body)
+            }
+            Self::Stock(root, product) => put(root, &format!("/api/products/{product}"), json!({ "stock": n })),
+            Self::Role(root, user) => {
+                let action = if is_odd { "ADD" } else { "REMOVE" };
+                put(root, &format!("/api/users/update/{}", user.id), json!({ "roleId": "ADMIN", "action": action }))
+            }
+            Self::Enabled(root, user) => {
+                put(root, &format!("/api/users/{}/enabled", user.id), json!({ "enabled": !is_odd }))
+            }
+        }
+    }
+
+    /// Whether it is as the change of this number left it, or as it was before all if that is 0.
+    async fn is_at(&self, api: &Api, n: usize) -> bool {
+        let is_odd = n % 2 == 1;
+        let read = async |user: &User, path: String| api.get(user, &path).await.expect(200).data();
+        match self {
+            Self::PostText(user, post) => api.view(user, post).await["content"] == n.to_string().as_str(),
+            Self::Visibility(user, post) => (api.view(user, post).await["visibility"] == "PRIVATE") == is_odd,
+            Self::CommentText(user, post) => {
+                let comments = read(user, format!("/api/comments/all/{post}")).await;
+                list(&comments).len() == 1 && comments[0]["content"] == n.to_string().as_str()
+            }
+            Self::Like(user, post) => {
+                let view = api.view(user, post).await;
+                let likes = read(user, format!("/api/posts/{post}/likes")).await;
+                view["likedByMe"] == is_odd && view["likeCount"] == list(&likes).len() && list(&likes).len() == n % 2
+            }
+            Self::Follow(user, other) => {
+                let followed = read(user, format!("/api/follow/followed/{}", user.id)).await;
+                list(&followed).iter().any(|it| it["id"] == other.id.as_str()) == is_odd
+            }
+            Self::Biography(user) => {
+                let biography = &read(user, "/api/users/me".to_owned()).await["biography"];
+                *biography == if n == 0 { Value::Null } else { json!(n.to_string()) }
+            }
+            Self::Password(user) => {
+                let works = async |n| api.login(&user.name, &password(n)).await.status == 200;
+                // The one before it is over.
+                works(n).await && !(n > 0 && works(n - 1).await)
+            }
+            Self::Stock(root, product) => {
+                let product = api.get(root, &format!("/api/products/{product}")).await.expect(200).json();
+                product["product"]["stock"] == n
+            }
+            Self::Role(root, user) => {
+                let user = read(root, format!("/api/users/by-id/{}", user.id)).await;
+                list(&user["authorities"]).iter().any(|it| it["authority"] == "ADMIN") == is_odd
+            }
+            Self::Enabled(root, user) => {
+                read(root, format!("/api/users/by-id/{}", user.id)).await["enabled"] == !is_odd
+            }
+        }
+    }
+}
+
+/// How far a change has come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    acknowledged: usize,
+    sent: usize,
+}
+
+/// What comes and goes: what was acknowledged of it.
+#[derive(Debug, Default)]
+struct Gone {
+    deleted_posts: Vec<String>,
+    /// The post and the comment.
+    deleted_comments: Vec<(String, String)>,
+    deleted_products: Vec<String>,
+    ended_sessions: Vec<User>,
+    registered: Vec<String>,
+}
+
+/// Makes changes of one kind until the service is gone; how far it came.
+async fn change(api: Api, changed: Changed, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
+    let mut progress = begun;
+    loop {
+        progress.sent = progress.acknowledged + 1;
+        let Some(answer) = api.try_send(changed.request(&api, progress.sent)).await else { return progress };
+        answer.expect(200);
+        progress.acknowledged = progress.sent;
+        rounds.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Makes things and deletes them until the service is gone.
+async fn come_and_go(
+    api: Api,
+    root: User,
+    crash: usize,
+    gone: Arc<Mutex<Gone>>,
+    rounds: Arc<AtomicUsize>,
+) -> Option<()> {
+    let delete =
+        async |path: String| Some(api.try_send(api.request_as(&root, Method::DELETE, &path)).await?.expect(200));
+    for n in 0.. {
+        let post = text(&api.try_send(api.posting(&root, "to go", None)).await?.expect(201).data()["id"]);
+        let id = post.clone();
+        api.try_send(api.commenting(&root, &id, "to go")).await?.expect(201);
+        let comments = api.request_as(&root, Method::GET, &format!("/api/comments/all/{id}"));
+        let comment = text(&api.try_send(comments).await?.expect(200).data()[0]["id"]);
+        delete(format!("/api/comments/delete/{comment}")).await?;
+        gone.lock().unwrap().deleted_comments.push((id, comment));
+
+        let second = text(&api.try_send(api.posting(&root, "to go", None)).await?.expect(201).data()["id"]);
+        delete(format!("/api/posts/delete/{second}")).await?;
+        gone.lock().unwrap().deleted_posts.push(second);
+
+        let product = json!({ "sku": format!("GO-{crash}-{n}"), "name": "A", "price": 1, "category": "B", "stock": 1 });
+        let product = api.request_as(&root, Method::POST, "/api/products").json(&product);
+        let product = text(&api.try_send(product).await?.expect(201).json()["product"]["id"]);
+        delete(format!("/api/products/{product}")).await?;
+        gone.lock().unwrap().deleted_products.push(product);
+
+        let name = format!("new-{crash}-{n}");
+        let body = json!({ "username": name, "email": format!("{name}@example.org"), "password": PASSWORD });
+        api.try_send(api.request(Method::POST, "/api/auth/register").json(&body)).await?.expect(201);
+        gone.lock().unwrap().registered.push(name.clone());
+        let login = json!({ "identifier": name, "password": PASSWORD });
+        let login = api.try_send(api.request(Method::POST, "/api/auth/login").json(&login)).await?.expect(200);
+        let user = User { id: String::new(), name, token: text(&login.json()["token"]) };
+        api.try_send(api.request_as(&user, Method::POST, "/api/auth/logout")).await?.expect(200);
+        gone.lock().unwrap().ended_sessions.push(user);
+        rounds.fetch_add(1, Ordering::Relaxed);
+    }
+    None
+}
+
+impl Gone {
+    async fn expect(&self, api: &Api, root: &User) {
+        for post in &self.deleted_posts {
+            api.get(root, &format!("/api/posts/by-id/{post}")).await.expect(404);
+        }
+        for (post, comment) in &self.deleted_comments {
+            let comments = api.get(root, &format!("/api/comments/all/{post}")).await.expect(200).data();
+            assert!(list(&comments).is_empty(), "{comment} is there again: {comments}");
+            assert_eq!(api.view(root, post).await["commentCount"], 0);
+        }
+        for product in &self.deleted_products {
+            api.get(root, &format!("/api/products/{product}")).await.expect(404);
+        }
+        for user in &self.ended_sessions {
+            api.get(user, "/api/users/me").await.expect(401);
+        }
+        for name in &self.registered {
+            api.login(name, PASSWORD).await.expect(200);
+        }
+    }
+}
+
+/// What is to be changed, made on a service that is there.
+async fn prepare(api: &Api) -> Vec<Changed> {
+    let root = api.log_in("root").await;
+    let (alice, bob, eve) = (api.user("alice").await, api.user("bob").await, api.user("eve").await);
+    let post = async |content: &str| text(&api.post(&alice, content, None).await["id"]);
+    let commented = post("commented").await;
+    api.send(api.commenting(&bob, &commented, "0")).await.expect(201);
+    let product = json!({ "sku": "ONE", "name": "A", "price": 1, "category": "B", "stock": 0 });
+    let product = api.send(api.request_as(&root, Method::POST, "/api/products").json(&product)).await.expect(201);
+    vec![
+        Changed::PostText(alice.clone(), post("0").await),
+        Changed::Visibility(alice.clone(), post("seen").await),
+        Changed::CommentText(bob.clone(), commented),
+        Changed::Like(bob.clone(), post("liked").await),
+        Changed::Follow(bob.clone(), alice.clone()),
+        Changed::Biography(alice.clone()),
+        Changed::Password(alice),
+        Changed::Stock(root.clone(), text(&product.json()["product"]["id"])),
+        Changed::Role(root.clone(), bob),
+        Changed::Enabled(root, eve),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_change_that_was_acknowledged_outlives_a_crash() {
+    const CRASHES: usize = 4;
+    let home = Home::new();
+    let service = home.start_with_root();
+    let all = prepare(&service.api).await;
+    let root = service.api.log_in("root").await;
+    service.kill();
+
+    let mut progress = vec![Progress::default(); all.len()];
+    let gone = Arc::new(Mutex::new(Gone::default()));
+    for crash in 1..=CRASHES {
+        let service = home.start();
+        let rounds = Arc::new(AtomicUsize::new(0));
+        let changing: Vec<_> = all
+            .iter()
+            .zip(&progress)
+            .map(|(changed, begun)| {
+                tokio::spawn(change(service.api.clone(), changed.clone(), *begun, Arc::clone(&rounds)))
+            })
+            .collect();
+        let (gone_too, rounds_too) = (Arc::clone(&gone), Arc::clone(&rounds));
+        let coming = tokio::spawn(come_and_go(service.api.clone(), root.clone(), crash, gone_too, rounds_too));
+        // Each time at another moment of the work.
+        let enough = 60 + 7 * crash;
+        eventually("enough is changed", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
+        let killed = service.kill();
+        assert_eq!(killed.code, None, "it ended by itself: {killed:?}");
+        for (changing, progress) in changing.into_iter().zip(&mut progress) {
+            *progress = changing.await.unwrap();
+        }
+        coming.await.unwrap();
+
+        let service = home.start();
+        for (changed, progress) in all.iter().zip(&mut progress) {
+            let Progress { acknowledged, sent } = *progress;
+            if changed.is_at(&service.api, acknowledged).await {
+                continue;
+            }
+            assert!(changed.is_at(&service.api, sent).await, "neither at {acknowledged} nor at {sent}: {changed:?}");
+            progress.acknowledged = sent;
+        }
+        let gone = std::mem::take(&mut *gone.lock().unwrap());
+        gone.expect(&service.api, &root).await;
+        service.kill();
+    }
+    assert!(progress.iter().all(|progress| progress.acknowledged > 0), "{progress:?}");
+    home.start().stop();
+}

@@ -1,0 +1,262 @@
+//! A clock that is set forward and back while the service runs: nothing is lost, repeated or made old.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use agora_domain::clock::{Clock, Timestamp};
+use reqwest::{
+    Method,
+    header::{ETAG, IF_MATCH},
+    multipart::{Form, Part},
+};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, PUBLIC_URL, Server, User};
+
+const SECOND: i64 = 1000;
+const HOUR: i64 = 3600 * SECOND;
+const DAY: i64 = 24 * HOUR;
+
+/// When things begin to happen.
+const START: i64 = 1_700_000_000_000;
+
+/// When people log in: before all that, since a token is refused before the time at which it was issued.
+const LOGIN: i64 = START - 12 * DAY;
+
+/// A clock that shows what it is set to.
+struct Hand(AtomicI64);
+
+impl Clock for Hand {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+impl Hand {
+    fn set(&self, millis: i64) {
+        self.0.store(millis, Ordering::SeqCst);
+    }
+}
+
+/// A server by such a clock, whose tokens last for 30 days.
+async fn start() -> (Server, Arc<Hand>) {
+    let hand = Arc::new(Hand(AtomicI64::new(LOGIN)));
+    let server = Server::start_by(Some(Arc::<Hand>::clone(&hand)), |config| {
+        config.token_lifetime = Duration::from_secs(30 * 86_400);
+        config.sweep_interval = Duration::from_millis(20);
+    });
+    (server.await, hand)
+}
+
+fn field(list: &[Value], field: &str) -> Vec<String> {
+    list.iter().map(|entry| entry[field].as_str().unwrap().to_owned()).collect()
+}
+
+/// What was made: its text and when, in the order in which it was made.
+#[derive(Default)]
+struct Made(Vec<(i64, usize, String)>);
+
+impl Made {
+    fn add(&mut self, at: i64, text: &str) {
+        self.0.push((at, self.0.len(), text.to_owned()));
+    }
+
+    /// By when each was made; of one instant, by the order in which they were made.
+    fn oldest_first(&self) -> Vec<String> {
+        let mut made = self.0.clone();
+        made.sort();
+        made.into_iter().map(|(_, _, text)| text).collect()
+    }
+
+    fn newest_first(&self) -> Vec<String> {
+        self.oldest_first().into_iter().rev().collect()
+    }
+}
+
+#[tokio::test]
+async fn lists_keep_their_order_and_pages_lose_and_repeat_nothing() {
+    let (server, hand) = start().await;
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    server.follow(&bob, &alice).await;
+    let commented = server.post(&bob, "comments", "PUBLIC").await;
+    let (feed, all) = ("/api/posts/following/all?size=3".to_owned(), format!("/api/posts/{}/all?size=4", alice.id));
+    let comments_path = format!("/api/comments/all/{commented}?size=3");
+    let (mut posts, mut comments) = (Made::default(), Made::default());
+    let mut now = START;
+    for n in 0..40 {
+        // Forward, back, by a little, by much, and not at all.
+        now += [1, -1, 0, HOUR, -2 * HOUR, 0, 1, DAY, -3 * HOUR, -1, HOUR / 2, -DAY][n % 12] + (n % 5) as i64 - 2;
+        // Somebody is halfway through the feed.
+        let before = posts.newest_first();
+        let first = server.get(&bob, &feed).await.expect(200);
+        hand.set(now);
+        let text = format!("post {n}");
+        server.post(&alice, &text, "PUBLIC").await;
+        posts.add(now, &text);
+        let mut seen = field(first.data().as_array().unwrap(), "content");
+        if let Some(next) = first.next() {
+            seen.extend(field(&server.walk(&bob, &next, "data").await, "content"));
+        }
+        seen.retain(|seen| *seen != text);
+        assert_eq!(seen, before, "by one who had begun to read before {text}");
+
+        for path in [&feed, &all] {
+            let found = server.walk(&bob, path, "data").await;
+            assert_eq!(field(&found, "content"), posts.newest_first(), "{path} after {text}");
+        }
+        let body = json!({ "postId": commented, "content": text });
+        server.call_json(&alice, Method::POST, "/api/comments/create", body).await.expect(201);
+        comments.add(now, &text);
+        let found = server.walk(&bob, &comments_path, "data").await;
+        assert_eq!(field(&found, "content"), comments.oldest_first(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn likes_and_follows_are_in_the_order_of_the_clock() {
+    let (server, hand) = start().await;
+    let alice = server.user("alice").await;
+    let post = server.post(&alice, "liked", "PUBLIC").await;
+    let mut made = Made::default();
+    for (n, at) in [0, HOUR, -HOUR, 2 * HOUR, -DAY, -DAY].into_iter().enumerate() {
+        hand.set(LOGIN);
+        let user = server.user(&format!("user-{n}")).await;
+        hand.set(START + at);
+        server.call(&user, Method::PUT, &format!("/api/posts/like/{post}")).await.expect(200);
+        server.follow(&user, &alice).await;
+        made.add(START + at, &user.name);
+    }
+    for path in [format!("/api/posts/{post}/likes?size=2"), format!("/api/follow/followers/{}?size=2", alice.id)] {
+        let found = server.walk(&alice, &path, "data").await;
+        assert_eq!(field(&found, "username"), made.newest_first(), "{path}");
+    }
+    let view = server.get(&alice, &format!("/api/posts/by-id/{post}")).await.expect(200).data();
+    assert_eq!(field(view["likedBy"].as_array().unwrap(), "username"), made.newest_first());
+}
+
+#[tokio::test]
+async fn an_edit_makes_a_later_version_whatever_the_clock_says() {
+    let (server, hand) = start().await;
+    let root = server.root().await;
+    hand.set(START);
+    let post = server.post(&root, "one", "PUBLIC").await;
+    let product = server.product(&root, json!({})).await["id"].as_str().unwrap().to_owned();
+    let post = (format!("/api/posts/by-id/{post}"), format!("/api/posts/update/{post}"), "text");
+    let product = (format!("/api/products/{product}"), format!("/api/products/{product}"), "name");
+    for (path, update, name) in [post, product] {
+        let tag = async || server.get(&root, &path).await.expect(200).header(ETAG).unwrap().to_owned();
+        let edit = async |tag: &str, text: &str| {
+            let request = server.request(Method::PUT, &update).bearer_auth(&root.token).header(IF_MATCH, tag);
+            server.send(request.json(&json!({ name: text }))).await
+        };
+        let version = |tag: &str| i64::from_str_radix(tag[3..].split(['-', '"']).next().unwrap(), 16).unwrap();
+        let mut tags = vec![tag().await];
+        for (n, at) in [-1, 0, 0, -DAY, HOUR, -HOUR, -10 * DAY].into_iter().enumerate() {
+            hand.set(START + at);
+            edit(tags.last().unwrap(), &format!("edit {n}")).await.expect(200);
+            for stale in &tags {
+                edit(stale, "stale").await.expect(412);
+            }
+            let tag = tag().await;
+            assert!(version(&tag) > version(tags.last().unwrap()), "{tag} after {tags:?}");
+            tags.push(tag);
+        }
+        hand.set(START);
+    }
+}
+
+#[tokio::test]
+async fn a_session_lasts_for_its_time_by_the_clock_and_one_that_ended_stays_so() {
+    let (server, hand) = start().await;
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    let status = async |user: &User| server.get(user, "/api/users/me").await.status.as_u16();
+    let refresh = async |user: &User| server.call(user, Method::POST, "/api/auth/refresh").await.status.as_u16();
+    // What was issued is good from then on, a little difference between clocks aside, until its time is over.
+    let minute = 60 * SECOND;
+    for (at, expected) in
+        [(0, 200), (29 * DAY, 200), (31 * DAY, 401), (DAY, 200), (-minute, 200), (-minute - SECOND, 401), (0, 200)]
+    {
+        hand.set(LOGIN + at);
+        assert_eq!((status(&alice).await, refresh(&alice).await), (expected, expected), "at {at}");
+    }
+    hand.set(START);
+    server.call(&bob, Method::POST, "/api/auth/logout").await.expect(200);
+    for at in [0, -1, -HOUR, -DAY, 3 * SECOND, HOUR] {
+        hand.set(START + at);
+        assert_eq!(status(&bob).await, 401, "at {at}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_known_for_a_day_by_the_clock_and_longer_when_it_is_put_back() {
+    let (server, hand) = start().await;
+    let alice = server.user("alice").await;
+    hand.set(START);
+    let send = async |at: i64| -> Answer {
+        hand.set(START + at);
+        let request = server.request(Method::POST, "/api/posts/create").bearer_auth(&alice.token);
+        let request = request.header("idempotency-key", "one").json(&json!({ "text": "once" }));
+        server.send(request).await.expect(201)
+    };
+    let first = send(0).await;
+    for at in [SECOND, -DAY, -10 * DAY, 0, DAY - SECOND] {
+        assert_eq!(send(at).await.body, first.body, "at {at}");
+    }
+    let second = send(DAY).await;
+    assert!(second.body != first.body && send(-DAY).await.body == second.body);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_far_ahead_for_a_while_ends_sessions_and_costs_no_data() {
+    let (server, hand) = start().await;
+    let alice = server.user("alice").await;
+    let publish = async |user: &User| -> String {
+        let mut file = std::io::Cursor::new(Vec::new());
+        image::RgbImage::new(2, 2).write_to(&mut file, image::ImageFormat::Png).unwrap();
+        let form = Form::new().part("image", Part::bytes(file.into_inner()).file_name("a.png"));
+        let post = server.call_form(user, Method::POST, "/api/posts/create", form).await.expect(201).data();
+        post["image"].as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_owned()
+    };
+    let mut images = vec![publish(&alice).await];
+    // Until a sweep has taken the time for true, which shows when the clock is right again.
+    let far = START + 10 * 365 * DAY;
+    for attempt in 0.. {
+        hand.set(far);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        hand.set(START);
+        if server.get(&alice, "/api/users/me").await.status == 401 {
+            break;
+        }
+        assert!(attempt < 1000, "no sweep");
+    }
+    hand.set(far);
+    let later = server.log_in("alice").await;
+    images.push(publish(&later).await);
+    for now in [far, START] {
+        hand.set(now);
+        let user = server.log_in("alice").await;
+        let posts = server.get(&user, &format!("/api/posts/{}/all", user.id)).await.expect(200).data();
+        assert_eq!(posts.as_array().unwrap().len(), 2);
+        for image in &images {
+            server.send(server.request(Method::GET, image)).await.expect(200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn clocks_at_the_ends_of_time_break_nothing() {
+    let (server, hand) = start().await;
+    for (at, shown) in [(0, "1970-01-01T00:00:00.000+00:00"), (253_402_300_799_999, "9999-12-31T23:59:59.999+00:00")] {
+        hand.set(at);
+        let root = server.root().await;
+        let id = server.post(&root, shown, "PUBLIC").await;
+        let post = server.get(&root, &format!("/api/posts/by-id/{id}")).await.expect(200).data();
+        assert_eq!(post["createdAt"], shown);
+        assert_eq!(server.walk(&root, "/api/posts/all?size=1", "data").await[0]["content"], shown);
+    }
+}

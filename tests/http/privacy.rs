@@ -1,0 +1,70 @@
+//! Who sees what: random histories against a model of the contract, on each database.
+
+mod images;
+mod model;
+mod reads;
+mod steps;
+
+use proptest::{
+    collection::vec,
+    test_runner::{Config, RngSeed, TestError, TestRunner},
+};
+use tokio::runtime::Builder;
+
+use self::steps::{Step, World, step};
+use crate::{private_postgres, support::Server};
+
+/// What happens, and what everybody sees of it: of the feed after each step, so that what is remembered of feeds has
+/// its part in it, and of everything at the end.
+async fn live(server: Server, history: &[Step]) {
+    let mut world = World::new(server).await;
+    for (n, step) in history.iter().enumerate() {
+        world.take(step).await;
+        for viewer in [n, n + 1] {
+            world.expect_feed(viewer % World::PEOPLE).await;
+        }
+    }
+    world.expect_everything().await;
+}
+
+/// Tries out random histories, each on a server of its own.
+fn holds(cases: u32, start: impl AsyncFn() -> Server) {
+    let mut config = Config { cases, failure_persistence: None, ..Config::default() };
+    // A minute's worth, unless PROPTEST_MAX_SHRINK_ITERS asks for less.
+    config.max_shrink_iters = config.max_shrink_iters.min(200);
+    let seed = match config.rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => getrandom::u64().unwrap(),
+    };
+    config.rng_seed = RngSeed::Fixed(seed);
+    let outcome = TestRunner::new(config).run(&vec(step(), 20..60), |history| {
+        // A server goes with its runtime.
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async { live(start().await, &history).await });
+        Ok(())
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, history)) => {
+            panic!("PROPTEST_RNG_SEED={seed} finds it again: {reason}\nafter {history:#?}")
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn nobody_sees_more_or_less_than_the_rules_say_on_sqlite() {
+    holds(12, Server::start);
+}
+
+#[test]
+fn nobody_sees_more_or_less_than_the_rules_say_on_postgres() {
+    holds(8, async || {
+        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+        Server::start_with(|config| {
+            config.database_url = Some(url.into());
+            config.database.connections = 4;
+        })
+        .await
+    });
+}

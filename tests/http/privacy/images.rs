@@ -1,0 +1,119 @@
+//! The bytes of images that are not to be seen any more.
+
+use std::collections::HashSet;
+
+use reqwest::{
+    Method, header,
+    multipart::{Form, Part},
+};
+use serde_json::{Value, json};
+
+use crate::support::{PUBLIC_URL, Server, User};
+
+/// A picture; another one for each number.
+fn picture(n: u8) -> Vec<u8> {
+    let mut file = std::io::Cursor::new(Vec::new());
+    image::RgbImage::from_pixel(2, 2, image::Rgb([n, n, n])).write_to(&mut file, image::ImageFormat::Png).unwrap();
+    file.into_inner()
+}
+
+fn form(n: u8) -> Form {
+    Form::new().part("image", Part::bytes(picture(n)).file_name("holiday at home.png"))
+}
+
+async fn publish(server: &Server, by: &User, n: u8) -> (String, String) {
+    let post = server.call_form(by, Method::POST, "/api/posts/create", form(n)).await.expect(201).data();
+    (post["id"].as_str().unwrap().to_owned(), path(&post["image"]))
+}
+
+/// Where on the server an image is.
+fn path(address: &Value) -> String {
+    address.as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_owned()
+}
+
+/// Checks that nobody gets an image: whole, in part, or by knowing its tag.
+async fn expect_gone(server: &Server, path: &str, tag: &str) {
+    for method in [Method::GET, Method::HEAD] {
+        for (name, value) in [("x-plain", ""), ("range", "bytes=0-9"), ("if-none-match", tag), ("if-none-match", "*")] {
+            server.send(server.request(method.clone(), path).header(name, value)).await.expect(404);
+        }
+    }
+}
+
+/// The tag under which an image is served.
+async fn tag(server: &Server, path: &str) -> String {
+    let answer = server.send(server.request(Method::GET, path)).await.expect(200);
+    answer.header(header::ETAG).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_image_of_a_deleted_post_is_gone_at_once() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let (post, image) = publish(&server, &alice, 1).await;
+    let tag = tag(&server, &image).await;
+    server.call(&alice, Method::DELETE, &format!("/api/posts/delete/{post}")).await.expect(200);
+    expect_gone(&server, &image, &tag).await;
+}
+
+#[tokio::test]
+async fn an_image_that_was_replaced_or_removed_is_gone_at_once() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let (post, first) = publish(&server, &alice, 1).await;
+    let first_tag = tag(&server, &first).await;
+    let update = format!("/api/posts/update/{post}");
+    let second = path(&server.call_form(&alice, Method::PUT, &update, form(2)).await.expect(200).data()["image"]);
+    let second_tag = tag(&server, &second).await;
+    expect_gone(&server, &first, &first_tag).await;
+    server.call_json(&alice, Method::PUT, &update, json!({ "removeImage": true, "text": "No more" })).await.expect(200);
+    expect_gone(&server, &second, &second_tag).await;
+
+    let profile = |n| Form::new().part("profilePicture", Part::bytes(picture(n)).file_name("me.png"));
+    let mut pictures = Vec::new();
+    for n in [3, 4] {
+        let user = server.call_form(&alice, Method::PUT, "/api/users/me", profile(n)).await.expect(200).data();
+        let path = path(&user["profilePicture"]);
+        pictures.push((tag(&server, &path).await, path));
+    }
+    expect_gone(&server, &pictures[0].1, &pictures[0].0).await;
+}
+
+#[tokio::test]
+async fn the_image_of_a_post_that_is_shown_to_fewer_keeps_its_address_and_nothing_leads_there() {
+    let server = Server::start().await;
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    let (post, image) = publish(&server, &alice, 1).await;
+    let update = format!("/api/posts/update/{post}");
+    server.call_json(&alice, Method::PUT, &update, json!({ "visibility": "PRIVATE" })).await.expect(200);
+    let refused = server.get(&bob, &format!("/api/posts/by-id/{post}")).await.expect(403);
+    assert!(!String::from_utf8_lossy(&refused.body).contains("/media/"));
+    // Who knew the address has it still, as docs/api.md says; with another image, it is of no use any more.
+    let tag = tag(&server, &image).await;
+    let other = path(&server.call_form(&alice, Method::PUT, &update, form(1)).await.expect(200).data()["image"]);
+    assert_ne!(other, image, "the same picture has another address each time");
+    expect_gone(&server, &image, &tag).await;
+}
+
+#[tokio::test]
+async fn addresses_of_images_have_nothing_in_common() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let mut digits = HashSet::new();
+    let mut addresses = HashSet::new();
+    for _ in 0..32 {
+        let (post, image) = publish(&server, &alice, 1).await;
+        let name = image.strip_prefix("/media/").unwrap().strip_suffix(".png").unwrap().to_owned();
+        assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "128 bits: {name}");
+        // Nothing of what others know: the post, its author, the file.
+        for known in [&post, &alice.id] {
+            assert!(!name.contains(&known.replace('-', "")[..12]), "{name} has something of {known}");
+        }
+        digits.extend(name.bytes().enumerate());
+        assert!(addresses.insert(name));
+    }
+    // A digit that is the same in all of 32 is chance once in 10^38.
+    for place in 0..32 {
+        assert!(digits.iter().filter(|(at, _)| *at == place).count() > 1, "digit {place} is always the same");
+    }
+}

@@ -1,0 +1,125 @@
+//! The rules of who may see what, as the contract has them, over everything that happened so far.
+
+/// An account, by its number. The first is an administrator to whom nothing happens.
+pub(super) type Who = usize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visibility {
+    Public,
+    Followers,
+    Private,
+}
+
+impl Visibility {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Public => "PUBLIC",
+            Self::Followers => "FOLLOWERS",
+            Self::Private => "PRIVATE",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Account {
+    pub(super) is_user: bool,
+    pub(super) is_admin: bool,
+    pub(super) enabled: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) id: String,
+    /// The number of the request that made it: its text and its key.
+    pub(super) request: usize,
+    pub(super) author: Who,
+    pub(super) visibility: Visibility,
+    pub(super) deleted: bool,
+    /// Who likes it, by when they began to.
+    pub(super) likes: Vec<Who>,
+    /// Author and text, oldest first.
+    pub(super) comments: Vec<(Who, String)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) accounts: Vec<Account>,
+    /// Follower and followed, by when they began to.
+    pub(super) follows: Vec<(Who, Who)>,
+    /// Oldest first.
+    pub(super) posts: Vec<Post>,
+}
+
+impl Model {
+    /// The status that somebody gets who asks for what those with a role may ask for, when it is this for them.
+    pub(super) fn status(&self, caller: Who, of_member: u16) -> u16 {
+        match self.accounts[caller] {
+            Account { enabled: false, .. } => 401,
+            Account { is_user: false, is_admin: false, .. } => 403,
+            _ => of_member,
+        }
+    }
+
+    pub(super) fn is_admin(&self, who: Who) -> bool {
+        self.accounts[who].is_admin
+    }
+
+    pub(super) fn is_following(&self, follower: Who, followed: Who) -> bool {
+        self.follows.contains(&(follower, followed))
+    }
+
+    pub(super) fn may_view(&self, viewer: Who, post: &Post) -> bool {
+        let is_follower = || self.is_following(viewer, post.author);
+        viewer == post.author
+            || self.is_admin(viewer)
+            || match post.visibility {
+                Visibility::Public => true,
+                Visibility::Followers => is_follower(),
+                Visibility::Private => false,
+            }
+    }
+
+    /// The status of what is for those who may view a post.
+    pub(super) fn status_of_view(&self, viewer: Who, post: &Post) -> u16 {
+        let of_member = match post {
+            Post { deleted: true, .. } => 404,
+            post if self.may_view(viewer, post) => 200,
+            _ => 403,
+        };
+        self.status(viewer, of_member)
+    }
+
+    /// Whether somebody may read whom another one follows, and by whom that one is followed.
+    pub(super) fn may_read_follows(&self, caller: Who, of: Who) -> bool {
+        caller == of || self.is_following(caller, of) || self.is_admin(caller)
+    }
+
+    /// The posts of a list that shows what the viewer may view, newest first.
+    pub(super) fn list(&self, viewer: Who, belongs: impl Fn(&Post) -> bool) -> Vec<&Post> {
+        let shown = |post: &&Post| !post.deleted && belongs(post) && self.may_view(viewer, post);
+        self.posts.iter().rev().filter(shown).collect()
+    }
+
+    pub(super) fn feed(&self, viewer: Who) -> Vec<&Post> {
+        self.list(viewer, |post| self.is_following(viewer, post.author))
+    }
+
+    /// Newest first.
+    pub(super) fn followers(&self, of: Who) -> Vec<Who> {
+        self.follows.iter().rev().filter(|(_, followed)| *followed == of).map(|(follower, _)| *follower).collect()
+    }
+
+    /// Newest first.
+    pub(super) fn followed(&self, by: Who) -> Vec<Who> {
+        self.follows.iter().rev().filter(|(follower, _)| *follower == by).map(|(_, followed)| *followed).collect()
+    }
+}
+
+/// Puts a relation in, or takes it out; nothing happens when there is nothing to do.
+pub(super) fn set<T: PartialEq>(relations: &mut Vec<T>, relation: T, on: bool) {
+    match relations.iter().position(|it| *it == relation) {
+        None if on => relations.push(relation),
+        Some(place) if !on => drop(relations.remove(place)),
+        _ => {}
+    }
+}

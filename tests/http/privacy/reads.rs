@@ -1,0 +1,191 @@
+//! What everybody sees, on every way to read.
+
+use reqwest::{
+    Method,
+    header::{ETAG, IF_NONE_MATCH},
+};
+use serde_json::{Value, json};
+
+use super::{
+    model::{Model, Post, Who},
+    steps::World,
+};
+use crate::support::Answer;
+
+/// What a view of a post must show to somebody who may see it, but for the times.
+fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
+    let liked_by: Vec<_> = post.likes.iter().rev().map(|who| &ids[*who]).collect();
+    json!({
+        "id": post.id, "content": format!("post {}", post.request), "visibility": post.visibility.name(),
+        "author": ids[post.author], "image": null,
+        "likedBy": liked_by, "likeCount": post.likes.len(), "likedByMe": post.likes.contains(&viewer),
+        "commentCount": post.comments.len(), "mayView": model.may_view(viewer, post),
+    })
+}
+
+/// The same of what is seen.
+fn seen(view: &Value) -> Value {
+    let liked_by: Vec<_> = entries(&view["likedBy"]).iter().map(|liker| liker["id"].clone()).collect();
+    json!({
+        "id": view["id"], "content": view["content"], "visibility": view["visibility"],
+        "author": view["author"]["id"], "image": view["image"],
+        "likedBy": liked_by, "likeCount": view["likeCount"], "likedByMe": view["likedByMe"],
+        "commentCount": view["commentCount"], "mayView": true,
+    })
+}
+
+fn entries(list: &Value) -> &[Value] {
+    list.as_array().unwrap_or_else(|| panic!("no array: {list}"))
+}
+
+fn ids(list: &[Value]) -> Vec<String> {
+    list.iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
+}
+
+impl World {
+    fn ids(&self) -> Vec<String> {
+        self.users.iter().map(|user| user.id.clone()).collect()
+    }
+
+    /// What somebody gets, which must have the status that those with a role are to get; the data of a success.
+    async fn read(&self, viewer: Who, path: &str, of_member: u16) -> Option<Value> {
+        let status = self.model.status(viewer, of_member);
+        let answer = self.server.get(&self.users[viewer], path).await;
+        assert_eq!(answer.status, status, "{viewer} reads {path}: {}", String::from_utf8_lossy(&answer.body));
+        (status == 200).then(|| answer.data())
+    }
+
+    /// Walks through a list of posts, page by page, and checks that it shows these.
+    async fn expect_posts(&self, viewer: Who, path: &str, posts: Vec<&Post>) {
+        let status = self.model.status(viewer, 200);
+        if status != 200 {
+            self.read(viewer, path, 200).await;
+            return;
+        }
+        let found: Vec<_> = self.server.walk(&self.users[viewer], path, "data").await.iter().map(seen).collect();
+        let ids = self.ids();
+        let expected: Vec<_> = posts.iter().map(|post| shown(&self.model, &ids, viewer, post)).collect();
+        assert_eq!(found, expected, "{viewer} reads {path}");
+    }
+
+    /// Checks what somebody sees in the following feed.
+    pub(super) async fn expect_feed(&self, viewer: Who) {
+        self.expect_posts(viewer, "/api/posts/following/all?size=2", self.model.feed(viewer)).await;
+    }
+
+    /// Checks everything that everybody sees.
+    pub(super) async fn expect_everything(&self) {
+        for viewer in 0..Self::PEOPLE {
+            self.expect_feed(viewer).await;
+            self.expect_posts(viewer, "/api/posts/following/all", self.model.feed(viewer)).await;
+            for of in 0..Self::PEOPLE {
+                self.expect_posts_of(viewer, of).await;
+                self.expect_follows(viewer, of).await;
+            }
+            self.expect_lists_of_admins(viewer).await;
+        }
+        for post in &self.model.posts {
+            self.expect_post(post).await;
+        }
+    }
+
+    async fn expect_posts_of(&self, viewer: Who, of: Who) {
+        let id = &self.users[of].id;
+        let posts = || self.model.list(viewer, |post| post.author == of);
+        self.expect_posts(viewer, &format!("/api/posts/{id}/all"), posts()).await;
+        self.expect_posts(viewer, &format!("/api/posts/user/{id}?size=2"), posts()).await;
+    }
+
+    async fn expect_follows(&self, viewer: Who, of: Who) {
+        let status = if self.model.may_read_follows(viewer, of) { 200 } else { 403 };
+        for (list, expected) in [("followers", self.model.followers(of)), ("followed", self.model.followed(of))] {
+            let path = format!("/api/follow/{list}/{}", self.users[of].id);
+            if let Some(found) = self.read(viewer, &path, status).await {
+                let expected: Vec<_> = expected.into_iter().map(|who| self.users[who].id.clone()).collect();
+                assert_eq!(ids(entries(&found)), expected, "{viewer} reads {path}");
+            }
+        }
+    }
+
+    async fn expect_lists_of_admins(&self, viewer: Who) {
+        let is_admin = self.model.is_admin(viewer);
+        if is_admin {
+            self.expect_posts(viewer, "/api/posts/all?size=3", self.model.list(viewer, |_| true)).await;
+        } else {
+            self.read(viewer, "/api/posts/all", 403).await;
+        }
+        let status = if is_admin { 200 } else { 403 };
+        if let Some(users) = self.read(viewer, "/api/users/all", status).await {
+            assert_eq!(ids(entries(&users)), self.ids());
+            for (user, account) in entries(&users).iter().zip(&self.model.accounts) {
+                let has = |role: &str| entries(&user["authorities"]).iter().any(|it| it["authority"] == role);
+                let roles = (has("USER"), has("ADMIN"), user["enabled"].as_bool());
+                assert_eq!(roles, (account.is_user, account.is_admin, Some(account.enabled)), "{user}");
+            }
+        }
+        for user in &self.users {
+            let path = format!("/api/users/by-id/{}", user.id);
+            if let Some(found) = self.read(viewer, &path, status).await {
+                assert_eq!(found["id"], user.id.as_str());
+            }
+        }
+    }
+
+    /// Checks what everybody sees of a post, and of what belongs to it.
+    async fn expect_post(&self, post: &Post) {
+        let ids = self.ids();
+        let by_id = format!("/api/posts/by-id/{}", post.id);
+        let mut answers: Vec<Answer> = Vec::new();
+        for viewer in 0..Self::PEOPLE {
+            let status = self.model.status_of_view(viewer, post);
+            let answer = self.server.get(&self.users[viewer], &by_id).await;
+            assert_eq!(answer.status, status, "{viewer} reads {by_id}");
+            if status == 200 {
+                assert_eq!(seen(&answer.data()), shown(&self.model, &ids, viewer, post), "{viewer} reads {by_id}");
+            } else {
+                assert!(answer.header(ETAG).is_none() && answer.data().is_null(), "{answer:?}");
+            }
+            let head = self.server.call(&self.users[viewer], Method::HEAD, &by_id).await.expect(status);
+            assert_eq!((head.header(ETAG), head.body.len()), (answer.header(ETAG), 0));
+            self.expect_likers(viewer, post, status).await;
+            self.expect_comments(viewer, post, status).await;
+            answers.push(answer);
+        }
+        self.expect_nothing_by_tags(post, &answers).await;
+    }
+
+    async fn expect_likers(&self, viewer: Who, post: &Post, status: u16) {
+        let path = format!("/api/posts/{}/likes", post.id);
+        if let Some(likers) = self.read(viewer, &path, status).await {
+            let expected: Vec<_> = post.likes.iter().rev().map(|who| self.users[*who].id.clone()).collect();
+            assert_eq!(ids(entries(&likers)), expected, "{viewer} reads {path}");
+        }
+    }
+
+    async fn expect_comments(&self, viewer: Who, post: &Post, status: u16) {
+        let path = format!("/api/comments/all/{}", post.id);
+        let Some(found) = self.read(viewer, &path, status).await else { return };
+        let of = |comment: &Value| (comment["author"]["id"].clone(), comment["content"].clone());
+        let found_texts: Vec<_> = entries(&found).iter().map(of).collect();
+        let expected = post.comments.iter().map(|(by, text)| (json!(self.users[*by].id), json!(text)));
+        assert_eq!(found_texts, expected.collect::<Vec<_>>(), "{viewer} reads {path}");
+        let embedded = shown(&self.model, &self.ids(), viewer, post);
+        for comment in entries(&found) {
+            assert_eq!(seen(&comment["post"]), embedded, "{viewer} reads {path}");
+        }
+    }
+
+    /// Checks that the tags of others tell nobody more than that they have the same.
+    async fn expect_nothing_by_tags(&self, post: &Post, answers: &[Answer]) {
+        let path = format!("/api/posts/by-id/{}", post.id);
+        for (viewer, own) in answers.iter().enumerate() {
+            for other in answers {
+                let Some(tag) = other.header(ETAG) else { continue };
+                let request = self.server.request(Method::GET, &path).bearer_auth(&self.users[viewer].token);
+                let answer = self.server.send(request.header(IF_NONE_MATCH, tag)).await;
+                let expected = if own.status == 200 && own.body == other.body { 304 } else { own.status.as_u16() };
+                assert_eq!(answer.status, expected, "{viewer} asks {path} with {tag}");
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What happens: requests that change something, allowed or not, each with what the rules say about it.
+
+use std::collections::HashMap;
+
+use proptest::{prelude::*, sample::select};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::model::{Account, Model, Post, Visibility, Who, set};
+use crate::support::{Answer, Server, User};
+
+/// Something that somebody does, or tries to. A post is meant by a number, in the order in which they were made.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Publish {
+        by: Who,
+        visibility: Visibility,
+    },
+    /// Sends again the request that made a post, under the same key: as its sender, or as somebody else.
+    Repeat {
+        by: Who,
+        post: usize,
+    },
+    Show {
+        by: Who,
+        post: usize,
+        to: Visibility,
+    },
+    Delete {
+        by: Who,
+        post: usize,
+    },
+    Like {
+        by: Who,
+        post: usize,
+        on: bool,
+    },
+    Comment {
+        by: Who,
+        post: usize,
+    },
+    DeleteComment {
+        by: Who,
+        post: usize,
+        comment: usize,
+    },
+    Follow {
+        by: Who,
+        whom: Who,
+        on: bool,
+    },
+    GiveUser {
+        to: Who,
+        given: bool,
+    },
+    GiveAdmin {
+        to: Who,
+        given: bool,
+    },
+    Enable {
+        who: Who,
+        enabled: bool,
+    },
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    let anybody = || 0..World::PEOPLE;
+    // All but the one who does it.
+    let other = || 1..World::PEOPLE;
+    let visibility = || select(vec![Visibility::Public, Visibility::Followers, Visibility::Private]);
+    let mostly = || prop::bool::weighted(0.7);
+    prop_oneof![
+        4 => (anybody(), visibility()).prop_map(|(by, visibility)| Step::Publish { by, visibility }),
+        2 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Repeat { by, post }),
+        3 => (anybody(), any::<usize>(), visibility()).prop_map(|(by, post, to)| Step::Show { by, post, to }),
+        1 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Delete { by, post }),
+        4 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Like { by, post, on }),
+        4 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Comment { by, post }),
+        1 => (anybody(), any::<usize>(), any::<usize>())
+            .prop_map(|(by, post, comment)| Step::DeleteComment { by, post, comment }),
+        6 => (anybody(), anybody(), mostly()).prop_map(|(by, whom, on)| Step::Follow { by, whom, on }),
+        1 => (other(), mostly()).prop_map(|(to, given)| Step::GiveUser { to, given }),
+        1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::GiveAdmin { to, given }),
+        1 => (other(), mostly()).prop_map(|(who, enabled)| Step::Enable { who, enabled }),
+    ]
+}
+
+/// A server, and what is known of what happened there.
+pub(super) struct World {
+    pub(super) server: Server,
+    pub(super) users: Vec<User>,
+    pub(super) model: Model,
+    /// What was answered to the requests that made posts, by the request and its sender.
+    answers: HashMap<(usize, Who), Vec<u8>>,
+    /// The visibilities that they ask for.
+    requests: Vec<Visibility>,
+    /// How many comments were sent.
+    comments: usize,
+}
+
+impl World {
+    /// How many accounts there are.
+    pub(super) const PEOPLE: usize = 5;
+
+    pub(super) async fn new(server: Server) -> Self {
+        let mut users = vec![server.root().await];
+        let mut model = Model::default();
+        for who in 0..Self::PEOPLE {
+            if who > 0 {
+                users.push(server.user(&format!("user-{who}")).await);
+            }
+            model.accounts.push(Account { is_user: true, is_admin: who == 0, enabled: true });
+        }
+        Self { server, users, model, answers: HashMap::new(), requests: Vec::new(), comments: 0 }
+    }
+
+    /// Sends a request of somebody, and checks that it is answered as those with a role are to be answered.
+    async fn send(&self, by: Who, method: Method, path: &str, body: Option<Value>, of_member: u16) -> (bool, Answer) {
+        let status = self.model.status(by, of_member);
+        let answer = match body {
+            Some(body) => self.server.call_json(&self.users[by], method, path, body).await,
+            None => self.server.call(&self.users[by], method, path).await,
+        };
+        (status < 300, answer.expect(status))
+    }
+
+    /// The number of a post; nothing when there is none yet.
+    fn post(&self, number: usize) -> Option<usize> {
+        number.checked_rem(self.model.posts.len())
+    }
+
+    pub(super) async fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Publish { by, visibility } => {
+                self.requests.push(visibility);
+                self.publish(by, self.requests.len() - 1).await;
+            }
+            Step::Repeat { by, post } => {
+                let Some(post) = self.post(post) else { return };
+                let request = self.model.posts[post].request;
+                self.publish(by, request).await;
+            }
+            Step::Show { by, post, to } => {
+                let Some(n) = self.post(post) else { return };
+                let path = format!("/api/posts/update/{}", self.model.posts[n].id);
+                let body = json!({ "visibility": to.name() });
+                if self.send(by, Method::PUT, &path, Some(body), self.status_of_author(by, n, 200)).await.0 {
+                    self.model.posts[n].visibility = to;
+                }
+            }
+            Step::Delete { by, post } => {
+                let Some(n) = self.post(post) else { return };
+                let path = format!("/api/posts/delete/{}", self.model.posts[n].id);
+                if self.send(by, Method::DELETE, &path, None, self.status_of_author(by, n, 200)).await.0 {
+                    self.model.posts[n].deleted = true;
+                }
+            }
+            Step::Like { by, post, on } => {
+                let Some(n) = self.post(post) else { return };
+                let post = &self.model.posts[n];
+                let (method, status) =
+                    (if on { Method::PUT } else { Method::DELETE }, self.model.status_of_view(by, post));
+                let path = format!("/api/posts/like/{}", post.id);
+                if self.send(by, method, &path, None, status).await.0 {
+                    set(&mut self.model.posts[n].likes, by, on);
+                }
+            }
+            Step::Comment { by, post } => {
+                let Some(n) = self.post(post) else { return };
+                let post = &self.model.posts[n];
+                let status = match self.model.status_of_view(by, post) {
+                    200 => 201,
+                    status => status,
+                };
+                self.comments += 1;
+                let content = format!("comment {}", self.comments);
+                let body = json!({ "postId": post.id, "content": content });
+                if self.send(by, Method::POST, "/api/comments/create", Some(body), status).await.0 {
+                    self.model.posts[n].comments.push((by, content));
+                }
+            }
+            Step::DeleteComment { by, post, comment } => self.delete_comment(by, post, comment).await,
+            Step::Follow { by, whom, on } => {
+                let path = format!("/api/follow/follow/{}", self.users[whom].id);
+                let method = if on { Method::PUT } else { Method::DELETE };
+                if self.send(by, method, &path, None, if by == whom { 400 } else { 200 }).await.0 {
+                    set(&mut self.model.follows, (by, whom), on);
+                }
+            }
+            Step::GiveUser { to, given } => {
+                self.give(to, "USER", given).await;
+                self.model.accounts[to].is_user = given;
+            }
+            Step::GiveAdmin { to, given } => {
+                self.give(to, "ADMIN", given).await;
+                self.model.accounts[to].is_admin = given;
+            }
+            Step::Enable { who, enabled } => {
+                let path = format!("/api/users/{}/enabled", self.users[who].id);
+                self.send(0, Method::PUT, &path, Some(json!({ "enabled": enabled })), 200).await;
+                let was_enabled = std::mem::replace(&mut self.model.accounts[who].enabled, enabled);
+                if enabled && !was_enabled {
+                    // Its sessions ended when it was disabled.
+                    self.server.get(&self.users[who], "/api/users/me").await.expect(401);
+                    self.users[who] = self.server.log_in(&self.users[who].name).await;
+                }
+            }
+        }
+    }
+
+    async fn publish(&mut self, by: Who, request: usize) {
+        let visibility = self.requests[request];
+        let body = json!({ "text": format!("post {request}"), "visibility": visibility.name() });
+        let sent = self.server.request(Method::POST, "/api/posts/create").bearer_auth(&self.users[by].token);
+        let sent = sent.header("idempotency-key", format!("key-{request}")).json(&body);
+        let answer = self.server.send(sent).await.expect(self.model.status(by, 201));
+        if answer.status != 201 {
+            return;
+        }
+        let is_again = answer.headers.contains_key("idempotency-replayed");
+        let before = self.answers.get(&(request, by));
+        assert_eq!(is_again.then_some(&answer.body), before, "by {by}, {body}");
+        if !is_again {
+            let id = answer.data()["id"].as_str().unwrap().to_owned();
+            assert!(self.model.posts.iter().all(|post| post.id != id), "somebody else's answer");
+            self.answers.insert((request, by), answer.body);
+            let (likes, comments) = (Vec::new(), Vec::new());
+            self.model.posts.push(Post { id, request, author: by, visibility, deleted: false, likes, comments });
+        }
+    }
+
+    /// The status of what is for the author of a post.
+    fn status_of_author(&self, caller: Who, n: usize, of_author: u16) -> u16 {
+        match &self.model.posts[n] {
+            Post { deleted: true, .. } => 404,
+            post if post.author == caller => of_author,
+            _ => 403,
+        }
+    }
+
+    async fn delete_comment(&mut self, by: Who, post: usize, comment: usize) {
+        let Some(n) = self.post(post).filter(|n| !self.model.posts[*n].deleted) else { return };
+        let post = &self.model.posts[n];
+        let Some(comment) = comment.checked_rem(post.comments.len()) else { return };
+        let list = self.server.get(&self.users[0], &format!("/api/comments/all/{}", post.id)).await.expect(200).data();
+        let path = format!("/api/comments/delete/{}", list[comment]["id"].as_str().unwrap());
+        let status = if [post.comments[comment].0, post.author].contains(&by) { 200 } else { 403 };
+        if self.send(by, Method::DELETE, &path, None, status).await.0 {
+            self.model.posts[n].comments.remove(comment);
+        }
+    }
+
+    async fn give(&self, to: Who, role: &str, given: bool) {
+        let action = if given { "ADD" } else { "REMOVE" };
+        self.server.change_role(&self.users[0], &self.users[to], action, role).await.expect(200);
+    }
+}
