@@ -13,7 +13,10 @@ use agora_domain::{
     products::Products,
 };
 
-use crate::seal::Seal;
+use crate::{
+    overload::{Limits, Overload},
+    seal::Seal,
+};
 
 /// The use cases.
 pub struct Services {
@@ -46,8 +49,10 @@ pub struct Settings {
     pub public_url: String,
     /// The most bytes an uploaded image has.
     pub max_image_bytes: usize,
-    /// How long a request may take; then it is answered 503.
+    /// How long the work on a request may take, its body's coming in not counted; then it is answered 503.
     pub request_time: Duration,
+    /// What is taken on at once, and how long clients may take.
+    pub limits: Limits,
     /// Makes the codes in cursors and of requests: the same on every node.
     pub seal: Seal,
 }
@@ -55,9 +60,15 @@ pub struct Settings {
 pub(crate) struct State {
     pub(crate) services: Services,
     pub(crate) settings: Settings,
+    pub(crate) overload: Arc<Overload>,
 }
 
 impl State {
+    pub(crate) fn new(services: Services, settings: Settings) -> Self {
+        let overload = Arc::new(Overload::new(settings.limits));
+        Self { services, settings, overload }
+    }
+
     /// The address at which clients fetch an image: where it is kept, or else here.
     pub(crate) fn image_url(&self, key: &ImageKey) -> String {
         let here = || format!("{}/media/{}", self.settings.public_url, key.as_str());

@@ -29,7 +29,7 @@ use agora_domain::{
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
 };
-use agora_http::{Seal, Services, Settings, serve};
+use agora_http::{Limits, Seal, Services, Settings, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
@@ -90,6 +90,7 @@ impl Ports {
             public_url: "https://agora.example.org".to_owned(),
             max_image_bytes: 1024,
             request_time: self.request_time,
+            limits: Limits::default(),
             seal: Seal::new(b"a secret"),
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

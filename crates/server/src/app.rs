@@ -21,7 +21,7 @@ use agora_domain::{
     posts::Posts,
     products::Products,
 };
-use agora_http::{Seal, Services, Settings};
+use agora_http::{Limits, Seal, Services, Settings};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_security::{BcryptHasher, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
@@ -29,13 +29,17 @@ use url::Url;
 
 use crate::{
     config::{Config, Secret},
-    data_dir,
+    data_dir, files,
     sweep::Sweep,
     system::{SystemClock, SystemIds},
 };
 
 /// How long a request may take (contract, limits).
 const REQUEST_TIME: Duration = Duration::from_secs(30);
+
+/// How long a client may take to send the head of a request, unless it has less for a body: a head fits into a packet or
+/// a few.
+const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// How many password hashes wait per hash that runs: at the default cost, what is done within [`REQUEST_TIME`].
 const WAITING_HASHES: usize = 100;
@@ -157,6 +161,7 @@ impl App {
     /// # Errors
     /// What could not be opened or made, in words for an operator.
     pub async fn start(config: &Config) -> Result<Self> {
+        let connections = files::connections(config)?;
         let listener = listen(&config.listen)?;
         let address = listener.local_addr()?;
         let adapters = Adapters::open(config).await?;
@@ -194,6 +199,14 @@ impl App {
             public_url: public_url.clone(),
             max_image_bytes: usize::try_from(config.max_image_bytes)?,
             request_time: REQUEST_TIME,
+            limits: Limits {
+                connections,
+                requests: config.max_requests,
+                upload_bytes: usize::try_from(config.upload_memory)?,
+                head_time: config.client_timeout.min(HEAD_TIME),
+                body_time: config.client_timeout,
+                answer_time: config.client_timeout,
+            },
             seal: Seal::new(secret.expose().as_bytes()),
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
