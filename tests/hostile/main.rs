@@ -8,6 +8,12 @@ mod api;
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/backend.rs"]
 mod backend;
+mod crowds;
+mod heads;
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/process.rs"]
 mod process;
+mod raw;
+mod slow;
+mod stalled;
+mod uploads;

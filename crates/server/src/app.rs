@@ -71,7 +71,8 @@ impl Adapters {
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
-        let cleaner = Cleaner::new(limits, NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN));
+        let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
+        let cleaner = Cleaner::new(limits, at_once, config.decode_memory.into());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         Ok(Self {
             sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),

@@ -25,6 +25,10 @@ use crate::error::ApiError;
 /// The most bytes of the head of a request.
 pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
 
+/// How much is read before it is looked at: actix-http would fill its buffer of 128 KiB first, even with a body that
+/// nobody reads yet. The most bytes of a head are a multiple of it.
+const AT_ONCE: usize = 32 * 1024;
+
 /// How long a client is listened to after it was refused, so that it sees the refusal.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
@@ -166,8 +170,8 @@ pub(crate) struct Stream {
     interval: Duration,
     /// Set once the stream has refused what came: until when it is read on and thrown away.
     refused: Option<Instant>,
-    /// Whether whoever reads was given the time to find a whole head in what it has.
-    was_held: bool,
+    /// The bytes read since whoever reads was last given the time to look at them.
+    in_a_row: usize,
     _place: Place,
 }
 
@@ -177,7 +181,7 @@ impl Stream {
         let interval = limits.head_time.min(limits.answer_time) / 8;
         let next_look = Box::pin(sleep(interval));
         let connection = Rc::new(Connection::new(limits));
-        Self { tcp, connection, next_look, interval, refused: None, was_held: false, _place: place }
+        Self { tcp, connection, next_look, interval, refused: None, in_a_row: 0, _place: place }
     }
 
     pub(crate) fn connection(&self) -> Rc<Connection> {
@@ -238,23 +242,23 @@ impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.look(cx)?;
+        if this.in_a_row >= AT_ONCE {
+            this.in_a_row = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if this.refused.is_none() && this.connection.is_head_too_large() {
-            // There may be whole requests in what was read.
-            if !this.was_held {
-                this.was_held = true;
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
             this.refuse(cx, &ApiError::HeadTooLarge);
         }
         if this.refused.is_some() {
             return this.drain(cx);
         }
         let before = buf.filled().len();
-        ready!(Pin::new(&mut this.tcp).poll_read(cx, buf))?;
-        this.was_held = false;
-        this.connection.receive(buf.filled().len() - before);
-        Poll::Ready(Ok(()))
+        let read = Pin::new(&mut this.tcp).poll_read(cx, buf);
+        let bytes = buf.filled().len() - before;
+        this.in_a_row = if read.is_pending() { 0 } else { this.in_a_row + bytes };
+        this.connection.receive(bytes);
+        read
     }
 }
 
