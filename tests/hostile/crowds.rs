@@ -24,7 +24,7 @@ async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
     let mut taken = Vec::new();
     for _ in 0..8 {
         let mut raw = Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
-        raw.until("\"data\":[]").await;
+        raw.until("\"products\":[]").await;
         taken.push(raw);
     }
     for _ in 0..50 {

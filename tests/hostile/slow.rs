@@ -31,7 +31,7 @@ async fn a_head_that_dawdles_is_answered_408_and_cut() {
     let begun = Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: ag").await;
     let silent = Raw::open(&service.address).await;
     let mut second = Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
-    second.until("\"data\":[]").await;
+    second.until("\"products\":[]").await;
     second.send(b"GET /api/products/findAll HTTP/1.1\r\n").await;
     let (begun, silent, second) = tokio::join!(begun.farewell(), silent.farewell(), second.farewell());
     begun.expect_error(408).expect_within(TIME, CUT);
