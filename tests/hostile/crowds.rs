@@ -23,7 +23,8 @@ async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
     let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "8")]);
     let mut taken = Vec::new();
     for _ in 0..8 {
-        let mut raw = Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
+        let mut raw =
+            Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
         raw.until("\"products\":[]").await;
         taken.push(raw);
     }
@@ -46,7 +47,8 @@ async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
 async fn a_request_beyond_the_limit_is_answered_503() {
     let home = Home::new();
     let service = home.start_with(&[("AGORA_MAX_REQUESTS", "4")]);
-    let begins = b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
+    let begins =
+        b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
                    Expect: 100-continue\r\n\r\n";
     let mut held = Vec::new();
     for _ in 0..4 {

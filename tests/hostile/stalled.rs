@@ -38,7 +38,9 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
         let reads_nothing = n % 3 == 2 && n % 20 == 5;
         let raw = Raw::sending(&address, &begin).await;
         stalled.spawn(async move {
-            if reads_nothing { (n, raw.cut().await, None) } else {
+            if reads_nothing {
+                (n, raw.cut().await, None)
+            } else {
                 let farewell = raw.farewell().await;
                 (n, farewell.after, Some(farewell))
             }

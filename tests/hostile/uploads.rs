@@ -11,7 +11,7 @@ use reqwest::{
 use tokio::task::JoinSet;
 
 use crate::{
-    api::{Api, Answer, User},
+    api::{Answer, Api, User},
     process::Home,
 };
 

@@ -20,8 +20,8 @@ use agora_domain::{
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
-use agora_http::{Limits, 
-    Seal, Services, Settings,
+use agora_http::{
+    Limits, Seal, Services, Settings,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;

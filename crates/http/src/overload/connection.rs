@@ -139,8 +139,11 @@ impl Connection {
         match self.phase.get() {
             Phase::Answer => None,
             Phase::Rest => passed(self.since.get(), LINGER).then_some(Overdue::Silent),
-            Phase::Head => passed(self.since.get(), self.head_time)
-                .then_some(if self.received.get() == 0 { Overdue::Silent } else { Overdue::Head }),
+            Phase::Head => passed(self.since.get(), self.head_time).then_some(if self.received.get() == 0 {
+                Overdue::Silent
+            } else {
+                Overdue::Head
+            }),
         }
     }
 }

@@ -82,11 +82,7 @@ impl Incoming {
 
 /// Does the work on a request within its time; `None` when it took longer. The time in which the body comes does not
 /// count.
-pub(crate) async fn in_time<T>(
-    work: impl Future<Output = T>,
-    time: Duration,
-    body: Option<Rc<Incoming>>,
-) -> Option<T> {
+pub(crate) async fn in_time<T>(work: impl Future<Output = T>, time: Duration, body: Option<Rc<Incoming>>) -> Option<T> {
     let begun = Instant::now();
     let deadline = || body.as_ref().map_or(begun + time, |body| body.deadline(begun, time));
     let mut work = std::pin::pin!(work);
@@ -152,7 +148,11 @@ impl Stream for Watched {
             let overdue = this.overdue.get_or_insert_with(|| Box::pin(sleep_until(begun + this.body.time)));
             is_overdue = overdue.as_mut().poll(cx).is_ready();
         }
-        if is_overdue { Poll::Ready(Some(Err(PayloadError::Io(io::ErrorKind::TimedOut.into())))) } else { Poll::Pending }
+        if is_overdue {
+            Poll::Ready(Some(Err(PayloadError::Io(io::ErrorKind::TimedOut.into()))))
+        } else {
+            Poll::Pending
+        }
     }
 }
 

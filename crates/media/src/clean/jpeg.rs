@@ -61,7 +61,10 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
             SOS => {
                 let (kind, frame) = frame.ok_or_else(undecodable)?;
                 let scanned = *segment.first().ok_or_else(undecodable)?;
-                return Ok((frame_pixels(kind, frame, scanned, limits)?, orientation.unwrap_or(Orientation::NoTransforms)));
+                return Ok((
+                    frame_pixels(kind, frame, scanned, limits)?,
+                    orientation.unwrap_or(Orientation::NoTransforms),
+                ));
             }
             EOI => return Err(undecodable()),
             _ => {}
@@ -75,7 +78,8 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits) -> Re
     let [_, h1, h0, w1, w0, count, components @ ..] = frame else { return Err(undecodable()) };
     let [width, height] = [[*w1, *w0], [*h1, *h0]].map(|side| u32::from(u16::from_be_bytes(side)));
     let size = limits.check_pixels(width, height)?;
-    let factors: Vec<(u64, u64)> = components.chunks_exact(3).map(|it| (u64::from(it[1] >> 4), u64::from(it[1] & 15))).collect();
+    let factors: Vec<(u64, u64)> =
+        components.chunks_exact(3).map(|it| (u64::from(it[1] >> 4), u64::from(it[1] & 15))).collect();
     let most = |factor: fn(&(u64, u64)) -> u64| factors.iter().map(factor).max().unwrap_or(1).max(1);
     let (across, down) = (most(|it| it.0), most(|it| it.1));
     let blocks = u64::from(width).div_ceil(8 * across) * u64::from(height).div_ceil(8 * down);

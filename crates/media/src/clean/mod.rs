@@ -70,7 +70,8 @@ impl Cleaner {
         let needed = memory::needed(format, upload, &self.limits)?.div_ceil(KIBIBYTE);
         u32::try_from(needed).ok().filter(|needed| *needed <= self.kibibytes).ok_or_else(|| {
             let (takes, most) = (needed.div_ceil(1024), self.kibibytes / 1024);
-            let why = format!("Image takes {takes} MiB of memory to be checked, and {most} MiB at most are given to one");
+            let why =
+                format!("Image takes {takes} MiB of memory to be checked, and {most} MiB at most are given to one");
             ImageProblem::TooLarge(why)
         })
     }

@@ -146,7 +146,8 @@ fn the_header_tells_how_much_memory_an_image_takes() {
     jpeg[frame + 1] = 0xc2;
     assert!(megabytes(ImageFormat::Jpeg, &jpeg) >= 240);
     let header = samples::png_chunk(b"IHDR", &[0, 0, 0x1f, 0x40, 0, 0, 0x13, 0x88, 16, 6, 0, 0, 0]);
-    let png = |chunk: &[u8]| [b"\x89PNG\r\n\x1a\n".as_slice(), &header, chunk, &samples::png_chunk(b"IEND", &[])].concat();
+    let png =
+        |chunk: &[u8]| [b"\x89PNG\r\n\x1a\n".as_slice(), &header, chunk, &samples::png_chunk(b"IEND", &[])].concat();
     assert_eq!(megabytes(ImageFormat::Png, &png(&[])), 0);
     assert_eq!(megabytes(ImageFormat::Png, &png(&samples::png_chunk(b"eXIf", &exif(3)))), 640);
 }
