@@ -280,6 +280,11 @@ impl Service {
         self.process.stderr.text()
     }
 
+    /// The most memory it has had so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        self.process.peak_memory().expect("it runs")
+    }
+
     /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.
     pub(crate) fn tell(&self, signal: &str) {
         self.process.signal(signal);

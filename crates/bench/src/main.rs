@@ -19,6 +19,7 @@ mod report;
 mod round;
 mod script;
 mod service;
+mod stalled;
 mod start;
 mod table;
 mod timeline;
@@ -62,6 +63,7 @@ fn run(options: &Options) -> Result<()> {
             What::NewerPosts => newer::run(&keeper, options, &mut report)?,
             What::Connections => connections::run(&keeper, options, &mut report)?,
             What::LoginFlood => login_flood::run(&keeper, options, &mut report)?,
+            What::Stalled => stalled::run(&keeper, options, &mut report)?,
             What::Start => start::run(&keeper, options, &mut report)?,
             What::Mixed => mixed::run(&keeper, options, &mut report)?,
             What::All => {}

@@ -84,6 +84,8 @@ pub(crate) enum What {
     Connections,
     /// Reads while many log in
     LoginFlood,
+    /// Ordinary requests beside hundreds of connections that come to nothing
+    Stalled,
     /// From the start to the first answer, and memory when idle
     Start,
     /// Reads and writes for minutes

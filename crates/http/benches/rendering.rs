@@ -21,7 +21,7 @@ use agora_domain::{
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    Seal, Services, Settings,
+    Limits, Seal, Services, Settings,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
@@ -105,6 +105,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         public_url: "https://agora.example.org".to_owned(),
         max_image_bytes: 1024,
         request_time: Duration::from_secs(30),
+        limits: Limits::default(),
         seal: Seal::new(b"a secret"),
     };
     let rendering = Rendering::new(services(), settings);

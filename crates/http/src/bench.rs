@@ -26,7 +26,7 @@ pub struct Rendering(State);
 impl Rendering {
     /// With the addresses of images that these services and settings give.
     pub fn new(services: Services, settings: Settings) -> Self {
-        Self(State { services, settings })
+        Self(State::new(services, settings))
     }
 
     /// Renders a list; whether that worked.

@@ -3,19 +3,31 @@
 //! A handler reads the body itself, after the checks that come first by the contract: whether the resource exists and
 //! whether the caller may change it.
 
-use std::future::{Ready, ready};
+use std::{
+    future::{Ready, ready},
+    rc::Rc,
+    sync::Arc,
+};
 
 use actix_web::{
     FromRequest, HttpRequest,
     dev::Payload,
     error::PayloadError,
     http::header::{self, HeaderMap},
+    web,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
-use crate::error::ApiError;
+use crate::{
+    error::ApiError,
+    overload::{
+        Overload,
+        incoming::{Incoming, is_too_slow},
+    },
+    state::State,
+};
 
 /// The most bytes of a JSON body.
 pub(crate) const JSON_LIMIT: usize = 64 * 1024;
@@ -28,6 +40,8 @@ pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
 pub(crate) struct Body {
     pub(crate) headers: HeaderMap,
     pub(crate) payload: Payload,
+    /// What is known of it, and where it gets room in memory; nothing when there is none.
+    incoming: Option<(Rc<Incoming>, Arc<Overload>)>,
 }
 
 impl FromRequest for Body {
@@ -35,7 +49,7 @@ impl FromRequest for Body {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        ready(Ok(Self { headers: request.headers().clone(), payload: payload.take() }))
+        ready(Ok(Self::new(request, payload.take())))
     }
 }
 
@@ -53,6 +67,20 @@ pub(crate) enum ContentType {
 }
 
 impl Body {
+    /// The body of a request.
+    pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
+        let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
+        Self { headers: request.headers().clone(), payload, incoming: Incoming::of(request).zip(overload) }
+    }
+
+    /// Waits until there is room in memory for this body, of which at most `most` bytes are kept.
+    pub(crate) async fn make_room(&self, most: usize) -> Result<(), ApiError> {
+        match &self.incoming {
+            Some((incoming, overload)) => overload.uploads.make_room(incoming, most).await,
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn content_type(&self) -> ContentType {
         let Some(value) = self.headers.get(header::CONTENT_TYPE) else { return ContentType::None };
         let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -107,7 +135,7 @@ pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiEr
     })
 }
 
-/// A body that ended early or whose encoding is broken.
-pub(crate) fn unreadable(_: PayloadError) -> ApiError {
-    ApiError::Malformed("The body could not be read".to_owned())
+/// A body that took too long, ended early or whose encoding is broken.
+pub(crate) fn unreadable(error: PayloadError) -> ApiError {
+    if is_too_slow(&error) { ApiError::TooSlow } else { ApiError::Malformed("The body could not be read".to_owned()) }
 }

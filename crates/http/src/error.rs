@@ -7,7 +7,8 @@
 //! | no token, or an invalid one; wrong credentials | 401, with `WWW-Authenticate` |
 //! | not allowed | 403 |
 //! | invalid data, malformed id, JSON or form, disallowed state | 400, with `data` where a field is to blame |
-//! | too large | 413 |
+//! | a request that takes too long to arrive | 408, and the connection is closed |
+//! | too large | 413; of a head, 431 |
 //! | wrong content type | 415 |
 //! | range outside an image | 416, with `Content-Range` |
 //! | conflict; a request that is under way already | 409; the latter with `Retry-After` |
@@ -31,7 +32,7 @@ use agora_domain::{Error, FieldErrors, error::Conflict};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{limits, openapi::values};
+use crate::{limits, openapi::values, overload::connection::HEAD_LIMIT};
 
 /// Seconds after which a client may try again when the service is overloaded.
 const RETRY_AFTER: &str = "1";
@@ -55,8 +56,14 @@ pub(crate) enum ApiError {
     UnsupportedMediaType(&'static str),
     /// The range lies outside an image of so many bytes.
     RangeNotSatisfiable(u64),
+    /// The head is beyond its limit.
+    HeadTooLarge,
+    /// The client took too long to send the request.
+    TooSlow,
     /// The request took too long.
     TimedOut,
+    /// More is asked at once than the service takes on.
+    Busy,
     /// A handler panicked.
     Panicked,
 }
@@ -108,20 +115,22 @@ impl ApiError {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::RangeNotSatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::TimedOut => StatusCode::SERVICE_UNAVAILABLE,
+            Self::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::TimedOut | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     /// The header that a failure of this kind carries besides those of every response.
-    fn header(&self) -> Option<(HeaderName, String)> {
+    pub(crate) fn header(&self) -> Option<(HeaderName, String)> {
         let (name, value) = match self {
             Self::MethodNotAllowed(allowed) => (header::ALLOW, allowed.clone()),
             Self::NoToken | Self::Domain(Error::InvalidCredentials) => (header::WWW_AUTHENTICATE, "Bearer".to_owned()),
             Self::Domain(Error::InvalidToken) => {
                 (header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
             }
-            Self::Domain(Error::Unavailable(_) | Error::Conflict(Conflict::Running)) | Self::TimedOut => {
+            Self::Domain(Error::Unavailable(_) | Error::Conflict(Conflict::Running)) | Self::TimedOut | Self::Busy => {
                 (header::RETRY_AFTER, RETRY_AFTER.to_owned())
             }
             Self::Domain(Error::TooMany(allowance)) => (header::RETRY_AFTER, allowance.reset_seconds.to_string()),
@@ -180,7 +189,10 @@ impl fmt::Display for ApiError {
             Self::Malformed(message) | Self::TooLarge(message) => f.write_str(message),
             Self::UnsupportedMediaType(accepted) => write!(f, "Content-Type must be {accepted}"),
             Self::RangeNotSatisfiable(_) => f.write_str("The range lies outside the image"),
+            Self::HeadTooLarge => write!(f, "The head of a request must be below {} KiB", HEAD_LIMIT / 1024),
+            Self::TooSlow => f.write_str("The request took too long to arrive"),
             Self::TimedOut => f.write_str("The request took too long"),
+            Self::Busy => f.write_str("The service is overloaded"),
             Self::Panicked => f.write_str("Internal server error"),
         }
     }

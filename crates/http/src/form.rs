@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     body::{Body, ContentType, DRAIN_LIMIT, JSON_LIMIT, parse_object},
     error::ApiError,
+    overload::incoming::is_too_slow,
 };
 
 /// The most parts a form has.
@@ -80,6 +81,11 @@ impl Body {
     }
 }
 
+/// How many bytes of a form are kept at most: the image, as many as the texts of any form may take, and more.
+pub(crate) fn most_bytes(max_image_bytes: usize) -> usize {
+    max_image_bytes.saturating_add(16 * JSON_LIMIT)
+}
+
 /// What is wrong with a form is told only when it has been read to its end, so that the client sees it.
 #[derive(Default)]
 struct Reading {
@@ -91,6 +97,7 @@ struct Reading {
 }
 
 async fn read_form(mut body: Body, accepts: &Accepts, max_image_bytes: usize) -> Result<Form, ApiError> {
+    body.make_room(most_bytes(max_image_bytes)).await?;
     let first = body.payload.next().await;
     let no_bytes = first.is_none();
     let mut parts = Multipart::new(&body.headers, stream::iter(first).chain(body.payload));
@@ -182,6 +189,9 @@ fn in_mebibytes(bytes: usize) -> String {
     if bytes.is_multiple_of(MEBIBYTE) { format!("{} MiB", bytes / MEBIBYTE) } else { format!("{bytes} bytes") }
 }
 
-fn malformed(_: MultipartError) -> ApiError {
-    ApiError::Malformed("Malformed multipart body".to_owned())
+fn malformed(error: MultipartError) -> ApiError {
+    match error {
+        MultipartError::Payload(error) if is_too_slow(&error) => ApiError::TooSlow,
+        _ => ApiError::Malformed("Malformed multipart body".to_owned()),
+    }
 }

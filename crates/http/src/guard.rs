@@ -15,6 +15,7 @@ use futures_util::FutureExt;
 use crate::{
     error::ApiError,
     idempotency, limits,
+    overload::incoming::{Incoming, in_time},
     routes::{Access, Limited, TakesKey},
     state::State,
 };
@@ -48,12 +49,11 @@ pub(crate) async fn guard(
             None => Ok(next.call(request).await.map(ServiceResponse::map_into_boxed_body)),
         }
     };
-    let outcome = tokio::time::timeout(state.settings.request_time, AssertUnwindSafe(work).catch_unwind()).await;
-    match outcome {
-        Ok(Ok(Ok(response))) => response,
-        Ok(Ok(Err(error))) => Ok(refuse(http, &error)),
-        Ok(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
-        Err(_elapsed) => Ok(refuse(http, &ApiError::TimedOut)),
+    match in_time(AssertUnwindSafe(work).catch_unwind(), state.settings.request_time, Incoming::of(&http)).await {
+        Some(Ok(Ok(response))) => response,
+        Some(Ok(Err(error))) => Ok(refuse(http, &error)),
+        Some(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
+        None => Ok(refuse(http, &ApiError::TimedOut)),
     }
 }
 

@@ -30,6 +30,7 @@ use crate::{
     body::{Body, JSON_LIMIT},
     envelope::Rendered,
     error::{ApiError, Causes},
+    form,
     guard::Rule,
     routes::{Access, TakesKey},
     seal::{Purpose, Seal},
@@ -38,9 +39,6 @@ use crate::{
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-
-/// What a body may have beyond the image: as many bytes as the texts of any form may take, and more.
-const BESIDES_IMAGE: usize = 16 * JSON_LIMIT;
 
 /// A body beyond so many bytes is digested on another thread than those that serve requests.
 const LARGE: usize = 64 * 1024;
@@ -70,8 +68,12 @@ pub(crate) async fn once(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
-    let body = Body { headers: request.headers().clone(), payload: request.take_payload() };
-    let body = body.bytes(most_bytes(&state, rule)).await?;
+    let payload = request.take_payload();
+    let body = Body::new(request.request(), payload);
+    let most = most_bytes(&state, rule);
+    // It is kept as it came while the handler reads it.
+    body.make_room(most.saturating_mul(2)).await?;
+    let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
     let fingerprint = fingerprint(&state.settings.seal, request.request(), body.clone()).await?;
@@ -126,7 +128,7 @@ fn log_unseen(rule: Rule, outcome: Result<Response, ApiError>) {
 /// How large a body may be to be kept until the request is known: as its handler takes it.
 fn most_bytes(state: &State, rule: Rule) -> usize {
     match rule.takes_key {
-        TakesKey::WithImage => state.settings.max_image_bytes.saturating_add(BESIDES_IMAGE),
+        TakesKey::WithImage => form::most_bytes(state.settings.max_image_bytes),
         TakesKey::No | TakesKey::WithJson => JSON_LIMIT,
     }
 }

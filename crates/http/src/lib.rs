@@ -26,6 +26,7 @@ mod limits;
 mod media;
 mod observe;
 pub mod openapi;
+mod overload;
 mod paging;
 mod posts;
 mod products;
@@ -35,23 +36,37 @@ mod seal;
 mod state;
 mod users;
 
-use std::{io, net::TcpListener, time::Duration};
+use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
+use actix_http::{HttpService, Protocol, error::DispatchError};
+use actix_service::{ServiceFactoryExt, fn_service, map_config};
 use actix_web::{
-    App, HttpServer,
-    dev::Server,
+    App,
+    dev::{AppConfig, Server},
     middleware::{Condition, from_fn},
+    rt::net::TcpStream,
     web,
 };
 pub use browsers::CorsOrigins;
 pub use limits::{Throttling, TrustedProxies};
+pub use overload::LoadLimits;
 pub use seal::Seal;
 pub use state::{Services, Settings};
 
-use crate::state::State;
+use crate::{
+    overload::{
+        Overload,
+        connection::{LINGER, Stream, turn_away},
+        gate::Gate,
+    },
+    state::State,
+};
 
-/// How long the server waits at shutdown for requests in flight: a little longer than a request may take.
-const SHUTDOWN_SECONDS: u64 = 35;
+/// How much longer than a request may take the server waits at shutdown for those in flight.
+const SHUTDOWN_MARGIN: Duration = Duration::from_secs(5);
+
+/// How many connections beyond the limit are told so at once; others are closed without.
+const TOLD: usize = 256;
 
 /// Serves the interface on `listener` until the returned server's handle is told to stop; gracefully, it then stops
 /// accepting, finishes what is in flight and resolves. Signals are the caller's matter.
@@ -60,26 +75,62 @@ const SHUTDOWN_SECONDS: u64 = 35;
 /// When the listener cannot be used.
 pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> io::Result<Server> {
     let (workers, origins) = (settings.workers, settings.cors_origins.clone());
+    let longest = settings.load.body_time + settings.request_time + SHUTDOWN_MARGIN;
     let state = web::Data::new(State::new(services, settings));
-    let server = HttpServer::new(move || {
-        App::new()
-            .app_data(state.clone())
+    let told = Gate::new(TOLD, "connections to tell each so");
+    let builder = Server::build();
+    let stopping = builder.graceful_shutdown_signal();
+    // What `HttpServer` does, but with a stream that looks after the time its client takes.
+    let connections = move || {
+        let (state, stopping) = (state.clone(), stopping.clone());
+        let (overload, told) = (Arc::clone(&state.overload), Arc::clone(&told));
+        let app = App::new()
+            .app_data(state)
             .configure(routes::configure)
             .default_service(web::to(error::unknown_route))
             .wrap(from_fn(compress::compress))
             .wrap(from_fn(limits::limit))
+            .wrap(from_fn(overload::admit))
             .wrap(Condition::new(origins != CorsOrigins::None, origins.middleware()))
             .wrap(from_fn(browsers::render_refusal))
             .wrap(from_fn(browsers::protect))
-            .wrap(from_fn(observe::observe))
-    });
-    Ok(server
+            .wrap(from_fn(observe::observe));
+        let http = HttpService::build()
+            .graceful_shutdown_signal(move || {
+                let stopping = stopping.clone();
+                async move { stopping.notified().await }
+            })
+            // The stream's matter.
+            .client_request_timeout(Duration::ZERO)
+            .client_disconnect_timeout(LINGER)
+            .on_connect_ext(|stream: &Stream, data| drop(data.insert(stream.connection())))
+            .finish(map_config(app, |()| AppConfig::default()));
+        fn_service(move |tcp| accept(tcp, Arc::clone(&overload), Arc::clone(&told))).and_then(http)
+    };
+    Ok(builder
         .workers(workers)
-        .tcp_nodelay(true)
+        // Not the limit: this one would leave connections waiting.
+        .max_concurrent_connections(usize::MAX - 1)
         .disable_signals()
-        .shutdown_timeout(SHUTDOWN_SECONDS)
-        // How long a client that still sends is listened to after it was refused, so that it sees the refusal.
-        .client_disconnect_timeout(Duration::from_secs(5))
-        .listen(listener)?
+        .shutdown_timeout(longest.as_secs())
+        .listen("agora", listener, connections)?
         .run())
+}
+
+/// Takes a connection on, unless there are too many.
+async fn accept(
+    tcp: TcpStream,
+    overload: Arc<Overload>,
+    told: Arc<Gate>,
+) -> Result<(Stream, Protocol, Option<std::net::SocketAddr>), DispatchError> {
+    let Some(place) = overload.connections.enter() else {
+        if let Some(_told) = told.enter() {
+            turn_away(tcp).await;
+        }
+        return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
+    };
+    // A client that is gone already is noticed when it is read from.
+    let _ = tcp.set_nodelay(true);
+    let address = tcp.peer_addr().ok();
+    Ok((Stream::new(tcp, &overload.limits, place), Protocol::Http1, address))
 }

@@ -17,6 +17,7 @@ use agora_domain::{
 use crate::{
     browsers::CorsOrigins,
     limits::{Throttles, Throttling, TrustedProxies},
+    overload::{LoadLimits, Overload},
     seal::Seal,
 };
 
@@ -53,7 +54,7 @@ pub struct Settings {
     pub public_url: String,
     /// The most bytes an uploaded image has.
     pub max_image_bytes: usize,
-    /// How long a request may take; then it is answered 503.
+    /// How long the work on a request may take, its body's coming in not counted; then it is answered 503.
     pub request_time: Duration,
     /// Whose pages may call the service from a browser.
     pub cors_origins: CorsOrigins,
@@ -61,6 +62,8 @@ pub struct Settings {
     pub trusted_proxies: TrustedProxies,
     /// How many requests are served.
     pub throttling: Throttling,
+    /// What is taken on at once, and how long clients may take.
+    pub load: LoadLimits,
     /// Makes the codes in cursors and of requests: the same on every node.
     pub seal: Seal,
 }
@@ -69,12 +72,13 @@ pub(crate) struct State {
     pub(crate) services: Services,
     pub(crate) settings: Settings,
     pub(crate) throttles: Throttles,
+    pub(crate) overload: Arc<Overload>,
 }
 
 impl State {
     pub(crate) fn new(services: Services, settings: Settings) -> Self {
-        let throttles = settings.throttling.into();
-        Self { services, settings, throttles }
+        let (throttles, overload) = (settings.throttling.into(), Arc::new(Overload::new(settings.load)));
+        Self { services, settings, throttles, overload }
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

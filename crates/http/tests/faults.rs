@@ -94,6 +94,7 @@ impl Ports {
             cors_origins: CorsOrigins::None,
             trusted_proxies: TrustedProxies::default(),
             throttling: Throttling::default(),
+            load: agora_http::LoadLimits::default(),
             seal: Seal::new(b"a secret"),
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -30,13 +30,17 @@ use url::Url;
 
 use crate::{
     config::{Config, Secret},
-    data_dir,
+    data_dir, files,
     sweep::Sweep,
     system::{SystemClock, SystemIds},
 };
 
 /// How long a request may take (contract, limits).
 const REQUEST_TIME: Duration = Duration::from_secs(30);
+
+/// How long a client may take to send the head of a request, unless it has less for a body: a head fits into a packet or
+/// a few.
+const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// How many password hashes wait per hash that runs: at the default cost, what is done within [`REQUEST_TIME`].
 const WAITING_HASHES: usize = 100;
@@ -81,7 +85,8 @@ impl Adapters {
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
-        let cleaner = Cleaner::new(limits, NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN));
+        let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
+        let cleaner = Cleaner::new(limits, at_once, config.decode_memory.into());
         Ok(Self {
             sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
@@ -181,6 +186,7 @@ impl App {
     /// # Errors
     /// Those of [`start`](Self::start).
     pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
+        let connections = files::connections(config)?;
         let listener = listen(&config.listen)?;
         let address = listener.local_addr()?;
         let adapters = Adapters::open_to_serve(config, clock).await?;
@@ -226,6 +232,14 @@ impl App {
             cors_origins: config.cors_origins.clone(),
             trusted_proxies: config.trusted_proxies.clone(),
             throttling: config.throttling,
+            load: agora_http::LoadLimits {
+                connections,
+                requests: config.max_requests,
+                upload_bytes: usize::try_from(config.upload_memory)?,
+                head_time: config.client_timeout.min(HEAD_TIME),
+                body_time: config.client_timeout,
+                answer_time: config.client_timeout,
+            },
             seal,
         };
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;

@@ -70,6 +70,17 @@ pub struct Config {
     pub max_image_bytes: u32,
     /// `AGORA_MAX_IMAGE_PIXELS`: the most pixels an uploaded image has.
     pub max_image_pixels: u32,
+    /// `AGORA_MAX_CONNECTIONS`: the most connections of clients at once; without it, as many as the process may well
+    /// have open files for, up to [`Config::MAX_CONNECTIONS`].
+    pub max_connections: Option<usize>,
+    /// `AGORA_MAX_REQUESTS`: the most requests in flight.
+    pub max_requests: usize,
+    /// `AGORA_UPLOAD_MEMORY`: the most bytes of uploads in memory at once.
+    pub upload_memory: u32,
+    /// `AGORA_DECODE_MEMORY`: the most bytes that the images being decoded take.
+    pub decode_memory: u32,
+    /// `AGORA_CLIENT_TIMEOUT`: how long a client may take to send a body, and to take a part of an answer.
+    pub client_timeout: Duration,
     /// `AGORA_WORKERS`: how many threads serve requests; as many as there are cores by default.
     pub workers: usize,
     /// `AGORA_SWEEP_INTERVAL`: the time between two sweeps.
@@ -87,7 +98,13 @@ impl Config {
     /// before the end of the time that a request has.
     const MAX_DATABASE_TIME: Duration = Duration::from_secs(28);
 
-    const NAMES: [&str; 25] = [
+    /// The most connections by default.
+    pub const MAX_CONNECTIONS: usize = 4096;
+
+    /// The most a client may take: nothing of a connection should last longer.
+    const MAX_CLIENT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+    const NAMES: [&str; 30] = [
         "AGORA_LISTEN",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
@@ -108,6 +125,11 @@ impl Config {
         "AGORA_BCRYPT_COST",
         "AGORA_MAX_IMAGE_BYTES",
         "AGORA_MAX_IMAGE_PIXELS",
+        "AGORA_MAX_CONNECTIONS",
+        "AGORA_MAX_REQUESTS",
+        "AGORA_UPLOAD_MEMORY",
+        "AGORA_DECODE_MEMORY",
+        "AGORA_CLIENT_TIMEOUT",
         "AGORA_WORKERS",
         "AGORA_SWEEP_INTERVAL",
         "AGORA_ADMIN_USERNAME",
@@ -142,6 +164,13 @@ impl Config {
             bcrypt_cost: number(&get, "AGORA_BCRYPT_COST", 4, 20, 12)?,
             max_image_bytes: number(&get, "AGORA_MAX_IMAGE_BYTES", 1, 1 << 30, 5 * 1024 * 1024)?,
             max_image_pixels: number(&get, "AGORA_MAX_IMAGE_PIXELS", 1, 1_000_000_000, 40_000_000)?,
+            max_connections: get("AGORA_MAX_CONNECTIONS")
+                .map(|_| number(&get, "AGORA_MAX_CONNECTIONS", 1, 1_000_000, 1))
+                .transpose()?,
+            max_requests: number(&get, "AGORA_MAX_REQUESTS", 1, 1_000_000, 2048)?,
+            upload_memory: number(&get, "AGORA_UPLOAD_MEMORY", 1 << 20, u32::MAX, 48 << 20)?,
+            decode_memory: number(&get, "AGORA_DECODE_MEMORY", 1 << 20, u32::MAX, 288 << 20)?,
+            client_timeout: client_timeout(&get)?,
             workers: number(&get, "AGORA_WORKERS", 1, 1024, cores.clamp(1, 1024))?,
             sweep_interval: time(&get, "AGORA_SWEEP_INTERVAL", Duration::from_secs(60 * 60))?,
             admin: admin(&get)?,
@@ -203,6 +232,13 @@ fn database(get: &impl Fn(&str) -> Option<String>) -> Result<Options> {
         "AGORA_DATABASE_WAIT_TIMEOUT and AGORA_DATABASE_STATEMENT_TIMEOUT must be at most {seconds}s together"
     );
     Ok(options)
+}
+
+fn client_timeout(get: &impl Fn(&str) -> Option<String>) -> Result<Duration> {
+    let given = time(get, "AGORA_CLIENT_TIMEOUT", Duration::from_secs(30))?;
+    let most = Config::MAX_CLIENT_TIMEOUT;
+    ensure!(given <= most, "AGORA_CLIENT_TIMEOUT must be at most {}m", most.as_secs() / 60);
+    Ok(given)
 }
 
 fn time(get: &impl Fn(&str) -> Option<String>, name: &'static str, default: Duration) -> Result<Duration> {
@@ -277,6 +313,8 @@ mod tests {
         assert_eq!((config.bcrypt_cost, config.max_image_bytes), (12, 5 * 1024 * 1024));
         assert_eq!(config.token_lifetime, Duration::from_secs(3600));
         assert_eq!((config.database, config.sweep_interval), (Options::default(), Duration::from_secs(3600)));
+        assert_eq!((config.max_connections, config.max_requests), (None, 2048));
+        assert_eq!(config.client_timeout, Duration::from_secs(30));
         assert!(config.public_url.is_none() && config.jwt_secret.is_none() && config.admin.is_none());
     }
 
@@ -309,6 +347,13 @@ mod tests {
             ("AGORA_BCRYPT_COST", "21"),
             ("AGORA_BCRYPT_COST", "twelve"),
             ("AGORA_MAX_IMAGE_BYTES", "0"),
+            ("AGORA_MAX_CONNECTIONS", "0"),
+            ("AGORA_MAX_CONNECTIONS", "many"),
+            ("AGORA_MAX_REQUESTS", "0"),
+            ("AGORA_UPLOAD_MEMORY", "1024"),
+            ("AGORA_DECODE_MEMORY", "64MiB"),
+            ("AGORA_CLIENT_TIMEOUT", "0"),
+            ("AGORA_CLIENT_TIMEOUT", "11m"),
             ("AGORA_WORKERS", "0"),
             ("AGORA_ADMIN_PASSWORD", "correct horse"),
             ("AGORA_ADMIN_USERNAME", "root"),

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod config;
 mod data_dir;
 mod demo;
+mod files;
 mod progress;
 mod sweep;
 mod system;

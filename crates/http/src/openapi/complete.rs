@@ -109,6 +109,7 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         // Whatever looks at what is stored can meet a conflict that no rule foresaw.
         ("Conflict", endpoint.path.starts_with("/api/")),
         ("PreconditionFailed", takes(operation, parameters::IF_MATCH)),
+        ("RequestTimeout", has_body || takes_key),
         ("PayloadTooLarge", has_body || takes_key),
         ("KeyReused", takes_key),
         ("UnsupportedMediaType", has_body),

@@ -146,6 +146,12 @@ pub(super) fn all() -> Vec<Failure> {
             examples: vec![("otherMethod", ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()))],
         },
         Failure {
+            name: "RequestTimeout",
+            description: "The body did not arrive in time. The connection is closed.",
+            headers: vec![],
+            examples: vec![("tooSlow", ApiError::TooSlow)],
+        },
+        Failure {
             name: "Conflict",
             description: "A username, an email address or a SKU is taken in some letter case; or the same request is \
                           under way under its `Idempotency-Key`; or the request conflicts with what is stored in a way \
@@ -207,9 +213,13 @@ pub(super) fn all() -> Vec<Failure> {
         },
         Failure {
             name: "ServiceUnavailable",
-            description: "Too much is waiting, a dependency is out of reach, or the request took too long.",
+            description: "Too much is asked at once, a dependency is out of reach, or the request took too long.",
             headers: vec![ResponseHeader::RetryAfter],
-            examples: vec![("unavailable", Error::unavailable("an example").into()), ("tooSlow", ApiError::TimedOut)],
+            examples: vec![
+                ("unavailable", Error::unavailable("an example").into()),
+                ("tooSlow", ApiError::TimedOut),
+                ("overload", ApiError::Busy),
+            ],
         },
     ]
 }

@@ -3,15 +3,16 @@
 use std::num::NonZeroU64;
 
 use ::gif::{DecodeOptions, Decoder, Encoder, MemoryLimit};
+use image::metadata::Orientation;
 
-use super::{ImageLimits, Result, undecodable};
+use super::{ImageLimits, Result, memory::Pixels, undecodable};
 
 /// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are after
 /// they were decoded once, so nothing is lost and the file does not grow.
 pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let mut pixels = reader(upload, limits, false)?;
     let mut copies = reader(upload, limits, true)?;
-    limits.check_pixels(copies.width().into(), copies.height().into())?;
+    let screen = limits.check_pixels(copies.width().into(), copies.height().into())?;
 
     let palette = copies.global_palette().unwrap_or_default();
     let out = Vec::with_capacity(upload.len());
@@ -21,7 +22,11 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let mut frames = 0u64;
     let mut total = 0u64;
     while let Some(frame) = pixels.next_frame_info().map_err(|_| undecodable())? {
-        total = total.saturating_add(limits.check_pixels(frame.width.into(), frame.height.into())?);
+        let size = limits.check_pixels(frame.width.into(), frame.height.into())?;
+        if size > screen {
+            return Err(undecodable());
+        }
+        total = total.saturating_add(size);
         limits.check_animation(total)?;
         frames += 1;
         buffer.resize(pixels.buffer_size(), 0);
@@ -39,6 +44,14 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
         written.copy_from_slice(given);
     }
     Ok(out)
+}
+
+/// What the header says of the pixels in memory: frames are decoded one by one, to a byte for each pixel.
+pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+    let [_, _, _, _, _, _, w0, w1, h0, h1, ..] = upload else { return Err(undecodable()) };
+    let [width, height] = [[*w0, *w1], [*h0, *h1]].map(u16::from_le_bytes);
+    let decoding = limits.check_pixels(width.into(), height.into())?;
+    Ok((Pixels { decoding, picture: 0 }, Orientation::NoTransforms))
 }
 
 /// A reader of the frames, either decoding them or handing out their compressed pixels.

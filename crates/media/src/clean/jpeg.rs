@@ -11,6 +11,7 @@ use image::{
 
 use super::{
     ImageLimits, Result,
+    memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
     take, take_array, undecodable,
 };
@@ -36,6 +37,56 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let picture = upright(decoder, orientation)?;
     if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
+}
+
+/// What the header says of the pixels in memory, up to the first scan.
+pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+    let mut rest = upload;
+    take(&mut rest, 2)?;
+    let (mut frame, mut orientation) = (None, None);
+    loop {
+        let marker = next_marker(&mut rest)?;
+        if matches!(marker, 0x00 | 0x01 | 0xd0..=SOI) {
+            continue;
+        }
+        let length = u16::from_be_bytes(take_array(&mut rest)?);
+        let segment = take(&mut rest, usize::from(length).checked_sub(2).ok_or_else(undecodable)?)?;
+        match marker {
+            0xc0..=0xc2 if frame.is_none() => frame = Some((marker, segment)),
+            0xe1 => {
+                if let Some(exif) = segment.strip_prefix(b"Exif\0\0") {
+                    orientation.get_or_insert_with(|| orientation_of(exif));
+                }
+            }
+            SOS => {
+                let (kind, frame) = frame.ok_or_else(undecodable)?;
+                let scanned = *segment.first().ok_or_else(undecodable)?;
+                return Ok((
+                    frame_pixels(kind, frame, scanned, limits)?,
+                    orientation.unwrap_or(Orientation::NoTransforms),
+                ));
+            }
+            EOI => return Err(undecodable()),
+            _ => {}
+        }
+    }
+}
+
+/// The pixels of a frame whose first scan has so many components. When it has not all of them, or the frame is
+/// progressive, the decoder keeps two bytes for each sample of each component until the last scan.
+fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits) -> Result<Pixels> {
+    let [_, h1, h0, w1, w0, count, components @ ..] = frame else { return Err(undecodable()) };
+    let [width, height] = [[*w1, *w0], [*h1, *h0]].map(|side| u32::from(u16::from_be_bytes(side)));
+    let size = limits.check_pixels(width, height)?;
+    let factors: Vec<(u64, u64)> =
+        components.chunks_exact(3).map(|it| (u64::from(it[1] >> 4), u64::from(it[1] & 15))).collect();
+    let most = |factor: fn(&(u64, u64)) -> u64| factors.iter().map(factor).max().unwrap_or(1).max(1);
+    let (across, down) = (most(|it| it.0), most(|it| it.1));
+    let blocks = u64::from(width).div_ceil(8 * across) * u64::from(height).div_ceil(8 * down);
+    let samples: u64 = factors.iter().map(|(h, v)| blocks.saturating_mul(64 * h * v)).sum();
+    let picture = size * if *count == 1 { 1 } else { 3 };
+    let kept = if kind == 0xc2 || scanned != *count { samples.saturating_mul(2) } else { 0 };
+    Ok(Pixels { decoding: picture.saturating_add(kept), picture })
 }
 
 fn encode(picture: &DynamicImage, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {

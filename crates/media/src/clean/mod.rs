@@ -7,13 +7,14 @@
 mod gif;
 mod jpeg;
 mod limits;
+mod memory;
 mod orientation;
 mod png;
 #[cfg(test)]
 mod tests;
 mod webp;
 
-use std::{num::NonZeroUsize, sync::Arc};
+use std::{num::NonZeroUsize, sync::Arc, thread};
 
 use agora_domain::{
     error::Error,
@@ -21,66 +22,111 @@ use agora_domain::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::{
-    sync::Semaphore,
-    task::{self, JoinHandle},
-};
+use tokio::sync::{Semaphore, oneshot};
 
 pub use limits::ImageLimits;
 
 type Result<T> = std::result::Result<T, ImageProblem>;
 
-/// The image cleaner. It works on the runtime's blocking threads, on a bounded number of images at once.
+/// The image cleaner. It works on threads of its own, on a bounded number of images at once, which together take a
+/// bounded amount of memory.
 ///
-/// An image takes about 12 bytes of memory per pixel while it is worked on; up to 24 when it has 16 bits per colour
-/// and has to be turned.
+/// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
+/// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. What EXIF asks to be turned is
+/// in memory twice: 6 bytes for each pixel, up to 16 of a PNG.
 pub struct Cleaner {
     limits: ImageLimits,
     /// One permit per image being worked on.
     slots: Arc<Semaphore>,
     /// One permit per image being worked on or waiting for it.
     line: Arc<Semaphore>,
+    /// One permit per KiB that the images being worked on take.
+    memory: Arc<Semaphore>,
+    /// All of those.
+    kibibytes: u32,
 }
 
 impl Cleaner {
-    /// How many images may wait for a slot; one more is refused.
+    /// How many images may wait for their turn; one more is refused.
     const WAITING: usize = 64;
 
-    /// A cleaner that works on `at_once` images at the same time. Up to 64 more wait for their turn; beyond that
-    /// [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`].
-    pub fn new(limits: ImageLimits, at_once: NonZeroUsize) -> Self {
+    /// A cleaner that works on `at_once` images at the same time, which take `memory` bytes together at most. Up to 64
+    /// more wait for their turn; beyond that [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`]. An image
+    /// that takes more by itself is too large.
+    pub fn new(limits: ImageLimits, at_once: NonZeroUsize, memory: u64) -> Self {
         let slots = at_once.get().min(Semaphore::MAX_PERMITS - Self::WAITING);
-        Self { limits, slots: Arc::new(Semaphore::new(slots)), line: Arc::new(Semaphore::new(slots + Self::WAITING)) }
+        let kibibytes = u32::try_from(memory / KIBIBYTE).unwrap_or(u32::MAX);
+        Self {
+            limits,
+            slots: Arc::new(Semaphore::new(slots)),
+            line: Arc::new(Semaphore::new(slots + Self::WAITING)),
+            memory: Arc::new(Semaphore::new(kibibytes as usize)),
+            kibibytes,
+        }
+    }
+
+    /// How many KiB an upload takes, which are not more than there are.
+    fn kibibytes(&self, format: ImageFormat, upload: &[u8]) -> Result<u32> {
+        let needed = memory::needed(format, upload, &self.limits)?.div_ceil(KIBIBYTE);
+        u32::try_from(needed).ok().filter(|needed| *needed <= self.kibibytes).ok_or_else(|| {
+            let (takes, most) = (needed.div_ceil(1024), self.kibibytes / 1024);
+            let why =
+                format!("Image takes {takes} MiB of memory to be checked, and {most} MiB at most are given to one");
+            ImageProblem::TooLarge(why)
+        })
     }
 }
+
+const KIBIBYTE: u64 = 1024;
 
 #[async_trait]
 impl ImageCleaner for Cleaner {
     async fn clean(&self, upload: Bytes) -> Result<CleanImage> {
         self.limits.check_bytes(upload.len())?;
         let format = format_of(&upload)?;
+        let needed = self.kibibytes(format, &upload)?;
         let place = Arc::clone(&self.line)
             .try_acquire_owned()
             .map_err(|_| Error::unavailable("too many images are waiting to be checked"))?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(Error::unavailable)?;
+        let memory = Arc::clone(&self.memory).acquire_many_owned(needed).await.map_err(Error::unavailable)?;
         let limits = self.limits;
-        let work = task::spawn_blocking(move || {
+        let held = (slot, place, memory);
+        apart(format, move || {
             // Held by the work, not by the request: a request that is given up does not end it.
-            let _held = (slot, place);
+            let _held = held;
             clean(format, &upload, &limits)
-        });
-        outcome(work, format).await
+        })
+        .await?
     }
 }
 
-async fn outcome(work: JoinHandle<Result<CleanImage>>, format: ImageFormat) -> Result<CleanImage> {
-    match work.await {
-        Ok(cleaned) => cleaned,
-        Err(error) if error.is_panic() => {
-            tracing::warn!(?format, %error, "an image made its decoder panic");
-            Err(undecodable())
-        }
-        Err(error) => Err(Error::unavailable(error).into()),
+/// Works on a thread of its own, which can have a priority of its own.
+async fn apart<T: Send + 'static>(format: ImageFormat, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (reply, answer) = oneshot::channel();
+    let run = move || {
+        yield_to_others();
+        // Whoever no longer waits does not miss it.
+        let _ = reply.send(work());
+    };
+    thread::Builder::new().name("agora-image".to_owned()).spawn(run).map_err(Error::unavailable)?;
+    answer.await.map_err(|_| {
+        tracing::warn!(?format, "an image made its decoder panic");
+        undecodable()
+    })
+}
+
+/// The priority of decoding, on the system's scale from -20, the highest, to 19: as that of hashing passwords.
+#[cfg(target_os = "linux")]
+const PRIORITY: i32 = 5;
+
+/// Lowers the priority of this thread. A large image takes seconds of a core; a request that is ready takes the core from
+/// it at once.
+fn yield_to_others() {
+    // Elsewhere priorities are those of processes.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {
+        tracing::debug!(%error, "images are decoded with ordinary priority");
     }
 }
 

@@ -10,6 +10,7 @@ use image::{
 
 use super::{
     ImageLimits, Result,
+    memory::Pixels,
     orientation::{orientation_of, upright},
     take, take_array, undecodable,
 };
@@ -71,6 +72,33 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let decoder = PngDecoder::with_limits(Cursor::new(&bytes), decoder_limits).map_err(|_| undecodable())?;
     let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR)).flat_map(|chunk| chunk.whole);
     encode(&upright(decoder, orientation)?, colour.copied())
+}
+
+/// What the header says of the pixels in memory. Only what is turned is decoded as a whole.
+pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+    let [width, height] = [16, 20].map(|at| take_array(&mut upload.get(at..).unwrap_or_default()));
+    let (width, height) = (u32::from_be_bytes(width?), u32::from_be_bytes(height?));
+    let size = limits.check_pixels(width, height)?;
+    let (depth, colour) = (upload.get(24).copied(), upload.get(25).copied());
+    // With the channel that tRNS adds.
+    let channels = if matches!(colour, Some(0 | 4)) { 2 } else { 4 };
+    let picture = size * channels * if depth == Some(16) { 2 } else { 1 };
+    let (mut orientation, mut animated) = (Orientation::NoTransforms, false);
+    let mut rest = upload.get(SIGNATURE.len()..).ok_or_else(undecodable)?;
+    while !rest.is_empty() {
+        let length = u32::from_be_bytes(take_array(&mut rest)?) as usize;
+        let kind = take_array(&mut rest)?;
+        let data = take(&mut rest, length)?;
+        take(&mut rest, 4)?;
+        match &kind {
+            b"acTL" => animated = true,
+            b"eXIf" if orientation == Orientation::NoTransforms => orientation = orientation_of(data),
+            b"IEND" => break,
+            _ => {}
+        }
+    }
+    let orientation = if animated { Orientation::NoTransforms } else { orientation };
+    Ok((Pixels { decoding: u64::from(width) * 16, picture }, orientation))
 }
 
 /// The chunks up to IEND; what comes after it is no part of the image.

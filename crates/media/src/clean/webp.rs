@@ -10,6 +10,7 @@ use image::{
 
 use super::{
     ImageLimits, Result,
+    memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
     take, take_array, undecodable,
 };
@@ -38,6 +39,38 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let picture = upright(decoder, orientation)?;
     if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
+}
+
+/// What the header says of the pixels in memory. A lossy picture is decoded to planes and transparency of its own
+/// before it is put together, a lossless one to four bytes for each pixel and then to three; a frame of an animation is
+/// as large as the canvas at most.
+pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+    let chunks = chunks(upload.get(12..).ok_or_else(undecodable)?)?;
+    let first = *chunks.first().ok_or_else(undecodable)?;
+    if first.kind != *b"VP8X" {
+        let (width, height) = picture_size(first)?;
+        let pixels = limits.check_pixels(width, height)?;
+        return Ok((by_coding(pixels, first.kind == *b"VP8L", false), Orientation::NoTransforms));
+    }
+    let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
+    let (width, height) = size_of(size);
+    let pixels = limits.check_pixels(width, height)?;
+    if flags & ANIMATION != 0 {
+        return Ok((by_coding(pixels, false, true), Orientation::NoTransforms));
+    }
+    let has = |kind| find(&chunks, kind).is_some();
+    let orientation = find(&chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data));
+    Ok((by_coding(pixels, !has(b"VP8 "), has(b"ALPH") || flags & ALPHA != 0), orientation))
+}
+
+fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
+    // In halves of a byte for each pixel.
+    let (decoding, picture) = match (lossless, transparent) {
+        (true, _) => (14, if transparent { 8 } else { 6 }),
+        (false, false) => (9, 6),
+        (false, true) => (21, 8),
+    };
+    Pixels { decoding: pixels * decoding / 2, picture: pixels * picture / 2 }
 }
 
 fn decoder(file: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>> {

@@ -16,8 +16,10 @@ use image::RgbaImage;
 use super::*;
 use samples::{SECRET, exif, holds};
 
+const MEMORY: u64 = 288 << 20;
+
 fn cleaner(limits: ImageLimits) -> Cleaner {
-    Cleaner::new(limits, NonZeroUsize::new(2).unwrap())
+    Cleaner::new(limits, NonZeroUsize::new(2).unwrap(), MEMORY)
 }
 
 async fn clean_within(limits: ImageLimits, upload: &[u8]) -> Result<Vec<u8>> {
@@ -106,6 +108,46 @@ async fn an_image_waits_for_a_slot_and_gives_it_back() {
 
 #[tokio::test]
 async fn a_decoder_that_panics_has_met_an_image_that_cannot_be_decoded() {
-    let work = task::spawn_blocking(|| panic!("as decoders may do"));
-    assert_unacceptable(outcome(work, ImageFormat::Jpeg).await, "Image cannot be decoded");
+    let outcome = apart(ImageFormat::Jpeg, || panic!("as decoders may do")).await;
+    assert_unacceptable::<()>(outcome, "Image cannot be decoded");
+}
+
+#[tokio::test]
+async fn an_image_waits_for_memory_and_gives_it_back() {
+    let cleaner = cleaner(ImageLimits::default());
+    let all = cleaner.memory.available_permits();
+    let upload = Bytes::from(samples::png(&samples::picture()));
+    let busy = Arc::clone(&cleaner.memory).acquire_many_owned(u32::try_from(all).unwrap()).await.unwrap();
+    let mut work = cleaner.clean(upload);
+    assert!(matches!(poll!(&mut work), Poll::Pending));
+    drop(busy);
+    work.await.unwrap();
+    assert_eq!(cleaner.memory.available_permits(), all);
+}
+
+#[tokio::test]
+async fn an_image_that_takes_more_memory_than_there_is_is_refused() {
+    let few = Cleaner::new(ImageLimits::default(), NonZeroUsize::MIN, 1 << 20);
+    let refused = few.clean(samples::jpeg(&samples::picture()).into()).await;
+    assert_too_large(refused, "Image takes 3 MiB of memory to be checked, and 1 MiB at most are given to one");
+}
+
+#[test]
+fn the_header_tells_how_much_memory_an_image_takes() {
+    let megabytes = |format, file: &[u8]| {
+        memory::needed(format, file, &ImageLimits::default()).unwrap().saturating_sub(2 << 20) / 1_000_000
+    };
+    let mut jpeg = samples::jpeg(&samples::picture());
+    let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0x13, 0x88, 0x1f, 0x40]);
+    assert_eq!(megabytes(ImageFormat::Jpeg, &jpeg), 120);
+    let turned = samples::with_segment(&jpeg, 0xe1, &[b"Exif\0\0".as_slice(), &exif(6)].concat());
+    assert_eq!(megabytes(ImageFormat::Jpeg, &turned), 240);
+    jpeg[frame + 1] = 0xc2;
+    assert!(megabytes(ImageFormat::Jpeg, &jpeg) >= 240);
+    let header = samples::png_chunk(b"IHDR", &[0, 0, 0x1f, 0x40, 0, 0, 0x13, 0x88, 16, 6, 0, 0, 0]);
+    let png =
+        |chunk: &[u8]| [b"\x89PNG\r\n\x1a\n".as_slice(), &header, chunk, &samples::png_chunk(b"IEND", &[])].concat();
+    assert_eq!(megabytes(ImageFormat::Png, &png(&[])), 0);
+    assert_eq!(megabytes(ImageFormat::Png, &png(&samples::png_chunk(b"eXIf", &exif(3)))), 640);
 }

@@ -1,0 +1,141 @@
+//! What the service takes on at once, and how long a client may take for its part.
+//!
+//! | limit | beyond it |
+//! |---|---|
+//! | connections ([`connection`], [`serving`](super::serve)) | 503, and the connection is closed |
+//! | requests in flight ([`admit`]) | 503 |
+//! | bytes of uploads in memory ([`uploads`]) | a bounded wait, then 503 |
+//! | the time and the size of a head ([`connection`]) | 408 or 431, and the connection is closed |
+//! | the time of a body ([`incoming`]) | 408, and the connection is closed |
+//! | the time to take an answer ([`connection`]) | the connection is closed |
+//!
+//! How long the work itself may take is the matter of `guard`.
+
+pub(crate) mod connection;
+pub(crate) mod gate;
+pub(crate) mod incoming;
+pub(crate) mod notice;
+pub(crate) mod uploads;
+
+use std::{
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use actix_web::{
+    ResponseError,
+    body::{BodySize, BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        StatusCode,
+        header::{self, HeaderValue},
+    },
+    middleware::Next,
+    web,
+};
+use bytes::Bytes;
+
+use self::{
+    connection::{Answering, Connection},
+    gate::{Gate, Place},
+    uploads::Uploads,
+};
+use crate::{error::ApiError, state::State};
+
+/// How much the service takes on at once, and how long a client may take for its part of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadLimits {
+    /// The most connections at once. One more is answered 503 and closed.
+    pub connections: usize,
+    /// The most requests in flight: those whose head is there and whose answer is not yet made. One more is answered
+    /// 503.
+    pub requests: usize,
+    /// The most bytes of large request bodies that are in memory at once, at least as many as the largest body has. A
+    /// body that finds no room waits for it, and is answered 503 when there is none in time.
+    pub upload_bytes: usize,
+    /// How long a client may take to send the head of a request, once it began or the connection was made; then it is
+    /// answered 408, if there was anything, and cut.
+    pub head_time: Duration,
+    /// How long a client may take to send the body of a request; then it is answered 408 and cut.
+    pub body_time: Duration,
+    /// How long a client may take nothing, or next to nothing, of an answer; then it is cut.
+    pub answer_time: Duration,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            requests: 2048,
+            upload_bytes: 64 << 20,
+            head_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            answer_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The limits at work: what they count is here.
+pub(crate) struct Overload {
+    pub(crate) limits: LoadLimits,
+    pub(crate) connections: Arc<Gate>,
+    requests: Arc<Gate>,
+    pub(crate) uploads: Uploads,
+}
+
+impl Overload {
+    pub(crate) fn new(limits: LoadLimits) -> Self {
+        Self {
+            limits,
+            connections: Gate::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
+            requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
+            uploads: Uploads::new(limits.upload_bytes),
+        }
+    }
+}
+
+/// Lets a request in, unless too many are in flight, and looks after the time that its client takes.
+pub(crate) async fn admit(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<Answer>, actix_web::Error> {
+    let answering = request.conn_data::<Rc<Connection>>().map(|connection| Answering::begin(Rc::clone(connection)));
+    let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
+    let place = overload.as_ref().map(|overload| overload.requests.enter());
+    if let Some(overload) = &overload {
+        incoming::watch(&mut request, overload.limits.body_time);
+    }
+    let response = if let Some(None) = place {
+        request.into_response(ApiError::Busy.error_response())
+    } else {
+        let mut response = next.call(request).await?.map_into_boxed_body();
+        if response.status() == StatusCode::REQUEST_TIMEOUT {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response.response_mut().head_mut().set_connection_type(actix_http::ConnectionType::Close);
+        }
+        response
+    };
+    Ok(response.map_body(|_, body| Answer { body, _place: place.flatten(), _answering: answering }))
+}
+
+/// The body of an answer. While it is sent, the next head is not waited for.
+pub(crate) struct Answer {
+    body: BoxBody,
+    _place: Option<Place>,
+    _answering: Option<Answering>,
+}
+
+impl MessageBody for Answer {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
+    }
+}

@@ -1,0 +1,42 @@
+//! How much memory an image takes while it is worked on, as far as its header tells: measured, and rounded up.
+
+use agora_domain::media::{ImageFormat, ImageProblem};
+use image::metadata::Orientation;
+
+use super::{ImageLimits, Result, gif, jpeg, png, webp};
+
+/// What is allocated besides the pixels and the file: tables, rows, the encoder's state.
+const BESIDES: u64 = 2 * 1024 * 1024;
+
+/// How many times a file is in memory: as it came, cleaned, and as the decoder reads it.
+const COPIES: u64 = 3;
+
+/// What an image's header says of its pixels in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pixels {
+    /// Bytes while it is decoded.
+    pub(super) decoding: u64,
+    /// Bytes of the picture that comes of it.
+    pub(super) picture: u64,
+}
+
+/// The bytes of memory that it takes to clean an upload, of which its format tells what it makes of the pixels. A
+/// header that tells nothing is refused before anything is decoded.
+///
+/// # Errors
+/// When it has too many pixels.
+pub(super) fn needed(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<u64> {
+    let told = match format {
+        ImageFormat::Jpeg => jpeg::pixels(upload, limits),
+        ImageFormat::Png => png::pixels(upload, limits),
+        ImageFormat::Gif => gif::pixels(upload, limits),
+        ImageFormat::WebP => webp::pixels(upload, limits),
+    };
+    let (pixels, orientation) = match told {
+        Err(too_large @ ImageProblem::TooLarge(_)) => return Err(too_large),
+        told => told.unwrap_or((Pixels::default(), Orientation::NoTransforms)),
+    };
+    let turning = if orientation == Orientation::NoTransforms { 0 } else { pixels.picture.saturating_mul(2) };
+    let file = (upload.len() as u64).saturating_mul(COPIES);
+    Ok(pixels.decoding.max(turning).saturating_add(file).saturating_add(BESIDES))
+}

@@ -1,0 +1,93 @@
+//! More at once than the service takes on.
+
+use std::{thread, time::Duration};
+
+use reqwest::Method;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::{
+    api::eventually,
+    process::{HANG, Home},
+    raw::Raw,
+};
+
+/// What is refused is refused at once, on a busy machine.
+const QUICK: Duration = Duration::from_secs(10);
+
+const ASKS: &[u8] = b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nConnection: close\r\n\r\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "8")]);
+    let mut taken = Vec::new();
+    for _ in 0..8 {
+        let mut raw =
+            Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
+        raw.until("\"products\":[]").await;
+        taken.push(raw);
+    }
+    for _ in 0..50 {
+        let refused = Raw::sending(&service.address, ASKS).await.farewell().await;
+        refused.expect_error(503).expect_within(Duration::ZERO, QUICK);
+        assert!(refused.text.contains("retry-after: 1\r\n"), "{refused:?}");
+    }
+    drop(taken);
+    eventually("there is a place", async || {
+        let answer = Raw::sending(&service.address, ASKS).await.farewell().await;
+        answer.text.starts_with("HTTP/1.1 200").then_some(())
+    })
+    .await;
+    let log = service.stop().stderr;
+    assert_eq!(log.matches("AGORA_MAX_CONNECTIONS").count(), 1, "one line, not a flood: {log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_beyond_the_limit_is_answered_503() {
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_MAX_REQUESTS", "4")]);
+    let begins =
+        b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
+                   Expect: 100-continue\r\n\r\n";
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let mut raw = Raw::sending(&service.address, begins).await;
+        raw.until("100 Continue").await;
+        held.push(raw);
+    }
+    for _ in 0..50 {
+        let refused = Raw::sending(&service.address, ASKS).await.farewell().await;
+        refused.expect_error(503).expect_within(Duration::ZERO, QUICK);
+        assert!(refused.text.contains("retry-after: 1\r\n") && refused.text.contains("x-request-id"), "{refused:?}");
+    }
+    drop(held);
+    eventually("there is a place", async || {
+        let answer = Raw::sending(&service.address, ASKS).await.farewell().await;
+        answer.text.starts_with("HTTP/1.1 200").then_some(())
+    })
+    .await;
+    let log = service.stop().stderr;
+    assert_eq!(log.matches("AGORA_MAX_REQUESTS").count(), 1, "one line, not a flood: {log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logins_beyond_those_that_wait_are_answered_503_at_once() {
+    const BEYOND: usize = 20;
+    let home = Home::new();
+    // A hash takes seconds: none of those that wait has its turn meanwhile.
+    let service = home.start_with(&[("AGORA_BCRYPT_COST", "16")]);
+    let at_once = thread::available_parallelism().unwrap().get().saturating_sub(1).max(1);
+    let mut logins = JoinSet::new();
+    for n in 0..at_once * 101 + BEYOND {
+        let body = json!({ "identifier": format!("user-{n}"), "password": "whatever it is" });
+        let (api, login) = (service.api.clone(), service.api.request(Method::POST, "/api/auth/login").json(&body));
+        logins.spawn(async move { api.send(login).await });
+    }
+    for _ in 0..BEYOND {
+        let answer = tokio::time::timeout(HANG, logins.join_next()).await.expect("it waits").unwrap().unwrap();
+        answer.expect(503);
+    }
+    logins.abort_all();
+    service.kill();
+}

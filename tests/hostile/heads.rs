@@ -1,0 +1,31 @@
+//! Heads beyond all measure.
+
+use crate::{process::Home, raw::Raw};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_is_too_large_is_answered_431_and_cut() {
+    let home = Home::new();
+    let service = home.start();
+    let long = format!("GET / HTTP/1.1\r\nHost: agora\r\nX-Long: {}", "x".repeat(200_000));
+    let raw = Raw::sending(&service.address, long.as_bytes()).await;
+    raw.farewell().await.expect_error(431);
+    // actix-http counts the fields itself, and answers with the status alone.
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(97));
+    let answer = Raw::sending(&service.address, many.as_bytes()).await.farewell().await;
+    assert!(answer.text.starts_with("HTTP/1.1 431 "), "{answer:?}");
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_in_a_row_are_not_taken_for_a_large_head() {
+    const REQUESTS: usize = 2000;
+    let home = Home::new();
+    let service = home.start();
+    let one = "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nX-Pad: 0123456789\r\n";
+    let requests = format!("{one}\r\n").repeat(REQUESTS) + one + "Connection: close\r\n\r\n";
+    assert!(requests.len() > 128 * 1024);
+    let raw = Raw::sending(&service.address, requests.as_bytes()).await;
+    let answers = raw.farewell().await;
+    assert_eq!(answers.text.matches("HTTP/1.1 200 OK").count(), REQUESTS + 1);
+    service.stop();
+}

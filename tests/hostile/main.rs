@@ -1,0 +1,19 @@
+//! Clients that mean harm, or do it: the service goes on.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/api.rs"]
+mod api;
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/backend.rs"]
+mod backend;
+mod crowds;
+mod heads;
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/process.rs"]
+mod process;
+mod raw;
+mod slow;
+mod stalled;
+mod uploads;

@@ -1,0 +1,93 @@
+//! Many large uploads at once.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use image::{ImageFormat, Rgb, RgbImage, codecs::jpeg::JpegEncoder};
+use reqwest::{
+    Body, Method, RequestBuilder,
+    multipart::{Form, Part},
+};
+use tokio::task::JoinSet;
+
+use crate::{
+    api::{Answer, Api, User},
+    process::Home,
+};
+
+const MEBIBYTE: usize = 1024 * 1024;
+
+/// What the service may take at most.
+const MEMORY: u64 = 400 << 20;
+
+/// A picture of nearly 5 MiB that cannot be compressed, as a PNG file.
+pub(crate) fn noise() -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    };
+    let pixels = RgbImage::from_fn(1300, 1300, |_, _| Rgb([random(), random(), random()]));
+    let mut file = Cursor::new(Vec::new());
+    pixels.write_to(&mut file, ImageFormat::Png).unwrap();
+    file.into_inner()
+}
+
+/// A picture of nearly 40 megapixels that EXIF asks to be turned, in a JPEG file filled up to 5 MiB.
+fn large_turned_jpeg() -> Vec<u8> {
+    let pixels = RgbImage::from_fn(7000, 5700, |x, y| Rgb([(x / 28) as u8, (y / 23) as u8, 7]));
+    let mut file = Vec::new();
+    JpegEncoder::new_with_quality(&mut file, 50).encode_image(&pixels).unwrap();
+    let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let segment = |marker, data: &[u8]| {
+        let length = u16::try_from(data.len() + 2).unwrap().to_be_bytes();
+        [&[0xff, marker], length.as_slice(), data].concat()
+    };
+    let comment = segment(0xfe, &[b'x'; 60_000]);
+    let room = (5 * MEBIBYTE).saturating_sub(file.len() + 100) / comment.len();
+    [&file[..2], &segment(0xe1, exif), &comment.repeat(room), &file[2..]].concat()
+}
+
+/// The ways to upload the same.
+fn uploading(api: &Api, user: &User, n: usize, file: &Bytes) -> RequestBuilder {
+    let (length, file) = (file.len() as u64, file.clone());
+    let request = api.request_as(user, Method::POST, "/api/posts/create");
+    let part = match n % 3 {
+        // Without a length, in chunks.
+        0 => Part::stream(Body::wrap_stream(futures_util::stream::iter([Ok::<_, std::io::Error>(file)]))),
+        _ => Part::stream_with_length(Body::from(file), length),
+    };
+    let form = Form::new().text("text", "Look").part("image", part.file_name("large.jpg"));
+    let request = if n % 3 == 1 { request.header("Idempotency-Key", format!("upload-{n}")) } else { request };
+    request.multipart(form)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
+    const UPLOADS: usize = 200;
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    let files = [Bytes::from(noise()), Bytes::from(large_turned_jpeg())];
+    assert!(files.iter().all(|file| (5 * MEBIBYTE * 9 / 10..=5 * MEBIBYTE).contains(&file.len())));
+    let mut uploads = JoinSet::new();
+    for n in 0..UPLOADS {
+        let (api, request) = (service.api.clone(), uploading(&service.api, &alice, n, &files[n % 2]));
+        uploads.spawn(async move { api.try_send(request).await });
+    }
+    let mut stored = 0;
+    while let Some(answer) = uploads.join_next().await {
+        match answer.unwrap() {
+            Some(Answer { status: 201, .. }) => stored += 1,
+            Some(answer) => drop(answer.expect(503)),
+            None => panic!("an upload was not answered"),
+        }
+    }
+    let peak = service.peak_memory();
+    assert!(peak < MEMORY, "{} MiB, {stored} stored", peak >> 20);
+    assert!(stored > 0, "all were refused");
+    service.api.post(&alice, "After", Some(&noise())).await;
+    service.stop();
+}
