@@ -10,6 +10,8 @@
 
 mod clean;
 mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod limit;
 mod location;
 #[cfg(test)]

@@ -10,3 +10,6 @@ mod progress;
 mod sweep;
 mod system;
 mod transfer;
+
+#[cfg(feature = "fuzzing")]
+pub use transfer::fuzzing;
