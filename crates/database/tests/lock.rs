@@ -1,5 +1,6 @@
 //! The lock of a task, on each database.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{

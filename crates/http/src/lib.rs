@@ -4,6 +4,8 @@
 //! authenticates, bounds the time and turns panics into responses. Each feature's module holds its handlers next to
 //! the types of their requests and responses. Every failure leaves through `error`. [`openapi`] describes all of it.
 
+#![forbid(unsafe_code)]
+
 mod accounts;
 #[cfg(feature = "bench")]
 pub mod bench;

@@ -10,6 +10,8 @@
 //! [`TokenIssuer`]: agora_domain::accounts::TokenIssuer
 //! [`SessionRepository`]: agora_domain::accounts::SessionRepository
 
+#![forbid(unsafe_code)]
+
 mod passwords;
 mod session_cache;
 mod tokens;

@@ -29,7 +29,8 @@ const ODD: [char; 64] = [
 ];
 
 fn odd_character() -> impl Strategy<Value = char> {
-    prop_oneof![4 => proptest::sample::select(&ODD[..]), 1 => any::<char>(), 1 => proptest::char::range('\u{300}', '\u{36f}')]
+    let accent = proptest::char::range('\u{300}', '\u{36f}');
+    prop_oneof![4 => proptest::sample::select(&ODD[..]), 1 => any::<char>(), 1 => accent]
 }
 
 /// Any text: of odd characters, of any, or nearly a usual one.
