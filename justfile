@@ -11,10 +11,20 @@ test:
 # What CI checks besides the tests
 check:
     cargo fmt --all --check
-    cargo clippy --workspace --all-targets --locked -- -D warnings
+    cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
     cargo fetch --locked
     cargo deny --offline check bans licenses sources
+
+# Known weaknesses of dependencies: fetches the database of RustSec from GitHub
+advisories:
+    cargo deny fetch db
+    cargo deny --offline check advisories
+    cargo deny --offline --manifest-path fuzz/Cargo.toml check advisories
+
+# Everything that parses foreign bytes, with made-up ones; `just fuzz --help` lists what else there is
+fuzz *ARGUMENTS:
+    scripts/fuzz {{ARGUMENTS}}
 
 # Renew docs/openapi.json
 openapi:

@@ -1,5 +1,6 @@
 //! What the shape of the workspace promises: which crate may know which, and what every crate and migration has.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{
@@ -122,6 +123,15 @@ fn to_run_the_workspace_is_to_run_the_service() {
     assert_eq!(programs, ["agora"]);
 }
 
+/// Checks that the root of everything a package builds forbids unsafe code, whatever the manifest says.
+fn assert_roots_forbid_unsafe_code(package: &Package) {
+    assert!(!package.targets.is_empty(), "{} builds nothing", package.name);
+    for target in &package.targets {
+        let text = fs::read_to_string(&target.src_path).unwrap();
+        assert!(text.lines().any(|line| line == "#![forbid(unsafe_code)]"), "{} allows unsafe code", target.src_path);
+    }
+}
+
 #[test]
 fn no_crate_allows_unsafe_code() {
     let forbidden = section(&root().join("Cargo.toml"), "workspace.lints.rust");
@@ -129,6 +139,25 @@ fn no_crate_allows_unsafe_code() {
     for package in &metadata().packages {
         let lints = section(package.manifest_path.as_std_path(), "lints");
         assert!(lints.contains(&"workspace = true".to_owned()), "{} has lints of its own", package.name);
+        assert_roots_forbid_unsafe_code(package);
+    }
+}
+
+/// The fuzz targets are a workspace of their own.
+#[test]
+fn no_fuzz_target_allows_unsafe_code_or_lacks_seeds() {
+    let directory = root().join("fuzz");
+    let metadata = MetadataCommand::new().current_dir(&directory).no_deps().exec().unwrap();
+    let package = package(&metadata, "agora-fuzz");
+    let lints = section(package.manifest_path.as_std_path(), "lints.rust");
+    assert!(lints.contains(&"unsafe_code = \"forbid\"".to_owned()), "{lints:?}");
+    assert_roots_forbid_unsafe_code(package);
+
+    let mut targets: Vec<_> = package.targets.iter().filter(|it| it.is_bin()).map(|it| it.name.clone()).collect();
+    targets.sort();
+    assert_eq!(targets, names(&directory.join("seeds")));
+    for target in targets {
+        assert!(!names(&directory.join("seeds").join(&target)).is_empty(), "{target} has no seeds");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Programs of others that know the interface from `docs/openapi.json` alone, against the real binary.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "other tests use the rest")]

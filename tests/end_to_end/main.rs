@@ -1,5 +1,6 @@
 //! The real binary, on a fresh directory, over HTTP.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod administrators;

@@ -2,6 +2,7 @@
 //!
 //! `../end_to_end/embedded.rs` alone is left out: it is about the files of the embedded default.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../end_to_end/administrators.rs"]

@@ -1,6 +1,7 @@
 //! What goes wrong around the service: its database goes away, hangs or is overrun, its disk is full, and other nodes
 //! work beside it.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "some of it serves other tests")]

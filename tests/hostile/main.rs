@@ -1,5 +1,6 @@
 //! Clients that mean harm, or do it: the service goes on.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "some of it serves other tests")]

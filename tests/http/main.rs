@@ -1,5 +1,6 @@
 //! The HTTP interface through the real router, over real HTTP: a server per test, on a database file of its own.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod accounts;

@@ -1,5 +1,6 @@
 //! `agora copy`, `agora backup`, `agora restore` and `agora demo seed`: the real binary, between real databases.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "other tests use the rest")]

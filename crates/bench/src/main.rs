@@ -1,6 +1,8 @@
 //! The benchmark of the service: it makes private databases, fills them, starts the real binary on them, drives it with
 //! wrk and checks the answers meanwhile, beside what limits it. `scripts/bench` builds and runs it.
 
+#![forbid(unsafe_code)]
+
 mod api;
 mod capture;
 mod check;

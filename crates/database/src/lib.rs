@@ -5,6 +5,7 @@
 //! mounts `queries/` below itself, so that one text is compiled for each database. The ports (`accounts.rs`,
 //! `posts.rs`, ...) turn domain values into rows' values and back, and dispatch.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
 mod accounts;

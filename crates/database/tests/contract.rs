@@ -1,5 +1,6 @@
 //! The port-contract suite on each database: every case on a database of its own.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use agora_database::{Database, Options};

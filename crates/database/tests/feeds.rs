@@ -1,6 +1,7 @@
 //! What is remembered of feeds is what is stored, whoever changes that: each case on one node with SQLite, and on two
 //! nodes with one PostgreSQL.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{

@@ -1,5 +1,6 @@
 //! The locks of a task and of a service, on each database.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{

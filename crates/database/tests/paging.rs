@@ -1,6 +1,7 @@
 //! Lists of thousands of entries, walked to their end and back while others write: whatever is there throughout is
 //! seen once on each way. On one node with SQLite; with PostgreSQL, what one node reads another one changes.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;

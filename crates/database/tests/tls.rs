@@ -1,5 +1,6 @@
 //! TLS to PostgreSQL, by the `sslmode` of the URL.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};

@@ -1,5 +1,6 @@
 //! Reading and filling whole databases, within each and from one to the other.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{fmt::Write as _, time::Duration};

@@ -28,6 +28,8 @@
 //! - One method of a repository is one atomic state change. A rule that depends on the stored state is a pure function
 //!   here (such as [`posts::Post::apply`]) that the adapter calls inside its transaction.
 
+#![forbid(unsafe_code)]
+
 pub mod accounts;
 pub mod clock;
 pub mod comments;

@@ -1,6 +1,7 @@
 //! What it costs to render a page of posts, and to read and write cursors:
 //! `cargo bench -p agora-http --features bench`.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
 use std::{sync::Arc, time::Duration};

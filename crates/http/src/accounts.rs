@@ -31,7 +31,7 @@ pub(crate) struct RegisterBody {
 }
 
 impl RegisterBody {
-    fn parse(self) -> agora_domain::Result<Registration> {
+    pub(crate) fn parse(self) -> agora_domain::Result<Registration> {
         let mut fields = Fields::default();
         let username = fields.any_text("username", [self.username, self.name]);
         let email = fields.text("email", self.email);
@@ -79,7 +79,7 @@ pub(crate) struct LoginBody {
 }
 
 impl LoginBody {
-    fn parse(self) -> agora_domain::Result<Login> {
+    pub(crate) fn parse(self) -> agora_domain::Result<Login> {
         let mut fields = Fields::default();
         let identifier = fields.any_text("identifier", [self.identifier, self.email, self.username]);
         let password = fields.text("password", self.password);

@@ -31,7 +31,7 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CommentJson {
+pub(crate) struct CommentJson {
     #[serde(default)]
     comment_id: Given<String>,
     #[serde(default)]
@@ -49,7 +49,7 @@ fn parse_content(content: Option<String>) -> Result<CommentText, FieldErrors> {
 }
 
 impl CommentJson {
-    fn for_create(self) -> agora_domain::Result<(PostId, CommentText)> {
+    pub(crate) fn for_create(self) -> agora_domain::Result<(PostId, CommentText)> {
         let mut fields = Fields::default();
         let post = fields.uuid("postId", self.post_id);
         fields.require("postId", post.is_some(), "postId is required");
@@ -60,7 +60,7 @@ impl CommentJson {
         Ok((post.into(), content))
     }
 
-    fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
+    pub(crate) fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
         let mut fields = Fields::default();
         let target = match (self.comment_id.or(self.id), self.post_id) {
             (Given::Missing, post @ (Given::Value(_) | Given::WrongType)) => {

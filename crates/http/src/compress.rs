@@ -41,7 +41,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The encoding to which the client gives the most weight; of several, the one preferred here.
-fn preferred(request: &ServiceRequest) -> Option<ContentEncoding> {
+pub(crate) fn preferred(request: &ServiceRequest) -> Option<ContentEncoding> {
     request.headers().get(header::ACCEPT_ENCODING)?;
     let AcceptEncoding(accepted) = AcceptEncoding::parse(request).ok()?;
     let named = |encoding: ContentEncoding| {

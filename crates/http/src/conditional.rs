@@ -67,7 +67,7 @@ fn tags(list: &str) -> impl Iterator<Item = &str> {
 }
 
 /// All values of a header as one list; nothing when it is not there.
-fn list(request: &HttpRequest, name: HeaderName) -> Option<String> {
+pub(crate) fn list(request: &HttpRequest, name: HeaderName) -> Option<String> {
     let mut values = request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default());
     let first = values.next()?.to_owned();
     Some(values.fold(first, |list, value| list + "," + value))
@@ -129,7 +129,7 @@ impl FromRequest for IfMatch {
     }
 }
 
-fn versions(list: &str) -> Versions {
+pub(crate) fn versions(list: &str) -> Versions {
     if list.trim() == "*" {
         return Versions::Any;
     }
@@ -140,11 +140,14 @@ fn versions(list: &str) -> Versions {
 fn version(tag: &str) -> Option<Timestamp> {
     let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
     let version = tag.split_once('-').map_or(tag, |(version, _)| version);
-    i64::from_str_radix(version, 16).ok().map(Timestamp::from_unix_millis)
+    // Digits of all its bits: those of a time before 1970, which a clock can go wrong by, begin with f.
+    u64::from_str_radix(version, 16).ok().map(|bits| Timestamp::from_unix_millis(bits.cast_signed()))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -164,6 +167,7 @@ mod tests {
         }
         assert_eq!(versions(&one), Versions::OneOf(vec![at(1_752_539_094_124)]));
         assert_eq!(versions(&version_tag(at(5))), Versions::OneOf(vec![at(5)]));
+        assert_eq!(versions(&version_tag(at(-1))), Versions::OneOf(vec![at(-1)]));
     }
 
     #[test]
@@ -173,6 +177,19 @@ mod tests {
         assert_eq!(versions("\"a-0f\", W/\"b\""), Versions::OneOf(vec![at(10), at(11)]));
         for none in ["", "a", "\"", "\"\"", "\"x-1\"", "\"a", "a\"", "\"10000000000000000\""] {
             assert_eq!(versions(none), Versions::OneOf(vec![]), "{none}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(crate::made_up())]
+
+        #[test]
+        fn a_version_is_known_by_its_tag_among_any_others(millis in any::<i64>(), others in "[ -~]{0,20}") {
+            let version = Timestamp::from_unix_millis(millis);
+            let Versions::OneOf(named) = versions(&format!("{others},{}", version_tag(version))) else {
+                panic!("a list with a tag means any version");
+            };
+            prop_assert!(named.contains(&version));
         }
     }
 }

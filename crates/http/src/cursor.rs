@@ -84,6 +84,8 @@ pub(crate) fn decode(seal: &Seal, list: List, cursor: &str) -> Option<Position> 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn seal() -> Seal {
@@ -125,6 +127,25 @@ mod tests {
                 let changed = URL_SAFE_NO_PAD.encode(changed);
                 assert_eq!(decode(&seal(), List::Posts, &changed), None, "{position:?} with bit {bit} changed");
             }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(crate::made_up())]
+
+        #[test]
+        fn every_position_comes_back(millis in any::<i64>(), id in any::<u128>()) {
+            let key = Keyset { at: Timestamp::from_unix_millis(millis), id: Uuid::from_u128(id) };
+            for position in [Position::After(key), Position::Before(key)] {
+                let cursor = encode(&seal(), List::Likes, position).unwrap();
+                prop_assert_eq!(decode(&seal(), List::Likes, &cursor), Some(position));
+                prop_assert_eq!(decode(&seal(), List::Comments, &cursor), None);
+            }
+        }
+
+        #[test]
+        fn no_made_up_text_is_a_cursor(text in prop_oneof![any::<String>(), "[A-Za-z0-9_=-]{44}"]) {
+            prop_assert_eq!(decode(&seal(), List::Posts, &text), None);
         }
     }
 }

@@ -163,7 +163,7 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Answer {
 /// Adds the links to the pages before and after `page`, if there are any.
 pub(crate) fn linked<T>(answer: Answer, query: &Query, settings: &Settings, list: List, page: &Page<T>) -> Answer {
     let mut response = answer?;
-    if let Some(links) = query.links(settings, list, page)
+    if let Some(links) = query.links(&settings.public_url, list, page)
         && let Ok(value) = header::HeaderValue::from_str(&links)
     {
         response.headers_mut().insert(header::LINK, value);

@@ -78,7 +78,7 @@ async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(
     Ok(())
 }
 
-fn bearer_token(request: &HttpRequest) -> Option<&str> {
+pub(crate) fn bearer_token(request: &HttpRequest) -> Option<&str> {
     let (scheme, token) = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)

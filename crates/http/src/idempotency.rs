@@ -178,14 +178,14 @@ async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<
     if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }
 }
 
-fn boundary(content_type: &str) -> Option<&str> {
+pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     let mut parameters = content_type.split(';').filter_map(|parameter| parameter.trim().split_once('='));
     let (_, boundary) = parameters.find(|(name, _)| name.eq_ignore_ascii_case("boundary"))?;
     Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
 }
 
 /// The body without the boundaries of its form: a client draws a new one each time it sends the same form.
-fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
     let mut rest = Some(body);
     iter::from_fn(move || {

@@ -97,7 +97,7 @@ fn requested_range(request: &HttpRequest, tag: &str) -> Option<ByteRange> {
     parse_range(text(request, header::RANGE)?)
 }
 
-fn parse_range(header: &str) -> Option<ByteRange> {
+pub(crate) fn parse_range(header: &str) -> Option<ByteRange> {
     let (unit, range) = header.split_once('=')?;
     let (first, last) = range.trim().split_once('-')?;
     let number = |digits: &str| {

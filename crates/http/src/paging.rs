@@ -16,7 +16,7 @@ use crate::{
     cursor::{self, List},
     error::ApiError,
     seal::Seal,
-    state::{Settings, State},
+    state::State,
 };
 
 /// The query of a request: its path, and its parameters in their order.
@@ -32,12 +32,17 @@ impl FromRequest for Query {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let Some(state) = request.app_data::<Data<State>>() else { return ready(Err(ApiError::Panicked)) };
-        let parameters = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-        ready(Ok(Self { path: request.uri().path().to_owned(), parameters, seal: state.settings.seal.clone() }))
+        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.settings.seal.clone())))
     }
 }
 
 impl Query {
+    /// The query of a path, with a seal that tells the cursors of this service.
+    pub(crate) fn new(path: &str, query: &str, seal: Seal) -> Self {
+        let parameters = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        Self { path: path.to_owned(), parameters, seal }
+    }
+
     /// The first parameter of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
@@ -70,13 +75,14 @@ impl Query {
         Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
     }
 
-    /// The value of the `Link` header that names the pages beside this one; nothing when it is the only one.
-    pub(crate) fn links<T>(&self, settings: &Settings, list: List, page: &Page<T>) -> Option<String> {
+    /// The value of the `Link` header that names the pages beside this one, at the address of the service; nothing when it
+    /// is the only one.
+    pub(crate) fn links<T>(&self, public_url: &str, list: List, page: &Page<T>) -> Option<String> {
         let beside = [("prev", page.prev), ("next", page.next)];
         let links: Vec<_> = beside
             .into_iter()
             .filter_map(|(relation, position)| {
-                let address = self.address(settings, list, position?);
+                let address = self.address(public_url, list, position?);
                 Some(format!("<{address}>; rel=\"{relation}\""))
             })
             .collect();
@@ -84,7 +90,7 @@ impl Query {
     }
 
     /// Where the page at a position of the same list is: every parameter but the cursor is kept.
-    fn address(&self, settings: &Settings, list: List, position: Position) -> String {
+    fn address(&self, public_url: &str, list: List, position: Position) -> String {
         let cursor = cursor::encode(&self.seal, list, position);
         let kept = self.parameters.iter().filter(|(name, _)| name != "cursor");
         let query = form_urlencoded::Serializer::new(String::new())
@@ -92,13 +98,13 @@ impl Query {
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)))
             .finish();
         let mark = if query.is_empty() { "" } else { "?" };
-        format!("{}{}{mark}{query}", settings.public_url, self.path)
+        format!("{public_url}{}{mark}{query}", self.path)
     }
 }
 
 /// An RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it is left
 /// out. A `+` that was not encoded arrives as a space.
-fn parse_instant(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
     const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
     let text = text.trim();
     let instant = match Date::parse(text, DATE) {
@@ -112,7 +118,10 @@ fn parse_instant(text: &str) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::render::Instant;
 
     #[test]
     fn instants_are_rfc_3339_times_or_dates() {
@@ -125,6 +134,31 @@ mod tests {
         assert_eq!(millis("2025-07-15"), Some(1_752_537_600_000));
         for bad in ["", "yesterday", "2025-07-15T00:24:54", "2025-13-01", "1752539094", "2025-07-15T25:00:00Z"] {
             assert_eq!(millis(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(crate::made_up())]
+
+        #[test]
+        fn an_instant_is_read_as_it_is_shown(millis in -62_167_219_200_000..253_402_300_800_000_i64) {
+            let instant = Timestamp::from_unix_millis(millis);
+            let shown = Instant(instant).to_string();
+            prop_assert_eq!(parse_instant(&shown), Some(instant), "{}", &shown);
+            prop_assert_eq!(parse_instant(&shown.replace('+', " ")), Some(instant), "{}", &shown);
+        }
+
+        #[test]
+        fn a_query_goes_into_links_as_it_came(query in "([a-z+%&= <>\"é]|%[0-9A-F]{2}){0,20}") {
+            let kept = |query: &str| -> Vec<_> {
+                form_urlencoded::parse(query.as_bytes()).into_owned().filter(|(name, _)| name != "cursor").collect()
+            };
+            let of = Query::new("/api/posts/all", &query, Seal::new(b"a secret"));
+            let address = of.address("https://agora.example.org", List::Posts, Position::End);
+            prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)), "{}", address);
+            let (place, given) = address.split_once('?').unwrap_or_default();
+            prop_assert_eq!(place, "https://agora.example.org/api/posts/all");
+            prop_assert_eq!(kept(given), kept(&query));
         }
     }
 }

@@ -54,7 +54,7 @@ impl PostJson {
     }
 }
 
-async fn post_fields(body: Body, max_image_bytes: usize) -> Result<PostFields, ApiError> {
+pub(crate) async fn post_fields(body: Body, max_image_bytes: usize) -> Result<PostFields, ApiError> {
     const TEXTS: &[(&str, &str)] =
         &[("text", "text"), ("content", "text"), ("visibility", "visibility"), ("removeImage", "removeImage")];
     let accepts = Accepts { texts: TEXTS, image: "image" };

@@ -30,7 +30,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct ProductJson {
+pub(crate) struct ProductJson {
     #[serde(default)]
     sku: Given<String>,
     #[serde(default)]
@@ -58,7 +58,7 @@ struct VariantJson {
 }
 
 impl ProductJson {
-    fn fields(self, fields: &mut Fields) -> ProductFields {
+    pub(crate) fn fields(self, fields: &mut Fields) -> ProductFields {
         let variants = fields.take("variants", self.variants, "an array of objects with color, size and stock");
         let variant = |given: VariantJson| VariantFields { color: given.color, size: given.size, stock: given.stock };
         ProductFields {
@@ -190,7 +190,7 @@ async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, cond
     let message = if page.items.is_empty() { "No products found" } else { "Products retrieved successfully" };
     let products = page.items.iter().map(ProductBody::of).collect();
     let rendered = Rendered::new(StatusCode::OK, &ProductsAnswer { message, products })?;
-    let links = query.links(&state.settings, List::Products, &page);
+    let links = query.links(&state.settings.public_url, List::Products, &page);
     conditional.answer(Cache::Public, None, rendered.linked(links))
 }
 
@@ -248,7 +248,7 @@ pub(crate) async fn list_short(
         price: PriceNumber(product.price),
     });
     let rendered = Rendered::new(StatusCode::OK, &ShortProductsAnswer { products: short.collect() })?;
-    let links = query.links(&state.settings, List::Products, &page);
+    let links = query.links(&state.settings.public_url, List::Products, &page);
     conditional.answer(Cache::Private, None, rendered.linked(links))
 }
 

@@ -1,6 +1,7 @@
 //! What clients and the log are told when something behind the interface breaks. The use cases are the real ones, the
 //! ports are mocks.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{

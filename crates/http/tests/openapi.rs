@@ -1,5 +1,6 @@
 //! The OpenAPI document: it is the one that is committed, it has every endpoint, and it is consistent.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeSet, env, fs, panic, path::Path};

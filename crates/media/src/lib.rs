@@ -8,8 +8,12 @@
 //! | `limit` | how long storage may take |
 //! | `failure` | what storage says when it fails, fit for the log |
 
+#![forbid(unsafe_code)]
+
 mod clean;
 mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod limit;
 mod location;
 #[cfg(test)]

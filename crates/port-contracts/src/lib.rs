@@ -2,6 +2,7 @@
 //!
 //! A case takes the [`Repositories`] of a fresh, empty database and fails by a panic. It reads no clock and draws no
 //! randomness, so that what it does depends on the adapter alone. [`repository_contract!`] makes one test of each.
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a case fails by a panic")]
 // A case that is not in the list below is one that no adapter would run.
 #![deny(dead_code)]

@@ -1,5 +1,6 @@
 //! What it costs to know who calls: `cargo bench -p agora-security`.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
 use std::{sync::Arc, time::Duration};

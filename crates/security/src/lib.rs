@@ -12,6 +12,8 @@
 //! [`SessionRepository`]: agora_domain::accounts::SessionRepository
 //! [`Counters`]: agora_domain::limits::Counters
 
+#![forbid(unsafe_code)]
+
 mod counters;
 mod passwords;
 mod session_cache;

@@ -1,5 +1,7 @@
 //! The `agora` binary: command line, configuration and wiring. The rules are in the domain, the work in the adapters.
 
+#![forbid(unsafe_code)]
+
 pub mod admin;
 pub mod app;
 pub mod cli;
@@ -11,3 +13,6 @@ mod progress;
 mod sweep;
 mod system;
 mod transfer;
+
+#[cfg(feature = "fuzzing")]
+pub use transfer::fuzzing;

@@ -1,5 +1,7 @@
 //! The `agora` binary.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use agora_server::cli;

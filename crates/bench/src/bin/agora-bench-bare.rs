@@ -1,6 +1,8 @@
 //! The limit that the service is measured against: a bare handler that answers the bytes of a file, with the same
 //! framework and as many threads. Usage: `agora-bench-bare ADDRESS STATUS FILE`; see the crate `agora-bench`.
 
+#![forbid(unsafe_code)]
+
 use std::{env, io};
 
 use actix_web::{App, HttpResponse, HttpServer, http::StatusCode, web};

@@ -27,7 +27,7 @@ impl ImageLimits {
     /// How many times the pixels of one image an animation may have: it bounds the time to check it.
     const ANIMATION: u64 = 10;
 
-    pub(super) fn check_bytes(&self, bytes: usize) -> Result<()> {
+    pub(crate) fn check_bytes(&self, bytes: usize) -> Result<()> {
         if bytes as u64 <= self.max_bytes {
             return Ok(());
         }

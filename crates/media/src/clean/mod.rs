@@ -130,7 +130,7 @@ fn yield_to_others() {
     }
 }
 
-fn clean(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<CleanImage> {
+pub(crate) fn clean(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<CleanImage> {
     let bytes = match format {
         ImageFormat::Jpeg => jpeg::clean(upload, limits),
         ImageFormat::Png => png::clean(upload, limits),
@@ -140,7 +140,7 @@ fn clean(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<Cle
     Ok(CleanImage { format, bytes: bytes.into() })
 }
 
-fn format_of(upload: &[u8]) -> Result<ImageFormat> {
+pub(crate) fn format_of(upload: &[u8]) -> Result<ImageFormat> {
     match upload {
         [0xff, 0xd8, 0xff, ..] => Ok(ImageFormat::Jpeg),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Ok(ImageFormat::Png),

@@ -211,7 +211,7 @@ impl Archive {
     pub(crate) fn entries(&self) -> Entries {
         let content = At { file: Arc::clone(&self.file), offset: 0 };
         let (sender, entries) = mpsc::channel(1);
-        let reading = tokio::task::spawn_blocking(move || read(content, &sender));
+        let reading = tokio::task::spawn_blocking(move || read(content, |entry| sender.blocking_send(entry).is_ok()));
         Entries { entries, reading: Some(reading) }
     }
 }
@@ -230,7 +230,8 @@ impl Read for At {
     }
 }
 
-fn read(content: At, entries: &mpsc::Sender<Entry>) -> Result<()> {
+/// Gives the entries one by one, until none is wanted any more.
+pub(super) fn read(content: impl Read, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
     // What it says of itself is shown without the characters that a terminal would obey.
     let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
     let mut archive = tar::Archive::new(BufReader::new(content));
@@ -243,8 +244,7 @@ fn read(content: At, entries: &mpsc::Sender<Entry>) -> Result<()> {
         ensure!(is_plain && entry.size() <= most, "the archive holds something that no backup does: {name:?}");
         let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
         entry.read_to_end(&mut bytes).map_err(unreadable)?;
-        // Nobody may want the rest.
-        if name == CHECKSUM || entries.blocking_send(Entry { name, bytes: bytes.into() }).is_err() {
+        if name == CHECKSUM || !take(Entry { name, bytes: bytes.into() }) {
             break;
         }
     }

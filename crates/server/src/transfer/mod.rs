@@ -21,6 +21,8 @@ mod archive;
 mod backup;
 pub(crate) mod command;
 mod copy;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod images;
 mod restore;
 mod rows;

@@ -154,12 +154,12 @@ impl Contents {
     }
 }
 
-fn image_key(name: &str) -> Option<ImageKey> {
+pub(super) fn image_key(name: &str) -> Option<ImageKey> {
     name.strip_prefix("images/").and_then(ImageKey::parse)
 }
 
 /// The table of an entry such as `rows/users-000001.jsonl`.
-fn table(name: &str) -> Option<Table> {
+pub(super) fn table(name: &str) -> Option<Table> {
     let (table, _) = name.strip_prefix("rows/")?.split_once('-')?;
     Table::ALL.into_iter().find(|known| known.name() == table)
 }

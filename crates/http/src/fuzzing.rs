@@ -1,0 +1,170 @@
+//! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own: one function for each parser of what
+//! comes from outside.
+
+use std::pin::Pin;
+
+use actix_web::{
+    FromRequest, HttpRequest,
+    dev::Payload,
+    error::PayloadError,
+    http::header::{self, HeaderName, HeaderValue},
+    test::TestRequest,
+};
+use agora_domain::{
+    media::ByteRange,
+    page::{Page, Position},
+    posts::PostFields,
+    version::Versions,
+};
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Seal,
+    accounts::{LoginBody, RegisterBody},
+    body::{Body, parse_object},
+    comments::CommentJson,
+    compress, conditional,
+    cursor::{self, List},
+    error::ApiError,
+    guard, idempotency,
+    json::Fields,
+    media,
+    paging::{self, Query},
+    posts,
+    products::ProductJson,
+    render::Instant,
+    users::{EnabledBody, PasswordBody, ProfileBody, RoleBody},
+};
+
+const LISTS: [List; 6] = [List::Users, List::Posts, List::Likes, List::Comments, List::Follows, List::Products];
+
+/// What the body of a post says that arrives in these pieces, or the status and the words of its refusal.
+///
+/// # Errors
+/// The refusal.
+pub async fn post(content_type: &[u8], body: Vec<Bytes>, max_image_bytes: usize) -> Result<PostFields, (u16, String)> {
+    let Some(request) = with_header(header::CONTENT_TYPE, content_type) else { return Ok(PostFields::default()) };
+    let pieces: Pin<Box<dyn Stream<Item = _>>> = Box::pin(stream::iter(body.into_iter().map(Ok::<_, PayloadError>)));
+    let mut payload = Payload::Stream { payload: pieces };
+    let fields = match Body::from_request(&request, &mut payload).await {
+        Ok(body) => posts::post_fields(body, max_image_bytes).await,
+        Err(error) => Err(error),
+    };
+    fields.map_err(|error| (error.status().as_u16(), error.to_string()))
+}
+
+/// The parts of a body between the boundaries of a form of this content type, by which a repeated request is known; and
+/// what stands between them.
+pub fn known_parts<'a>(content_type: &str, body: &'a [u8]) -> (Vec<&'a [u8]>, String) {
+    let boundary = idempotency::boundary(content_type);
+    let parts = idempotency::parts(boundary, body).collect();
+    (parts, boundary.map(|boundary| format!("--{boundary}")).unwrap_or_default())
+}
+
+/// Reads a body as each JSON request of the interface; the status of each, 200 when nothing is wrong with it.
+pub fn json_requests(body: &[u8]) -> Vec<u16> {
+    fn read<B: DeserializeOwned, T>(body: &[u8], parse: impl FnOnce(B) -> agora_domain::Result<T>) -> u16 {
+        let parsed = parse_object(body).and_then(|body| parse(body).map_err(ApiError::from));
+        parsed.map_or_else(|error| error.status().as_u16(), |_| 200)
+    }
+    fn read_only<B: DeserializeOwned>(body: &[u8]) -> u16 {
+        read(body, |_: B| Ok(()))
+    }
+    vec![
+        read(body, RegisterBody::parse),
+        read(body, LoginBody::parse),
+        read(body, CommentJson::for_create),
+        read(body, CommentJson::for_update),
+        read(body, |product: ProductJson| {
+            let mut fields = Fields::default();
+            let given = product.fields(&mut fields);
+            fields.finish(given.into_new())
+        }),
+        read(body, |product: ProductJson| {
+            let mut fields = Fields::default();
+            let given = product.fields(&mut fields);
+            fields.finish(given.into_edit())
+        }),
+        read_only::<ProfileBody>(body),
+        read_only::<PasswordBody>(body),
+        read_only::<RoleBody>(body),
+        read_only::<EnabledBody>(body),
+    ]
+}
+
+/// The cursor of a position in each list; nothing for the beginning.
+pub fn cursors(seal: &Seal, position: Position) -> Vec<Option<String>> {
+    LISTS.into_iter().map(|list| cursor::encode(seal, list, position)).collect()
+}
+
+/// The position that a text names in each list; nothing where it is no cursor of that list.
+pub fn positions(seal: &Seal, cursor: &str) -> Vec<Option<Position>> {
+    LISTS.into_iter().map(|list| cursor::decode(seal, list, cursor)).collect()
+}
+
+/// The links of a list of posts that is asked for with this query and has a page before and after `position`; nothing
+/// when the query is refused.
+pub fn links(seal: &Seal, public_url: &str, path: &str, query: &str, position: Position) -> Option<String> {
+    let query = Query::new(path, query, seal.clone());
+    query.page(List::Posts).ok()?;
+    query.feed_page().ok()?;
+    let page = Page::<()> { items: Vec::new(), prev: Some(position), next: Some(position) };
+    query.links(public_url, List::Posts, &page)
+}
+
+/// The milliseconds of an instant as `createAt` has it.
+pub fn parse_instant(text: &str) -> Option<i64> {
+    paging::parse_instant(text).map(|instant| instant.unix_millis())
+}
+
+/// An instant as answers show it.
+pub fn print_instant(millis: i64) -> String {
+    Instant(agora_domain::clock::Timestamp::from_unix_millis(millis)).to_string()
+}
+
+/// Whether `If-None-Match` says that the client has what this tag is of.
+pub fn if_none_match(header: &[u8], tag: &str) -> bool {
+    with_header(header::IF_NONE_MATCH, header).is_some_and(|request| conditional::has(&request, tag))
+}
+
+/// The versions that an edit under this `If-Match` is meant for.
+pub fn if_match(header: &[u8]) -> Versions {
+    let list = with_header(header::IF_MATCH, header).and_then(|it| conditional::list(&it, header::IF_MATCH));
+    list.map_or(Versions::Any, |list| conditional::versions(&list))
+}
+
+/// The tag of a version.
+pub fn version_tag(millis: i64) -> String {
+    conditional::version_tag(agora_domain::clock::Timestamp::from_unix_millis(millis))
+}
+
+/// The part of an image that a `Range` asks for.
+pub fn range(header: &str) -> Option<ByteRange> {
+    media::parse_range(header)
+}
+
+/// The key of `Idempotency-Key`; nothing when it is refused.
+pub fn idempotency_key(header: &[u8]) -> Option<String> {
+    let request = with_header(HeaderName::from_static("idempotency-key"), header)?;
+    Some(idempotency::key(request.headers()).ok()??.as_str().to_owned())
+}
+
+/// The token of `Authorization`.
+pub fn bearer_token(header: &[u8]) -> Option<String> {
+    guard::bearer_token(&with_header(header::AUTHORIZATION, header)?).map(str::to_owned)
+}
+
+/// The encoding of an answer to a request with this `Accept-Encoding`.
+pub fn encoding(header: &[u8]) -> Option<&'static str> {
+    let value = HeaderValue::from_bytes(header).ok()?;
+    let request = TestRequest::default().insert_header((header::ACCEPT_ENCODING, value)).to_srv_request();
+    compress::preferred(&request).map(|encoding| encoding.as_str())
+}
+
+/// A request with this header; nothing when the server would not take it for one.
+fn with_header(name: HeaderName, value: &[u8]) -> Option<HttpRequest> {
+    let value = HeaderValue::from_bytes(value).ok()?;
+    Some(TestRequest::default().insert_header((name, value)).to_http_request())
+}

@@ -1,0 +1,42 @@
+//! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
+
+use agora_database::Rows;
+use anyhow::{Context, Result};
+
+use super::{
+    archive::{self, HEADER, Header, SUMMARY, Summary},
+    restore,
+};
+
+/// Reads a backup as a restore does, but for the checksum, which whoever makes up an archive gets right, and for what
+/// would be written; how many bytes its entries have.
+///
+/// # Errors
+/// The first of what is wrong with it.
+///
+/// # Panics
+/// When rows are not written as they were read.
+pub fn read_archive(bytes: &[u8]) -> Result<usize> {
+    let (mut total, mut outcome) = (0, Ok(()));
+    archive::read(bytes, |entry| {
+        total += entry.bytes.len();
+        outcome = read_entry(&entry.name, &entry.bytes);
+        outcome.is_ok()
+    })?;
+    outcome.map(|()| total)
+}
+
+fn read_entry(name: &str, bytes: &[u8]) -> Result<()> {
+    match name {
+        HEADER => drop(serde_json::from_slice::<Header>(bytes)?),
+        SUMMARY => drop(serde_json::from_slice::<Summary>(bytes)?),
+        name if restore::image_key(name).is_some() => {}
+        name => {
+            let table = restore::table(name).context("no table")?;
+            let lines = Rows::from_lines(table, std::str::from_utf8(bytes)?)?.to_lines()?;
+            let again = Rows::from_lines(table, std::str::from_utf8(&lines)?)?.to_lines()?;
+            assert_eq!(lines, again, "the checksum of rows depends on how often they were read");
+        }
+    }
+    Ok(())
+}

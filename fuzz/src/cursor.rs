@@ -1,0 +1,38 @@
+//! Cursors.
+
+use agora_domain::{
+    clock::Timestamp,
+    page::{Keyset, Position},
+};
+use agora_http::{
+    Seal,
+    fuzzing::{cursors, positions},
+};
+use uuid::Uuid;
+
+/// Reads a cursor; and, with enough bytes, makes cursors of the position that they are.
+///
+/// # Panics
+/// When a text is taken that was not made, or a cursor is not read as what it was made of, for its own list alone.
+pub fn check(data: &[u8]) {
+    let seal = Seal::new(b"a secret that nobody knows");
+    if let Ok(text) = std::str::from_utf8(data) {
+        for (list, position) in positions(&seal, text).into_iter().enumerate() {
+            if let Some(position) = position {
+                assert_eq!(cursors(&seal, position)[list].as_deref(), Some(text), "not as it was made");
+            }
+        }
+    }
+    let Some((millis, rest)) = data.split_first_chunk() else { return };
+    let Some((id, _)) = rest.split_first_chunk() else { return };
+    let at = Timestamp::from_unix_millis(i64::from_be_bytes(*millis));
+    let key = Keyset { at, id: Uuid::from_bytes(*id) };
+    for position in [Position::After(key), Position::Before(key), Position::End] {
+        for (list, cursor) in cursors(&seal, position).into_iter().enumerate() {
+            let cursor = cursor.expect("a cursor of every position but the beginning");
+            let read = positions(&seal, &cursor);
+            let expected = (0..read.len()).map(|of| (of == list).then_some(position)).collect::<Vec<_>>();
+            assert_eq!(read, expected);
+        }
+    }
+}

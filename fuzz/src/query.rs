@@ -1,0 +1,43 @@
+//! The queries of lists, and the links made of them.
+
+use agora_domain::{
+    clock::Timestamp,
+    page::{Keyset, Position},
+};
+use agora_http::{
+    Seal,
+    fuzzing::{links, positions},
+};
+use url::{Url, form_urlencoded};
+use uuid::Uuid;
+
+const SERVICE: &str = "https://agora.example.org";
+const PATH: &str = "/api/posts/all";
+
+/// Reads a query and follows the links of the list it asks for.
+///
+/// # Panics
+/// When a link leads elsewhere, loses or changes a parameter, or its cursor is another position.
+pub fn check(data: &[u8]) {
+    let Ok(query) = std::str::from_utf8(data) else { return };
+    let seal = Seal::new(b"a secret that nobody knows");
+    let key = Keyset { at: Timestamp::from_unix_millis(1_752_539_094_124), id: Uuid::from_u128(7) };
+    let position = Position::After(key);
+    let Some(links) = links(&seal, SERVICE, PATH, query, position) else { return };
+
+    let parameters = |query: &str| -> Vec<(String, String)> {
+        form_urlencoded::parse(query.as_bytes()).into_owned().filter(|(name, _)| name != "cursor").collect()
+    };
+    let given = parameters(query);
+    let each: Vec<_> = links.split(", ").collect();
+    assert_eq!(each.len(), 2, "{links}");
+    for (link, relation) in each.into_iter().zip(["prev", "next"]) {
+        assert!(link.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '), "{link}");
+        let address = link.strip_prefix('<').and_then(|link| link.strip_suffix(&format!(">; rel=\"{relation}\"")));
+        let url = Url::parse(address.expect("an address and its relation")).expect("an address");
+        assert_eq!((url.origin().ascii_serialization().as_str(), url.path()), (SERVICE, PATH));
+        assert_eq!(parameters(url.query().unwrap_or_default()), given);
+        let cursor = url.query_pairs().find(|(name, _)| name == "cursor").expect("a cursor").1;
+        assert!(positions(&seal, &cursor).contains(&Some(position)));
+    }
+}
