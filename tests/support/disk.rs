@@ -75,9 +75,8 @@ impl Disk {
         let mut filler = OpenOptions::new().create(true).append(true).open(self.path("filler")).unwrap();
         for chunk in [1 << 16, 1 << 12] {
             let full = loop {
-                match filler.write(&vec![0xff; chunk]) {
-                    Ok(_) => {}
-                    Err(error) => break error,
+                if let Err(error) = filler.write_all(&vec![0xff; chunk]) {
+                    break error;
                 }
             };
             assert_eq!(full.kind(), ErrorKind::StorageFull, "{full}");

@@ -5,7 +5,7 @@
 //! group, each job in a savepoint of its own, so that many writers share one flush to disk.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::File,
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -25,6 +25,7 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use url::Url;
 
+use self::locks::{lock_companion, lock_service};
 pub(crate) use self::{post_in::post_in, session::Session};
 use crate::{
     Task,
@@ -36,6 +37,7 @@ use crate::{
 };
 
 pub(crate) mod hot;
+mod locks;
 mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
@@ -418,44 +420,6 @@ fn create(file: &Path) -> std::io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(file)
-}
-
-/// Takes the right to serve the database: what a service remembers (sessions, feeds) is right only as long as nobody
-/// else serves it.
-fn lock_service(database: &Path) -> Result<File, OpenError> {
-    let locked = lock_companion(database, "-service");
-    let locked = locked.map_err(|source| OpenError::Create { file: database.to_owned(), source })?;
-    locked.ok_or_else(|| OpenError::Served(database.to_owned()))
-}
-
-/// Takes the lock on a companion of the database, unless somebody has it. It goes with the returned file, and with the
-/// process at the latest, however that ends.
-fn lock_companion(database: &Path, name: &str) -> std::io::Result<Option<File>> {
-    let file = companion(database, name)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
-}
-
-/// A file next to the database that a lock is on. It is never deleted: whoever opened it before would hold a lock that
-/// nobody else can see.
-fn companion(database: &Path, suffix: &str) -> std::io::Result<File> {
-    // One database has one lock, whatever links lead to it.
-    let database = database.canonicalize()?;
-    let mut name = database.clone().into_os_string();
-    name.push(suffix);
-    let file = create(Path::new(&name))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        // As SQLite does with its own companions: a command that root runs must not shut the service out. Nobody but
-        // root may do it, or needs to.
-        let owner = database.metadata()?;
-        let _ = fchown(&file, Some(owner.uid()), Some(owner.gid()));
-    }
-    Ok(file)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,48 @@
+//! Locks on files beside the database, which other processes see.
+
+use std::{
+    fs::{File, TryLockError},
+    io,
+    path::Path,
+};
+
+use super::create;
+use crate::error::OpenError;
+
+/// Takes the right to serve the database: what a service remembers (sessions, feeds) is right only as long as nobody
+/// else serves it.
+pub(super) fn lock_service(database: &Path) -> Result<File, OpenError> {
+    let locked = lock_companion(database, "-service");
+    let locked = locked.map_err(|source| OpenError::Create { file: database.to_owned(), source })?;
+    locked.ok_or_else(|| OpenError::Served(database.to_owned()))
+}
+
+/// Takes the lock on a companion of the database, unless somebody has it. It goes with the returned file, and with the
+/// process at the latest, however that ends.
+pub(super) fn lock_companion(database: &Path, name: &str) -> io::Result<Option<File>> {
+    let file = companion(database, name)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// A file next to the database that a lock is on. It is never deleted: whoever opened it before would hold a lock that
+/// nobody else can see.
+fn companion(database: &Path, suffix: &str) -> io::Result<File> {
+    // One database has one lock, whatever links lead to it.
+    let database = database.canonicalize()?;
+    let mut name = database.clone().into_os_string();
+    name.push(suffix);
+    let file = create(Path::new(&name))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        // As SQLite does with its own companions: a command that root runs must not shut the service out. Nobody but
+        // root may do it, or needs to.
+        let owner = database.metadata()?;
+        let _ = fchown(&file, Some(owner.uid()), Some(owner.gid()));
+    }
+    Ok(file)
+}
