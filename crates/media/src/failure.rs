@@ -1,6 +1,6 @@
 //! What storage says when it fails, fit for the log.
 
-use std::{error::Error, fmt::Write, io, iter::successors};
+use std::{error::Error, io, iter::successors};
 
 use object_store::client::{HttpError, HttpErrorKind};
 use serde::Deserialize;
@@ -101,17 +101,15 @@ fn without_detail(error: &object_store::Error, text: &str) -> String {
 /// The text without anything that a terminal or a reader of lines would take for more than text, cut when it is long.
 fn on_one_line(text: &str) -> String {
     let mut line = String::new();
-    for (n, c) in text.chars().enumerate() {
-        if n == LONGEST {
+    let mut room = LONGEST;
+    for c in text.chars() {
+        let shown = if matches!(c, '\\' | '"' | '\'') { c.to_string() } else { c.escape_debug().to_string() };
+        let Some(left) = room.checked_sub(shown.chars().count()) else {
             line.push('…');
             break;
-        }
-        if c == '\\' || c == '"' || c == '\'' {
-            line.push(c);
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(line, "{}", c.escape_debug());
-        }
+        };
+        room = left;
+        line.push_str(&shown);
     }
     line
 }
@@ -182,6 +180,9 @@ mod tests {
             answered("<Error><Code>Odd</Code><Message>one\ntwo \u{1b}[31m \u{202e}\"three\" 'four'</Message></Error>");
         assert_eq!(told, format!("{NOTHING}: Odd: one\\ntwo \\u{{1b}}[31m \\u{{202e}}\"three\" 'four'"));
         assert_eq!(failure(&"long ".repeat(1000)).chars().count(), LONGEST + 1);
+        // Each of these takes six characters to be shown.
+        let told = answered(&format!("<Error><Code>Odd</Code><Message>{}</Message></Error>", "\u{1b} ".repeat(90)));
+        assert!((LONGEST - 5..=LONGEST + 1).contains(&told.chars().count()), "{told}");
     }
 
     #[test]

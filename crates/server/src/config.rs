@@ -186,13 +186,13 @@ impl Config {
 
 fn public_url(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<String>> {
     let Some(text) = get(name) else { return Ok(None) };
-    let text = text.trim().trim_end_matches('/');
-    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let plain = url.filter(|url| {
         url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
     });
-    ensure!(plain.is_some(), "{name} must be an http or https address such as https://agora.example.org");
-    Ok(Some(text.to_owned()))
+    let Some(url) = plain else { bail!("{name} must be an http or https address such as https://agora.example.org") };
+    // As it was understood: what was written may hold blanks and line ends, which no header takes.
+    Ok(Some(url.as_str().trim_end_matches('/').to_owned()))
 }
 
 fn signing_secret(get: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<Secret>> {
@@ -361,6 +361,19 @@ mod tests {
             let error = format!("{:#}", config(&[(name, value)]).unwrap_err());
             assert!(error.contains(name), "{name}={value}: {error}");
             assert!(!error.contains("too-short"), "a secret in a message");
+        }
+    }
+
+    #[test]
+    fn an_address_is_kept_as_it_is_understood() {
+        for (given, kept) in [
+            (" https://agora.example.org/ ", "https://agora.example.org"),
+            ("https://agora.\texample.org/\nbase", "https://agora.example.org/base"),
+            ("https://Agora.example.org:443/a b/", "https://agora.example.org/a%20b"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ] {
+            let config = config(&[("AGORA_PUBLIC_URL", given)]).unwrap();
+            assert_eq!(config.public_url.as_deref(), Some(kept), "{given:?}");
         }
     }
 

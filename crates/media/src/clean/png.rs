@@ -138,6 +138,8 @@ fn check_animation(chunks: &[Chunk<'_>], limits: &ImageLimits) -> Result<bool> {
 fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::DecodingError> {
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: decoder_bytes(limits) });
     decoder.set_ignore_iccp_chunk(true);
+    // As it is for showing: rows of numbers of colours can be read without the colours.
+    decoder.set_transformations(png::Transformations::EXPAND);
     let mut reader = decoder.read_info()?;
     let info = reader.info();
     // A picture that stands before the first frame is not counted as one.

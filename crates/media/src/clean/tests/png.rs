@@ -74,3 +74,17 @@ async fn a_wrong_checksum_in_the_pixels_is_refused() {
     upload[last_of_idat] ^= 1;
     assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
 }
+
+#[tokio::test]
+async fn numbers_of_colours_without_the_colours_are_no_image() {
+    let mut file = Vec::new();
+    let mut encoder = ::png::Encoder::new(&mut file, 2, 2);
+    encoder.set_color(::png::ColorType::Indexed);
+    encoder.set_palette(vec![255, 0, 0, 0, 255, 0]);
+    encoder.write_header().unwrap().write_image_data(&[0, 1, 1, 0]).unwrap();
+    assert_eq!(clean(&file).await.unwrap(), file);
+    let palette = png_chunk(b"PLTE", &[255, 0, 0, 0, 255, 0]);
+    let at = file.windows(palette.len()).position(|part| part == palette).unwrap();
+    file.drain(at..at + palette.len());
+    assert_unacceptable(clean(&file).await, "Image cannot be decoded");
+}
