@@ -178,6 +178,9 @@ impl Drop for Watched {
 mod tests {
     use std::future::pending;
 
+    use actix_http::BoxedPayloadStream;
+    use futures_util::StreamExt;
+
     use super::*;
 
     const TIME: Duration = Duration::from_secs(30);
@@ -188,13 +191,13 @@ mod tests {
     }
 
     fn watched(body: &Rc<Incoming>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> Watched {
-        let payload = Payload::Stream { payload: Box::pin(payload) };
+        let payload: BoxedPayloadStream = Box::pin(payload);
+        let payload = Payload::Stream { payload };
         Watched { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_drips_is_overdue_when_its_time_is_over() {
-        use futures_util::StreamExt;
         let drip = futures_util::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok(Bytes::from_static(b"x")), ()))
