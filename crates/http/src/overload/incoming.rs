@@ -44,7 +44,7 @@ pub(crate) struct Incoming {
     stage: Cell<Stage>,
     time: Duration,
     /// How many bytes the client says it has.
-    pub(super) length: Option<usize>,
+    length: Option<usize>,
     /// The room it has in memory, until the request was answered.
     pub(super) room: RefCell<Option<OwnedSemaphorePermit>>,
 }
@@ -53,6 +53,11 @@ impl Incoming {
     /// What is known of the body of a request; nothing when it has none.
     pub(crate) fn of(request: &HttpRequest) -> Option<Rc<Self>> {
         request.extensions().get::<Rc<Self>>().cloned()
+    }
+
+    /// How many bytes to expect of a body of which at most `most` are kept.
+    pub(crate) fn expected(&self, most: usize) -> usize {
+        self.length.unwrap_or(most).min(most)
     }
 
     fn begin(&self) -> Instant {
