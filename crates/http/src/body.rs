@@ -81,6 +81,12 @@ impl Body {
         }
     }
 
+    /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and
+    /// takes no memory before it is filled.
+    pub(crate) fn expected(&self, most: usize) -> usize {
+        self.incoming.as_ref().map_or(0, |(incoming, _)| incoming.expected(most))
+    }
+
     pub(crate) fn content_type(&self) -> ContentType {
         let Some(value) = self.headers.get(header::CONTENT_TYPE) else { return ContentType::None };
         let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -95,7 +101,7 @@ impl Body {
 
     /// The whole body of at most `limit` bytes.
     pub(crate) async fn bytes(mut self, limit: usize) -> Result<Bytes, ApiError> {
-        let mut body = BytesMut::new();
+        let mut body = BytesMut::with_capacity(self.expected(limit));
         let mut total = 0_usize;
         while let Some(chunk) = self.payload.next().await {
             let chunk = chunk.map_err(unreadable)?;

@@ -92,16 +92,19 @@ struct Reading {
     form: Form,
     seen: HashSet<&'static str>,
     too_large: Option<String>,
+    /// The bytes to expect of all parts together.
+    expected: usize,
     /// Bytes read and thrown away.
     drained: usize,
 }
 
 async fn read_form(mut body: Body, accepts: &Accepts, max_image_bytes: usize) -> Result<Form, ApiError> {
     body.make_room(most_bytes(max_image_bytes)).await?;
+    let expected = body.expected(max_image_bytes);
     let first = body.payload.next().await;
     let no_bytes = first.is_none();
     let mut parts = Multipart::new(&body.headers, stream::iter(first).chain(body.payload));
-    let mut reading = Reading::default();
+    let mut reading = Reading { expected, ..Reading::default() };
     let mut count = 0;
     while let Some(part) = parts.next().await {
         let part = match part {
@@ -166,7 +169,9 @@ impl Reading {
 
     /// The bytes of a part, unless there are more than `limit`; then they are thrown away.
     async fn read(&mut self, mut part: Field, limit: usize) -> Result<Option<Bytes>, ApiError> {
-        let mut bytes = BytesMut::new();
+        // Only an image is worth it.
+        let capacity = if limit > JSON_LIMIT { self.expected.min(limit) } else { 0 };
+        let mut bytes = BytesMut::with_capacity(capacity);
         let mut total = 0_usize;
         while let Some(chunk) = part.next().await {
             let chunk = chunk.map_err(malformed)?;

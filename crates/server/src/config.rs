@@ -168,7 +168,7 @@ impl Config {
                 .map(|_| number(&get, "AGORA_MAX_CONNECTIONS", 1, 1_000_000, 1))
                 .transpose()?,
             max_requests: number(&get, "AGORA_MAX_REQUESTS", 1, 1_000_000, 2048)?,
-            upload_memory: number(&get, "AGORA_UPLOAD_MEMORY", 1 << 20, u32::MAX, 48 << 20)?,
+            upload_memory: number(&get, "AGORA_UPLOAD_MEMORY", 1 << 20, u32::MAX, 32 << 20)?,
             decode_memory: number(&get, "AGORA_DECODE_MEMORY", 1 << 20, u32::MAX, 288 << 20)?,
             client_timeout: client_timeout(&get)?,
             workers: number(&get, "AGORA_WORKERS", 1, 1024, cores.clamp(1, 1024))?,

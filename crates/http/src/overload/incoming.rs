@@ -44,7 +44,7 @@ pub(crate) struct Incoming {
     stage: Cell<Stage>,
     time: Duration,
     /// How many bytes the client says it has.
-    pub(super) length: Option<usize>,
+    length: Option<usize>,
     /// The room it has in memory, until the request was answered.
     pub(super) room: RefCell<Option<OwnedSemaphorePermit>>,
 }
@@ -53,6 +53,11 @@ impl Incoming {
     /// What is known of the body of a request; nothing when it has none.
     pub(crate) fn of(request: &HttpRequest) -> Option<Rc<Self>> {
         request.extensions().get::<Rc<Self>>().cloned()
+    }
+
+    /// How many bytes to expect of a body of which at most `most` are kept.
+    pub(crate) fn expected(&self, most: usize) -> usize {
+        self.length.unwrap_or(most).min(most)
     }
 
     fn begin(&self) -> Instant {
@@ -178,6 +183,9 @@ impl Drop for Watched {
 mod tests {
     use std::future::pending;
 
+    use actix_http::BoxedPayloadStream;
+    use futures_util::StreamExt;
+
     use super::*;
 
     const TIME: Duration = Duration::from_secs(30);
@@ -188,13 +196,13 @@ mod tests {
     }
 
     fn watched(body: &Rc<Incoming>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> Watched {
-        let payload: Payload = Payload::Stream { payload: Box::pin(payload) };
+        let payload: BoxedPayloadStream = Box::pin(payload);
+        let payload = Payload::Stream { payload };
         Watched { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_drips_is_overdue_when_its_time_is_over() {
-        use futures_util::StreamExt;
         let drip = futures_util::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok(Bytes::from_static(b"x")), ()))

@@ -38,7 +38,7 @@ impl Uploads {
     /// # Errors
     /// When too many wait, or there is no room in time.
     pub(crate) async fn make_room(&self, body: &Incoming, most: usize) -> Result<(), ApiError> {
-        let bytes = body.length.unwrap_or(most).min(most);
+        let bytes = body.expected(most);
         if bytes <= JSON_LIMIT || body.room.borrow().is_some() {
             return Ok(());
         }
