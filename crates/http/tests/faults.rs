@@ -31,7 +31,7 @@ use agora_domain::{
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
 };
-use agora_http::{CorsOrigins, Seal, Services, Settings, Throttling, TrustedProxies, serve};
+use agora_http::{CorsOrigins, LoadLimits, Seal, Services, Settings, Throttling, TrustedProxies, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
@@ -95,7 +95,7 @@ impl Ports {
             cors_origins: CorsOrigins::None,
             trusted_proxies: TrustedProxies::default(),
             throttling: Throttling::default(),
-            load: agora_http::LoadLimits::default(),
+            load: LoadLimits { body_time: self.request_time, ..LoadLimits::default() },
             seal: Seal::new(b"a secret"),
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -399,7 +399,7 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
     connection.write_all(format!("{head}Content-Length: 10\r\n\r\n{{").as_bytes()).unwrap();
     let mut status = [0; 12];
     connection.read_exact(&mut status).unwrap();
-    assert_eq!(&status, b"HTTP/1.1 503");
+    assert_eq!(&status, b"HTTP/1.1 408");
 }
 
 #[tokio::test(flavor = "multi_thread")]

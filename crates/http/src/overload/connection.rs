@@ -312,7 +312,7 @@ fn whole(error: &ApiError) -> Vec<u8> {
     let length = body.len();
     format!(
         "HTTP/1.1 {status}\r\ncontent-length: {length}\r\ncontent-type: application/json\r\nconnection: close\r\n\
-         {more}\r\n{body}"
+         cache-control: no-store\r\nx-content-type-options: nosniff\r\n{more}\r\n{body}"
     )
     .into_bytes()
 }
