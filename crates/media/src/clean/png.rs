@@ -80,10 +80,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     let (width, height) = (u32::from_be_bytes(width?), u32::from_be_bytes(height?));
     let size = limits.check_pixels(width, height)?;
     let (depth, colour) = (upload.get(24).copied(), upload.get(25).copied());
-    // With the channel that tRNS adds.
-    let channels = if matches!(colour, Some(0 | 4)) { 2 } else { 4 };
-    let picture = size * channels * if depth == Some(16) { 2 } else { 1 };
-    let (mut orientation, mut animated) = (Orientation::NoTransforms, false);
+    let (mut orientation, mut animated, mut transparent) = (Orientation::NoTransforms, false, false);
     let mut rest = upload.get(SIGNATURE.len()..).ok_or_else(undecodable)?;
     while !rest.is_empty() {
         let length = u32::from_be_bytes(take_array(&mut rest)?) as usize;
@@ -92,12 +89,21 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
         take(&mut rest, 4)?;
         match &kind {
             b"acTL" => animated = true,
+            b"tRNS" => transparent = true,
             b"eXIf" if orientation == Orientation::NoTransforms => orientation = orientation_of(data),
             b"IEND" => break,
             _ => {}
         }
     }
     let orientation = if animated { Orientation::NoTransforms } else { orientation };
+    let channels = match colour {
+        Some(0) => 1,
+        Some(2 | 3) => 3,
+        Some(4) => 2,
+        _ => 4,
+    };
+    let channels = channels + u64::from(transparent);
+    let picture = size * channels * if depth == Some(16) { 2 } else { 1 };
     Ok((Pixels { decoding: u64::from(width) * 16, picture }, orientation))
 }
 
