@@ -52,6 +52,12 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let height = u32::from_be_bytes([*h3, *h2, *h1, *h0]);
     limits.check_pixels(width, height)?;
 
+    // The decoder takes for granted that there are up to 256 whole colours, and panics where there are not.
+    let is_palette = |colours: &[u8]| (1..=256).contains(&colours.chunks(3).count()) && colours.len().is_multiple_of(3);
+    if !chunks.iter().filter(|chunk| chunk.kind == *b"PLTE").all(|chunk| is_palette(chunk.data)) {
+        return Err(undecodable());
+    }
+
     let animated = check_animation(&chunks, limits)?;
     let kept: Vec<&Chunk<'_>> = chunks
         .iter()
