@@ -1,7 +1,7 @@
 //! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own: one function for each parser of what
 //! comes from outside.
 
-use std::pin::Pin;
+use std::{net::IpAddr, pin::Pin};
 
 use actix_web::{
     FromRequest, HttpRequest,
@@ -30,6 +30,7 @@ use crate::{
     error::ApiError,
     guard, idempotency,
     json::Fields,
+    limits::TrustedProxies,
     media,
     paging::{self, Query},
     posts,
@@ -167,4 +168,9 @@ pub fn encoding(header: &[u8]) -> Option<&'static str> {
 fn with_header(name: HeaderName, value: &[u8]) -> Option<HttpRequest> {
     let value = HeaderValue::from_bytes(value).ok()?;
     Some(TestRequest::default().insert_header((name, value)).to_http_request())
+}
+
+/// Where a request comes from that came in from `peer` with this `X-Forwarded-For`.
+pub fn client(trusted: &TrustedProxies, peer: IpAddr, forwarded: &[u8]) -> IpAddr {
+    with_header(header::X_FORWARDED_FOR, forwarded).map_or(peer, |request| trusted.client(peer, request.headers()))
 }

@@ -35,7 +35,7 @@ impl TrustedProxies {
     /// Where a request comes from that came in from `peer`. Each proxy adds to the end of `X-Forwarded-For` from whom it
     /// had the request; so the word of a trusted one counts, and that of whoever it names only if that is a trusted one
     /// again. What clients write there themselves never counts.
-    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         if self.0.is_empty() {
             return client;
