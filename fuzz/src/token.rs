@@ -20,6 +20,9 @@ pub const NOW: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
 pub const CLAIMS: TokenClaims =
     TokenClaims { user: UserId::new(Uuid::from_u128(1)), session: SessionId::new(Uuid::from_u128(2)) };
 
+/// The same token as it was issued before tokens named their key, which is taken as well.
+const WITHOUT_KEY_NAME: &str = include_str!("../seeds/token/without_key_name");
+
 /// What makes and checks them.
 pub fn issuer() -> JwtIssuer {
     JwtIssuer::new(SECRET, Duration::from_secs(3600))
@@ -41,7 +44,7 @@ pub fn check(data: &[u8]) {
         let Ok(token) = std::str::from_utf8(token) else { continue };
         if let Some(claims) = issuer.verify(token, NOW) {
             assert_eq!(claims, CLAIMS);
-            assert_eq!(token, issued);
+            assert!(token == issued || token == WITHOUT_KEY_NAME, "{token}");
         }
     }
 }
