@@ -16,13 +16,14 @@ use agora_domain::{
     follows::{Follows, MockFollowRepository},
     id::{MockIdGenerator, PostId, UserId},
     idempotency::{Idempotency, MockIdempotencyRepository},
+    limits::{Limits, MockCounters},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
     page::{Keyset, Position},
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    Limits, Seal, Services, Settings,
+    CorsOrigins, LoadLimits, Seal, Services, Settings, Throttling, TrustedProxies,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
@@ -36,6 +37,7 @@ fn services() -> Services {
     let (accounts, sessions) = (Arc::new(MockAccountRepository::new()), Arc::new(MockSessionRepository::new()));
     let (posts, follows) = (Arc::new(MockPostRepository::new()), Arc::new(MockFollowRepository::new()));
     let passwords = Arc::new(MockPasswordHasher::new());
+    let limits = Limits { counters: Arc::new(MockCounters::new()), clock: clock.clone() };
     let images = ImagePorts {
         cleaner: Arc::new(MockImageCleaner::new()),
         store: Arc::new(MockImageStore::new()),
@@ -46,6 +48,7 @@ fn services() -> Services {
             accounts: accounts.clone(),
             sessions: sessions.clone(),
             passwords: passwords.clone(),
+            limits: limits.clone(),
             tokens: Arc::new(MockTokenIssuer::new()),
             clock: clock.clone(),
             ids: ids.clone(),
@@ -61,6 +64,7 @@ fn services() -> Services {
         },
         follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
         products: Products { products: Arc::new(MockProductRepository::new()), clock: clock.clone(), ids: ids.clone() },
+        limits,
         idempotency: Idempotency { records: Arc::new(MockIdempotencyRepository::new()), clock, ids: ids.clone() },
         ids,
     }
@@ -106,7 +110,10 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         public_url: "https://agora.example.org".to_owned(),
         max_image_bytes: 1024,
         request_time: Duration::from_secs(30),
-        limits: Limits::default(),
+        cors_origins: CorsOrigins::None,
+        trusted_proxies: TrustedProxies::default(),
+        throttling: Throttling::default(),
+        load: LoadLimits::default(),
         seal: Seal::new(b"a secret"),
     };
     let rendering = Rendering::new(services(), settings);
