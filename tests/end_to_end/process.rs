@@ -285,6 +285,12 @@ impl Service {
         self.process.peak_memory().expect("it runs")
     }
 
+    pub(crate) fn memory(&self) -> (u64, u64) {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.child.id())).unwrap();
+        let f = |n: &str| status.lines().find_map(|l| l.strip_prefix(n)).unwrap().split_whitespace().next().unwrap().parse::<u64>().unwrap();
+        (f("RssAnon:") * 1024, f("Threads:"))
+    }
+
     /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.
     pub(crate) fn tell(&self, signal: &str) {
         self.process.signal(signal);
