@@ -1,5 +1,6 @@
 //! What came over a connection, as answers, each held to what the interface promises.
 
+use memchr::memmem;
 use serde_json::Value;
 
 /// An answer on a connection.
@@ -34,28 +35,25 @@ impl Answer {
     }
 }
 
-/// Takes apart what came, in answer to requests that begin with these words, one after the other. What is missing at
-/// the end was cut off.
+/// Takes the whole answers off the beginning of what came, to requests that begin with these words, one after the other.
 #[track_caller]
-pub(super) fn read(mut came: &[u8], asked: &[String]) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    while let Some(end) = came.windows(4).position(|window| window == b"\r\n\r\n") {
+pub(super) fn take(came: &mut Vec<u8>, asked: &[String], answers: &mut Vec<Answer>) {
+    while let Some(end) = memmem::find(came, b"\r\n\r\n") {
         let head = String::from_utf8(came[..end].to_vec()).expect("heads are ASCII");
-        came = &came[end + 4..];
-        let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest[..3].parse().ok());
+        let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
         let status: u16 = status.unwrap_or_else(|| panic!("no answer: {head:?}, to one of {asked:?}"));
-        if status == 100 {
-            continue;
-        }
         let asked = asked.get(answers.len()).or(asked.last()).map_or("", String::as_str);
         let mut answer = Answer { status, head, body: Vec::new() };
-        let length = answer.header("content-length").map_or(0, |length| length.parse().expect("a length"));
-        let has_body = !asked.starts_with("HEAD ") && status != 304;
-        let Some(body) = came.get(..if has_body { length } else { 0 }) else { break };
-        came = &came[body.len()..];
-        answer.body = body.to_vec();
-        answer.judge(asked);
-        answers.push(answer);
+        let has_body = !asked.starts_with("HEAD ") && !matches!(status, 100 | 304);
+        let length = answer.header("content-length").filter(|_| has_body);
+        let whole = end + 4 + length.map_or(0, |length| length.parse::<usize>().expect("a length"));
+        if came.len() < whole {
+            return;
+        }
+        answer.body = came.drain(..whole).skip(end + 4).collect();
+        if status != 100 {
+            answer.judge(asked);
+            answers.push(answer);
+        }
     }
-    answers
 }

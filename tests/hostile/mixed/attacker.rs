@@ -1,12 +1,14 @@
 //! One who attacks from ever new addresses, under ever new names.
 
 use std::{
+    future,
     net::Ipv4Addr,
     slice,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -136,13 +138,12 @@ impl Attacker {
         let mut asked = Vec::new();
         for (line, more, body) in requests {
             let (client, length) = (self.new_client(), body.len());
-            let last = if asked.len() + 1 == requests.len() { "Connection: close\r\n" } else { "" };
-            let head = format!("{line} HTTP/1.1\r\nHost: agora\r\n{client}{more}Content-Length: {length}\r\n{last}\r\n");
+            let head = format!("{line} HTTP/1.1\r\nHost: agora\r\n{client}{more}Content-Length: {length}\r\n\r\n");
             bytes.extend_from_slice(head.as_bytes());
             bytes.extend_from_slice(body);
             asked.push(line.clone());
         }
-        let answers = answers::read(&self.exchange(&bytes, asked.len() == 1).await, &asked);
+        let answers = self.exchange(&bytes, &asked).await;
         assert_eq!(answers.len(), asked.len(), "not answered: {:?}", asked.get(answers.len()));
         answers
     }
@@ -155,29 +156,28 @@ impl Attacker {
         requests.len()
     }
 
-    /// Sends requests, in a row when they have no body. actix-http closes the connection when it answers one while it
-    /// reads the body of another behind it.
-    pub(super) async fn send(&self, requests: Vec<Request>) -> usize {
-        let (rows, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(|(_, _, body)| body.is_empty());
-        self.pipeline(&rows).await.len() + self.one_by_one(&others).await
-    }
-
-    /// Sends bytes while it reads what comes, until the service closes the connection or, where one answer is enough,
-    /// that has come.
-    async fn exchange(&self, bytes: &[u8], one_is_enough: bool) -> Vec<u8> {
+    /// Sends bytes while it reads what comes, until all that was asked is answered or the service closes the connection.
+    async fn exchange(&self, bytes: &[u8], asked: &[String]) -> Vec<Answer> {
         let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
-        let mut came = Vec::new();
+        let (mut came, mut answers) = (Vec::new(), Vec::new());
+        let write = async {
+            // It may be cut before all was sent.
+            let _ = to.write_all(bytes).await;
+            future::pending().await
+        };
         let read = async {
-            // It may be cut before all was sent, or read.
-            while let Ok(1..) = from.read_buf(&mut came).await {
-                if one_is_enough && !answers::read(&came, &[]).is_empty() {
-                    break;
-                }
+            while answers.len() < asked.len() && matches!(from.read_buf(&mut came).await, Ok(1..)) {
+                answers::take(&mut came, asked, &mut answers);
             }
         };
-        let both = async { tokio::select! { () = read => {}, () = async { let _ = to.write_all(bytes).await; std::future::pending().await } => {} } };
-        timeout(HANG, both).await.expect("the connection is never closed");
-        came
+        let both = async {
+            tokio::select! {
+                () = read => {}
+                () = write => {}
+            }
+        };
+        timeout(HANG, both).await.expect("neither answered nor cut");
+        answers
     }
 
     /// Sends bytes, waits for the beginning of an answer if it is said to, and is gone.
@@ -209,11 +209,11 @@ impl Attacker {
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
         ] {
             let line = text.lines().next().unwrap_or_default().chars().take(60).collect();
-            answers::read(&self.exchange(text.as_bytes(), false).await, &[line]);
+            self.exchange(text.as_bytes(), &[line]).await;
         }
         let chunks = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Transfer-Encoding: chunked\r\n", self.bearer());
         for end in ["\r\nzz\r\nab\r\n0\r\n\r\n", "\r\nffffffffffffffffff\r\n", "\r\n5;x=y\r\nab"] {
-            answers::read(&self.exchange(format!("{chunks}{end}").as_bytes(), true).await, &["POST chunks".to_owned()]);
+            self.exchange(format!("{chunks}{end}").as_bytes(), &["POST chunks".to_owned()]).await;
         }
     }
 
@@ -249,24 +249,28 @@ impl Attacker {
     /// Clients that dawdle until they are cut: silent, with half a head, and with a body of which little comes at a time.
     pub(super) async fn slow(&self) -> usize {
         let drip = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n", self.bearer());
-        let slow = [b"".as_slice(), b"GET / HTTP/1.1\r\nHost: ", drip.as_bytes()].map(async |begins| {
+        let slow: [(&[u8], &[u16]); 3] =
+            [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (drip.as_bytes(), &[408])];
+        let slow = slow.map(async |(begins, expected)| {
             let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
             to.write_all(begins).await.unwrap();
             let drips = async {
                 while !begins.is_empty() && to.write_all(b" ").await.is_ok() {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
-                std::future::pending::<()>().await;
+                future::pending::<()>().await;
             };
-            let mut came = Vec::new();
-            let read = timeout(HANG, from.read_to_end(&mut came));
+            let (mut came, mut answers) = (Vec::new(), Vec::new());
             tokio::select! {
-                read = read => { let _ = read.expect("it is never cut"); }
-                () = drips => unreachable!(),
+                () = async {
+                    while answers.is_empty() && matches!(from.read_buf(&mut came).await, Ok(1..)) {
+                        answers::take(&mut came, &[], &mut answers);
+                    }
+                } => {}
+                () = drips => {}
             }
-            let asked = [String::from_utf8_lossy(begins).into_owned()];
-            assert!(answers::read(&came, &asked).iter().all(|answer| answer.status == 408), "{came:?}");
+            assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), expected, "{answers:?}");
         });
-        futures_util::future::join_all(slow).await.len()
+        timeout(HANG, join_all(slow)).await.expect("they are never cut").len()
     }
 }
