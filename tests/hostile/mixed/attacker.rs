@@ -70,11 +70,16 @@ impl Attacker {
         let login = |name: &str| json!({ "identifier": name, "password": "a guess" }).to_string().into_bytes();
         let [head, claims, code] = self.account.token.split('.').collect::<Vec<_>>()[..] else { panic!("no token") };
         let (new, id) = (self.new_number(), Uuid::new_v4());
-        let (keyed, again) = (format!("{me}{JSON}Idempotency-Key: {id}\r\n"), format!("{me}Idempotency-Key: {new}\r\n"));
+        let (keyed, again) =
+            (format!("{me}{JSON}Idempotency-Key: {id}\r\n"), format!("{me}Idempotency-Key: {new}\r\n"));
         vec![
             with("POST /api/auth/login", JSON, login(&format!("nobody-{new}"))),
             with("POST /api/auth/login", JSON, login(&self.account.name)),
-            with("POST /api/auth/register", JSON, b"{\"username\":\"x@y\",\"email\":\"z\",\"password\":\"1\"}".to_vec()),
+            with(
+                "POST /api/auth/register",
+                JSON,
+                b"{\"username\":\"x@y\",\"email\":\"z\",\"password\":\"1\"}".to_vec(),
+            ),
             request("GET /api/users/me", &format!("Authorization: Bearer {head}.{claims}.{}\r\n", &code[1..])),
             request("GET /api/users/me", &format!("Authorization: Bearer eyJhbGciOiJub25lIn0.{claims}.\r\n")),
             request("GET /api/users/me", &format!("Authorization: Bearer {new}{}\r\n", "x.".repeat(4000))),
@@ -96,7 +101,10 @@ impl Attacker {
             request(&format!("POST /api/posts/like/{post}"), &format!("{me}Idempotency-Key: {}\r\n", "k".repeat(5000))),
             request(&format!("PUT /api/posts/like/{post}"), &me),
             request(&format!("DELETE /api/posts/like/{post}"), &me),
-            request(&format!("GET /api/posts/by-id/{post}"), &format!("{me}If-None-Match: \"{id}\", W/\"{new}\", *\r\n")),
+            request(
+                &format!("GET /api/posts/by-id/{post}"),
+                &format!("{me}If-None-Match: \"{id}\", W/\"{new}\", *\r\n"),
+            ),
             request(&format!("GET /media/{image}"), "Range: bytes=99999999-\r\n"),
             request(&format!("GET /media/{image}"), "Range: bytes=0-9,20-29,40-\r\nIf-None-Match: *\r\n"),
             request(&format!("GET /media/{image}"), &format!("Range: bytes={}-{}\r\n", new % 9999, 10_000)),
@@ -114,7 +122,11 @@ impl Attacker {
             request("DELETE /api/auth/login", ""),
             with("POST /api/posts/create", &format!("{me}Content-Type: text/plain\r\n"), b"text".to_vec()),
             with("POST /api/posts/create", &format!("{me}{FORM}"), b"no form at all".to_vec()),
-            with("POST /api/comments/create", &format!("{me}{JSON}"), json!({ "postId": id, "content": "x" }).to_string().into()),
+            with(
+                "POST /api/comments/create",
+                &format!("{me}{JSON}"),
+                json!({ "postId": id, "content": "x" }).to_string().into(),
+            ),
         ]
     }
 
@@ -129,7 +141,11 @@ impl Attacker {
     pub(super) fn wrong_images(&self) -> Vec<Request> {
         let more = format!("{}{FORM}", self.bearer());
         let request = |image: Vec<u8>| ("POST /api/posts/create".to_owned(), more.clone(), bodies::form(&image));
-        [(6320, 6320), (16_000, 16_000), (64, 64)].into_iter().flat_map(|(w, h)| bodies::images(w, h)).map(request).collect()
+        [(6320, 6320), (16_000, 16_000), (64, 64)]
+            .into_iter()
+            .flat_map(|(w, h)| bodies::images(w, h))
+            .map(request)
+            .collect()
     }
 
     /// Sends requests, each from a new address, without waiting for the answers in between.
@@ -211,7 +227,10 @@ impl Attacker {
             let line = text.lines().next().unwrap_or_default().chars().take(60).collect();
             self.exchange(text.as_bytes(), &[line]).await;
         }
-        let chunks = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Transfer-Encoding: chunked\r\n", self.bearer());
+        let chunks = format!(
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Transfer-Encoding: chunked\r\n",
+            self.bearer()
+        );
         for end in ["\r\nzz\r\nab\r\n0\r\n\r\n", "\r\nffffffffffffffffff\r\n", "\r\n5;x=y\r\nab"] {
             self.exchange(format!("{chunks}{end}").as_bytes(), &["POST chunks".to_owned()]).await;
         }
@@ -224,7 +243,11 @@ impl Attacker {
         self.begin(b"", 0).await;
         self.begin(b"GET /api/prod", 0).await;
         self.begin(format!("{create}{JSON}Content-Length: 60000\r\n\r\n{{\"text\":").as_bytes(), 0).await;
-        self.begin(format!("{create}{FORM}Content-Length: 5000000\r\n\r\n--b\r\n{}", "x".repeat(100_000)).as_bytes(), 0).await;
+        self.begin(
+            format!("{create}{FORM}Content-Length: 5000000\r\n\r\n--b\r\n{}", "x".repeat(100_000)).as_bytes(),
+            0,
+        )
+        .await;
         self.begin(format!("{create}{JSON}Content-Length: 9\r\nExpect: 100-continue\r\n\r\n").as_bytes(), 12).await;
         let id = Uuid::new_v4();
         let keyed = format!("{create}{JSON}Idempotency-Key: {id}\r\nContent-Length: 14\r\n\r\n{{\"text\": null}}");
@@ -248,9 +271,11 @@ impl Attacker {
 
     /// Clients that dawdle until they are cut: silent, with half a head, and with a body of which little comes at a time.
     pub(super) async fn slow(&self) -> usize {
-        let drip = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n", self.bearer());
-        let slow: [(&[u8], &[u16]); 3] =
-            [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (drip.as_bytes(), &[408])];
+        let drip = format!(
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n",
+            self.bearer()
+        );
+        let slow: [(&[u8], &[u16]); 3] = [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (drip.as_bytes(), &[408])];
         let slow = slow.map(async |(begins, expected)| {
             let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
             to.write_all(begins).await.unwrap();

@@ -36,7 +36,8 @@ pub(super) fn images(width: u16, height: u16) -> Vec<Vec<u8>> {
     .concat();
     let gif = [b"GIF89a".as_slice(), &[w0, w1, h0, h1, 0, 0, 0, 0x2c, 0, 0, 0, 0, w0, w1, h0, h1, 0, 8, 255]].concat();
     let lossless = u32::from(width - 1) | u32::from(height - 1) << 14;
-    let webp = [b"RIFF\x40\0\0\0WEBPVP8L\x30\0\0\0\x2f".as_slice(), &lossless.to_le_bytes(), b"\x10\x07\x10\x11"].concat();
+    let webp =
+        [b"RIFF\x40\0\0\0WEBPVP8L\x30\0\0\0\x2f".as_slice(), &lossless.to_le_bytes(), b"\x10\x07\x10\x11"].concat();
     vec![png, gif, webp, jpeg([h1, h0, w1, w0], 0xc0), jpeg([h1, h0, w1, w0], 0xc2), b"BM no image at all".to_vec()]
 }
 
