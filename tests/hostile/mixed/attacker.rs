@@ -46,6 +46,11 @@ impl Attacker {
         self.used.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// An id that nothing has.
+    fn new_id(&self) -> Uuid {
+        Uuid::from_u128(0x01a1_0000_0000_7000_8000 << 48 | u128::from(self.new_number()))
+    }
+
     /// An address that was not used before.
     fn new_client(&self) -> String {
         let address = Ipv4Addr::from_bits(0x0b00_0000 + self.new_number() as u32);
@@ -69,7 +74,7 @@ impl Attacker {
         let with = |line: &str, more: &str, body: Vec<u8>| (line.to_owned(), more.to_owned(), body);
         let login = |name: &str| json!({ "identifier": name, "password": "a guess" }).to_string().into_bytes();
         let [head, claims, code] = self.account.token.split('.').collect::<Vec<_>>()[..] else { panic!("no token") };
-        let (new, id) = (self.new_number(), Uuid::new_v4());
+        let (new, id) = (self.new_number(), self.new_id());
         let (keyed, again) =
             (format!("{me}{JSON}Idempotency-Key: {id}\r\n"), format!("{me}Idempotency-Key: {new}\r\n"));
         vec![
@@ -249,7 +254,7 @@ impl Attacker {
         )
         .await;
         self.begin(format!("{create}{JSON}Content-Length: 9\r\nExpect: 100-continue\r\n\r\n").as_bytes(), 12).await;
-        let id = Uuid::new_v4();
+        let id = self.new_id();
         let keyed = format!("{create}{JSON}Idempotency-Key: {id}\r\nContent-Length: 14\r\n\r\n{{\"text\": null}}");
         self.begin(keyed.as_bytes(), 0).await;
         let download = format!("GET /media/{} HTTP/1.1\r\nHost: agora\r\n\r\n", self.image);
