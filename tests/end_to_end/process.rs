@@ -176,9 +176,14 @@ impl Process {
 
     /// The most memory it has had so far, in bytes; nothing once it has ended.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
+        self.memory("VmHWM")
+    }
+
+    /// What the kernel counts of its memory under this name, in bytes; nothing once it has ended.
+    fn memory(&self, name: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        peak.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+        let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        value.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
     }
 
     /// Whether it has ended.
@@ -283,6 +288,11 @@ impl Service {
     /// The most memory it has had so far, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         self.process.peak_memory().expect("it runs")
+    }
+
+    /// The memory of its own that it has now, in bytes: without the pages of files, such as its program.
+    pub(crate) fn memory(&self) -> u64 {
+        self.process.memory("RssAnon").expect("it runs")
     }
 
     /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.

@@ -11,6 +11,7 @@ mod api;
 mod backend;
 mod crowds;
 mod heads;
+mod mixed;
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/process.rs"]
 mod process;

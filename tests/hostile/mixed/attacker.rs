@@ -1,0 +1,306 @@
+//! One who attacks from ever new addresses, under ever new names.
+
+use std::{
+    future,
+    net::Ipv4Addr,
+    slice,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+use uuid::Uuid;
+
+use super::{
+    answers::{self, Answer},
+    bodies,
+};
+use crate::{api::User, process::HANG};
+
+/// The address it comes from, and what it has found there.
+pub(super) struct Attacker {
+    pub(super) address: String,
+    /// An account of its own.
+    pub(super) account: User,
+    /// A post that it may see, and the key of its large image.
+    pub(super) post: String,
+    pub(super) image: String,
+    pub(super) used: AtomicU64,
+}
+
+/// A request, by its line, such as `GET / `, and what it says besides.
+type Request = (String, String, Vec<u8>);
+
+const JSON: &str = "Content-Type: application/json\r\n";
+const FORM: &str = "Content-Type: multipart/form-data; boundary=b\r\n";
+
+impl Attacker {
+    /// A number that was not used before.
+    fn new_number(&self) -> u64 {
+        self.used.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// An id that nothing has.
+    fn new_id(&self) -> Uuid {
+        Uuid::from_u128(0x01a1_0000_0000_7000_8000 << 48 | u128::from(self.new_number()))
+    }
+
+    /// An address that was not used before.
+    fn new_client(&self) -> String {
+        let address = Ipv4Addr::from_bits(0x0b00_0000 + self.new_number() as u32);
+        format!("X-Forwarded-For: {address}\r\n")
+    }
+
+    fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}\r\n", self.account.token)
+    }
+
+    /// So many logins without a body, each from another address: what limits count has no end.
+    pub(super) fn flood(&self, logins: usize) -> Vec<Request> {
+        let login = |_| ("POST /api/auth/login".to_owned(), JSON.to_owned(), Vec::new());
+        (0..logins).map(login).collect()
+    }
+
+    /// Requests that are well-formed HTTP and wrong in whatever else can be.
+    pub(super) fn wrong_requests(&self) -> Vec<Request> {
+        let (me, post, image) = (self.bearer(), &self.post, &self.image);
+        let request = |line: &str, more: &str| (line.to_owned(), more.to_owned(), Vec::new());
+        let with = |line: &str, more: &str, body: Vec<u8>| (line.to_owned(), more.to_owned(), body);
+        let login = |name: &str| json!({ "identifier": name, "password": "a guess" }).to_string().into_bytes();
+        let [head, claims, code] = self.account.token.split('.').collect::<Vec<_>>()[..] else { panic!("no token") };
+        let (new, id) = (self.new_number(), self.new_id());
+        let (keyed, again) =
+            (format!("{me}{JSON}Idempotency-Key: {id}\r\n"), format!("{me}Idempotency-Key: {new}\r\n"));
+        vec![
+            with("POST /api/auth/login", JSON, login(&format!("nobody-{new}"))),
+            with("POST /api/auth/login", JSON, login(&self.account.name)),
+            with(
+                "POST /api/auth/register",
+                JSON,
+                b"{\"username\":\"x@y\",\"email\":\"z\",\"password\":\"1\"}".to_vec(),
+            ),
+            request("GET /api/users/me", &format!("Authorization: Bearer {head}.{claims}.{}\r\n", &code[1..])),
+            request("GET /api/users/me", &format!("Authorization: Bearer eyJhbGciOiJub25lIn0.{claims}.\r\n")),
+            request("GET /api/users/me", &format!("Authorization: Bearer {new}{}\r\n", "x.".repeat(4000))),
+            request("GET /api/users/me", "Authorization: Basic YWxpY2U6\r\n"),
+            request(&format!("GET /api/posts/by-id/{id}"), &me),
+            request(&format!("GET /api/posts/by-id/{new}"), &me),
+            request(&format!("DELETE /api/posts/delete/{id}"), &me),
+            request(&format!("POST /api/follow/{id}"), &me),
+            request("GET /api/users/all", &me),
+            request(&format!("GET /api/posts/user/{}?cursor={id}&size=1", self.account.id), &me),
+            request(&format!("GET /api/posts/following/all?createAt={new}&size=0"), &me),
+            request(&format!("GET /api/posts/following/all?{}", "a=%ff&".repeat(1500)), &me),
+            request(&format!("GET /api/products/findAll?q={new}%00&category={id}"), ""),
+            request(&format!("GET /api/products/findAll?q={new}&size=100"), ""),
+            with("POST /api/posts/create", &keyed, b"{\"text\": \"\"}".to_vec()),
+            with("POST /api/posts/create", &keyed, b"{\"text\": \"another\"}".to_vec()),
+            request(&format!("POST /api/posts/like/{post}"), &again),
+            request(&format!("POST /api/posts/like/{post}"), &again),
+            request(&format!("POST /api/posts/like/{post}"), &format!("{me}Idempotency-Key: {}\r\n", "k".repeat(5000))),
+            request(&format!("PUT /api/posts/like/{post}"), &me),
+            request(&format!("DELETE /api/posts/like/{post}"), &me),
+            request(
+                &format!("GET /api/posts/by-id/{post}"),
+                &format!("{me}If-None-Match: \"{id}\", W/\"{new}\", *\r\n"),
+            ),
+            request(&format!("GET /media/{image}"), "Range: bytes=99999999-\r\n"),
+            request(&format!("GET /media/{image}"), "Range: bytes=0-9,20-29,40-\r\nIf-None-Match: *\r\n"),
+            request(&format!("GET /media/{image}"), &format!("Range: bytes={}-{}\r\n", new % 9999, 10_000)),
+            request(&format!("HEAD /media/{image}"), "If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n"),
+            request(&format!("GET /media/{id}.png"), ""),
+            request("GET /media/../../etc/passwd", ""),
+            request("GET /media/..%2f..%2fjwt-secret", ""),
+            request("GET /media/%2e%2e/agora.db", ""),
+            request("GET /docs/..%2f..%2fagora.db", ""),
+            request(&format!("GET /{new}/{id}?{}", "x".repeat(9000)), ""),
+            request("BREW /api/posts/create", &me),
+            request("TRACE /api/users/me", &me),
+            request("OPTIONS *", ""),
+            request("OPTIONS /api/posts/create", "Origin: https://evil\r\nAccess-Control-Request-Method: POST\r\n"),
+            request("DELETE /api/auth/login", ""),
+            with("POST /api/posts/create", &format!("{me}Content-Type: text/plain\r\n"), b"text".to_vec()),
+            with("POST /api/posts/create", &format!("{me}{FORM}"), b"no form at all".to_vec()),
+            with(
+                "POST /api/comments/create",
+                &format!("{me}{JSON}"),
+                json!({ "postId": id, "content": "x" }).to_string().into(),
+            ),
+        ]
+    }
+
+    /// JSON bodies that are wrong.
+    pub(super) fn wrong_jsons(&self) -> Vec<Request> {
+        let more = format!("{}{JSON}", self.bearer());
+        let request = |body| ("POST /api/posts/create".to_owned(), more.clone(), body);
+        bodies::jsons().into_iter().map(request).collect()
+    }
+
+    /// Images that are none, or would be huge.
+    pub(super) fn wrong_images(&self) -> Vec<Request> {
+        let more = format!("{}{FORM}", self.bearer());
+        let request = |image: Vec<u8>| ("POST /api/posts/create".to_owned(), more.clone(), bodies::form(&image));
+        [(6320, 6320), (16_000, 16_000), (64, 64)]
+            .into_iter()
+            .flat_map(|(w, h)| bodies::images(w, h))
+            .map(request)
+            .collect()
+    }
+
+    /// Sends requests, each from a new address, without waiting for the answers in between.
+    pub(super) async fn pipeline(&self, requests: &[Request]) -> Vec<Answer> {
+        let mut bytes = Vec::new();
+        let mut asked = Vec::new();
+        for (line, more, body) in requests {
+            let (client, length) = (self.new_client(), body.len());
+            let head = format!("{line} HTTP/1.1\r\nHost: agora\r\n{client}{more}Content-Length: {length}\r\n\r\n");
+            bytes.extend_from_slice(head.as_bytes());
+            bytes.extend_from_slice(body);
+            asked.push(line.clone());
+        }
+        let answers = self.exchange(&bytes, &asked).await;
+        assert_eq!(answers.len(), asked.len(), "not answered: {:?}", asked.get(answers.len()));
+        answers
+    }
+
+    /// Sends each request on a connection of its own, and reads the answer; how many it were.
+    pub(super) async fn one_by_one(&self, requests: &[Request]) -> usize {
+        for request in requests {
+            self.pipeline(slice::from_ref(request)).await;
+        }
+        requests.len()
+    }
+
+    /// Sends bytes while it reads what comes, until all that was asked is answered or the service closes the connection.
+    async fn exchange(&self, bytes: &[u8], asked: &[String]) -> Vec<Answer> {
+        let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
+        let (mut came, mut answers) = (Vec::new(), Vec::new());
+        let write = async {
+            // It may be cut before all was sent.
+            let _ = to.write_all(bytes).await;
+            future::pending().await
+        };
+        let read = async {
+            while answers.len() < asked.len() && matches!(from.read_buf(&mut came).await, Ok(1..)) {
+                answers::take(&mut came, asked, &mut answers);
+            }
+        };
+        let both = async {
+            tokio::select! {
+                () = read => {}
+                () = write => {}
+            }
+        };
+        timeout(HANG, both).await.expect("neither answered nor cut");
+        answers
+    }
+
+    /// Sends bytes, waits for the beginning of an answer if it is said to, and is gone.
+    pub(super) async fn begin(&self, bytes: &[u8], reads: usize) {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        if reads > 0 {
+            let mut beginning = vec![0; reads];
+            timeout(HANG, stream.read_exact(&mut beginning)).await.expect("nothing comes").unwrap();
+        }
+    }
+
+    /// What is no HTTP.
+    pub(super) async fn malformed(&self) {
+        for text in [
+            "\0\u{1}\u{2}\r\n\r\n".to_owned(),
+            "GET\r\n\r\n".to_owned(),
+            "GET / HTTP/9.9\r\n\r\n".to_owned(),
+            "GET / HTTP/1.1\r\nHost : agora\r\n\r\n".to_owned(),
+            "GET / HTTP/1.1\r\n folded: yes\r\n\r\n".to_owned(),
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(),
+            "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(),
+            "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n".to_owned(),
+            "POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n".to_owned(),
+            format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(97)),
+            format!("GET / HTTP/1.1\r\nX-Long: {}\r\n\r\n", "x".repeat(70_000)),
+            format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(70_000)),
+            "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}".repeat(30) + "\r\n\r\n",
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+        ] {
+            let line = text.lines().next().unwrap_or_default().chars().take(60).collect();
+            self.exchange(text.as_bytes(), &[line]).await;
+        }
+        let chunks = format!(
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Transfer-Encoding: chunked\r\n",
+            self.bearer()
+        );
+        for end in ["\r\nzz\r\nab\r\n0\r\n\r\n", "\r\nffffffffffffffffff\r\n", "\r\n5;x=y\r\nab"] {
+            self.exchange(format!("{chunks}{end}").as_bytes(), &["POST chunks".to_owned()]).await;
+        }
+    }
+
+    /// Clients that are gone before they were answered, or in the middle of it.
+    pub(super) async fn gone(&self) {
+        let me = self.bearer();
+        let create = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{me}");
+        self.begin(b"", 0).await;
+        self.begin(b"GET /api/prod", 0).await;
+        self.begin(format!("{create}{JSON}Content-Length: 60000\r\n\r\n{{\"text\":").as_bytes(), 0).await;
+        self.begin(
+            format!("{create}{FORM}Content-Length: 5000000\r\n\r\n--b\r\n{}", "x".repeat(100_000)).as_bytes(),
+            0,
+        )
+        .await;
+        self.begin(format!("{create}{JSON}Content-Length: 9\r\nExpect: 100-continue\r\n\r\n").as_bytes(), 12).await;
+        let id = self.new_id();
+        let keyed = format!("{create}{JSON}Idempotency-Key: {id}\r\nContent-Length: 14\r\n\r\n{{\"text\": null}}");
+        self.begin(keyed.as_bytes(), 0).await;
+        let download = format!("GET /media/{} HTTP/1.1\r\nHost: agora\r\n\r\n", self.image);
+        self.begin(download.as_bytes(), 1000).await;
+        self.begin(download.repeat(3).as_bytes(), 0).await;
+    }
+
+    /// Bodies beyond their limits.
+    pub(super) async fn oversized(&self) -> usize {
+        let (json, form) = (format!("{}{JSON}", self.bearer()), format!("{}{FORM}", self.bearer()));
+        let line = || "POST /api/posts/create".to_owned();
+        self.one_by_one(&[
+            (line(), json, format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)).into_bytes()),
+            (line(), form.clone(), bodies::form(&vec![0; 6 << 20])),
+            (line(), form, b"--b\r\n".repeat(400_000)),
+        ])
+        .await
+    }
+
+    /// Clients that dawdle until they are cut: silent, with half a head, and with a body of which little comes at a time.
+    pub(super) async fn slow(&self) -> usize {
+        let drip = format!(
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n",
+            self.bearer()
+        );
+        let slow: [(&[u8], &[u16]); 3] = [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (drip.as_bytes(), &[408])];
+        let slow = slow.map(async |(begins, expected)| {
+            let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
+            to.write_all(begins).await.unwrap();
+            let drips = async {
+                while !begins.is_empty() && to.write_all(b" ").await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                future::pending::<()>().await;
+            };
+            let (mut came, mut answers) = (Vec::new(), Vec::new());
+            tokio::select! {
+                () = async {
+                    while answers.is_empty() && matches!(from.read_buf(&mut came).await, Ok(1..)) {
+                        answers::take(&mut came, &[], &mut answers);
+                    }
+                } => {}
+                () = drips => {}
+            }
+            assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), expected, "{answers:?}");
+        });
+        timeout(HANG, join_all(slow)).await.expect("they are never cut").len()
+    }
+}
