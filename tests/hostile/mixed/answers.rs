@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// Takes the whole answers off the beginning of what came, to requests that begin with these words, one after the other.
+/// Takes the whole answers off the beginning of what came, to requests that begin with these words, one after another.
 #[track_caller]
 pub(super) fn take(came: &mut Vec<u8>, asked: &[String], answers: &mut Vec<Answer>) {
     while let Some(end) = memmem::find(came, b"\r\n\r\n") {

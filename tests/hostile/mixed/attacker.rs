@@ -177,7 +177,7 @@ impl Attacker {
         requests.len()
     }
 
-    /// Sends bytes while it reads what comes, until all that was asked is answered or the service closes the connection.
+    /// Sends bytes while it reads what comes, until all that was asked is answered or the connection is closed.
     async fn exchange(&self, bytes: &[u8], asked: &[String]) -> Vec<Answer> {
         let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
         let (mut came, mut answers) = (Vec::new(), Vec::new());
@@ -274,7 +274,7 @@ impl Attacker {
         .await
     }
 
-    /// Clients that dawdle until they are cut: silent, with half a head, and with a body of which little comes at a time.
+    /// Clients that dawdle until they are cut: silent, with half a head, and with a body that drips.
     pub(super) async fn slow(&self) -> usize {
         let drip = format!(
             "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n",
