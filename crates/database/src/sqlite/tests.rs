@@ -79,13 +79,15 @@ fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
     for _ in 0..10 {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("agora.db");
-        let start = || {
+        let start = |opening| {
             thread::spawn({
                 let file = file.clone();
-                move || Sqlite::open(Opening::Serve, &file, 1).map(drop)
+                move || Sqlite::open(opening, &file, 1).map(drop)
             })
         };
-        let starts: Vec<_> = (0..4).map(|_| start()).collect();
+        // A service, and commands beside it.
+        let openings = [Opening::Change, Opening::Serve, Opening::Change, Opening::Change];
+        let starts: Vec<_> = openings.into_iter().map(start).collect();
         for start in starts {
             start.join().unwrap().unwrap();
         }
