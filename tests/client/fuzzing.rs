@@ -29,6 +29,7 @@ async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe()
         ("AGORA_ADMIN_USERNAME", USERNAME),
         ("AGORA_ADMIN_EMAIL", "root@example.org"),
         ("AGORA_ADMIN_PASSWORD", PASSWORD),
+        ("AGORA_TRUSTED_PROXIES", "127.0.0.1"),
     ]);
     let api = &service.api;
     let root = api.login(USERNAME, PASSWORD).await.expect(200).json();
