@@ -7,10 +7,17 @@ use image::metadata::Orientation;
 
 use super::{ImageLimits, Result, memory::Pixels, undecodable};
 
-/// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are after
-/// they were decoded once, so nothing is lost and the file does not grow.
+/// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are, so
+/// nothing is lost and the file does not grow; then what was written is decoded once.
 pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
-    let mut pixels = reader(upload, limits, false)?;
+    let cleaned = copy(upload, limits)?;
+    decode(&cleaned, limits)?;
+    Ok(cleaned)
+}
+
+fn copy(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+    // A frame is judged before it is read.
+    let mut infos = reader(upload, limits, true)?;
     let mut copies = reader(upload, limits, true)?;
     let screen = limits.check_pixels(copies.width().into(), copies.height().into())?;
 
@@ -18,10 +25,9 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let out = Vec::with_capacity(upload.len());
     let mut encoder = Encoder::new(out, copies.width(), copies.height(), palette).map_err(|_| undecodable())?;
     encoder.set_repeat(copies.repeat()).map_err(|_| undecodable())?;
-    let mut buffer = Vec::new();
     let mut frames = 0u64;
     let mut total = 0u64;
-    while let Some(frame) = pixels.next_frame_info().map_err(|_| undecodable())? {
+    while let Some(frame) = infos.next_frame_info().map_err(|_| undecodable())? {
         let size = limits.check_pixels(frame.width.into(), frame.height.into())?;
         if size > screen {
             return Err(undecodable());
@@ -29,9 +35,6 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
         total = total.saturating_add(size);
         limits.check_animation(total)?;
         frames += 1;
-        buffer.resize(pixels.buffer_size(), 0);
-        pixels.read_into_buffer(&mut buffer).map_err(|_| undecodable())?;
-
         let copy = copies.read_next_frame().map_err(|_| undecodable())?.ok_or_else(undecodable)?;
         encoder.write_lzw_pre_encoded_frame(copy).map_err(|_| undecodable())?;
     }
@@ -44,6 +47,18 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
         written.copy_from_slice(given);
     }
     Ok(out)
+}
+
+/// Decodes every frame. Not of the upload: how its compressed pixels are cut into blocks can decide whether what comes
+/// after the last pixel is looked at.
+fn decode(cleaned: &[u8], limits: &ImageLimits) -> Result<()> {
+    let mut pixels = reader(cleaned, limits, false)?;
+    let mut buffer = Vec::new();
+    while pixels.next_frame_info().map_err(|_| undecodable())?.is_some() {
+        buffer.resize(pixels.buffer_size(), 0);
+        pixels.read_into_buffer(&mut buffer).map_err(|_| undecodable())?;
+    }
+    Ok(())
 }
 
 /// What the header says of the pixels in memory: frames are decoded one by one, to a byte for each pixel.
