@@ -25,8 +25,6 @@ use tokio::{
     time::{Instant, Sleep, sleep_until, timeout_at},
 };
 
-use super::connection::Connection;
-
 /// How far a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -113,9 +111,8 @@ pub(super) fn watch(request: &mut ServiceRequest, time: Duration) {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let body = Incoming { stage: Cell::new(Stage::Unread), time, length, room: RefCell::new(None) };
     let body = Rc::new(body);
-    let connection = request.conn_data::<Rc<Connection>>().cloned();
     request.extensions_mut().insert(Rc::clone(&body));
-    let watched = Watched { payload, body, connection, overdue: None, has_ended: false };
+    let watched = Watched { payload, body, overdue: None, has_ended: false };
     request.set_payload(Payload::Stream { payload: Box::pin(watched) });
 }
 
@@ -128,7 +125,6 @@ pub(crate) fn is_too_slow(error: &PayloadError) -> bool {
 struct Watched {
     payload: Payload,
     body: Rc<Incoming>,
-    connection: Option<Rc<Connection>>,
     /// Fires when the time is over; there once the body was waited for.
     overdue: Option<Pin<Box<Sleep>>>,
     has_ended: bool,
@@ -173,9 +169,6 @@ impl Drop for Watched {
                 Poll::Pending => break,
             }
         }
-        if let Some(connection) = self.connection.as_ref().filter(|_| !self.has_ended) {
-            connection.leave_rest();
-        }
     }
 }
 
@@ -198,7 +191,7 @@ mod tests {
     fn watched(body: &Rc<Incoming>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> Watched {
         let payload: BoxedPayloadStream = Box::pin(payload);
         let payload = Payload::Stream { payload };
-        Watched { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
+        Watched { payload, body: Rc::clone(body), overdue: None, has_ended: false }
     }
 
     #[tokio::test(start_paused = true)]
