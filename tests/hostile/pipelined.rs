@@ -108,6 +108,28 @@ async fn nothing_is_answered_behind_a_request_that_closes_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_answered_behind_a_body_that_was_refused_unread() {
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_CORS_ORIGINS", "https://app.example.org")]);
+    let preflight = "OPTIONS /api/posts/create HTTP/1.1\r\nHost: agora\r\nOrigin: https://app.example.org\r\n\
+                     Access-Control-Request-Method: POST\r\n";
+    let create = "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n";
+    for (head, status) in [(create, 401), (preflight, 200)] {
+        for behind in ["x".repeat(500_000), "GET / HTTP/9\r\n\r\n".repeat(1000), format!("{CATALOG}\r\n").repeat(1000)]
+        {
+            let bytes = format!("{CATALOG}\r\n{head}Content-Length: 2\r\n\r\n{{}}{behind}");
+            for size in [1 << 30, 100_000, 47] {
+                let pieces = bytes.as_bytes().chunks(size).take(2000);
+                let answers = Raw::exchange(&service.address, pieces, &["GET"; 3]).await;
+                assert_eq!(answers.len(), 2, "{behind:.20}: {answers:?}");
+                assert!(answers[1].expect(status).closes(), "{answers:?}");
+            }
+        }
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_has_the_version_of_its_own_request() {
     let home = Home::new();
     let service = home.start();

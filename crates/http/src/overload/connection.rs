@@ -68,6 +68,9 @@ pub(crate) struct Connection {
     along: Cell<usize>,
     /// What is still to come of the body of the present request.
     body: Cell<Body>,
+    /// Whether there is a body that was not read to its end; behind the answer, actix-http reads on and throws away, and
+    /// then closes the connection. Chunks it throws away and stays.
+    is_unread: Cell<bool>,
     /// Whether there is an answer that is not yet made, or not yet sent.
     owes_answer: Cell<bool>,
     /// Whom to wake when it was sent.
@@ -88,6 +91,7 @@ impl Connection {
             has_new_head: Cell::new(false),
             along: Cell::new(0),
             body: Cell::new(Body::Over),
+            is_unread: Cell::new(false),
             owes_answer: Cell::new(false),
             waiting: Cell::new(None),
             stalled: Cell::new(None),
@@ -98,9 +102,9 @@ impl Connection {
     pub(super) fn part(&self, bytes: &[u8]) -> usize {
         let mut body = self.body.get();
         let part = if body == Body::Over { self.part_of_head(bytes) } else { body.take(bytes) };
-        self.body.set(body);
+        let has_ended = self.body.replace(body) != body && body == Body::Over;
         self.receive(part);
-        if body == Body::Over && self.phase.get() == Phase::Rest {
+        if has_ended && self.phase.get() == Phase::Rest && !self.is_unread.get() {
             self.enter(Phase::Head);
         }
         part
@@ -137,6 +141,11 @@ impl Connection {
     /// Whether the body of the present request cannot be understood, so that nothing behind it can.
     pub(crate) fn is_broken(&self) -> bool {
         self.body.get() == Body::Broken
+    }
+
+    /// The body of the present request was read to its end.
+    pub(super) fn was_read(&self) {
+        self.is_unread.set(false);
     }
 
     /// Wakes the reader when the present request was answered.
@@ -213,13 +222,16 @@ impl Answering {
         let connection = Rc::clone(request.conn_data::<Rc<Connection>>()?);
         connection.enter(Phase::Answer);
         connection.owes_answer.set(true);
-        connection.body.set(Body::of(request).after(connection.along.take()));
+        let body = Body::of(request);
+        connection.is_unread.set(matches!(body, Body::Length(_) | Body::Unbounded));
+        connection.body.set(body.after(connection.along.take()));
         Some(Self(connection))
     }
 }
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.enter(if self.0.body.get() == Body::Over { Phase::Head } else { Phase::Rest });
+        let is_over = self.0.body.get() == Body::Over && !self.0.is_unread.get();
+        self.0.enter(if is_over { Phase::Head } else { Phase::Rest });
     }
 }

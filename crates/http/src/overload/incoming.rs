@@ -25,6 +25,8 @@ use tokio::{
     time::{Instant, Sleep, sleep_until, timeout_at},
 };
 
+use super::connection::Connection;
+
 /// How far a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -111,8 +113,9 @@ pub(super) fn watch(request: &mut ServiceRequest, time: Duration) {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let body = Incoming { stage: Cell::new(Stage::Unread), time, length, room: RefCell::new(None) };
     let body = Rc::new(body);
+    let connection = request.conn_data::<Rc<Connection>>().cloned();
     request.extensions_mut().insert(Rc::clone(&body));
-    let watched = Watched { payload, body, overdue: None, has_ended: false };
+    let watched = Watched { payload, body, connection, overdue: None, has_ended: false };
     request.set_payload(Payload::Stream { payload: Box::pin(watched) });
 }
 
@@ -125,6 +128,7 @@ pub(crate) fn is_too_slow(error: &PayloadError) -> bool {
 struct Watched {
     payload: Payload,
     body: Rc<Incoming>,
+    connection: Option<Rc<Connection>>,
     /// Fires when the time is over; there once the body was waited for.
     overdue: Option<Pin<Box<Sleep>>>,
     has_ended: bool,
@@ -166,8 +170,11 @@ impl Drop for Watched {
             match Pin::new(&mut self.payload).poll_next(&mut cx) {
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(_) => self.has_ended = true,
-                Poll::Pending => break,
+                Poll::Pending => return,
             }
+        }
+        if let Some(connection) = &self.connection {
+            connection.was_read();
         }
     }
 }
@@ -191,7 +198,7 @@ mod tests {
     fn watched(body: &Rc<Incoming>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> Watched {
         let payload: BoxedPayloadStream = Box::pin(payload);
         let payload = Payload::Stream { payload };
-        Watched { payload, body: Rc::clone(body), overdue: None, has_ended: false }
+        Watched { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
     }
 
     #[tokio::test(start_paused = true)]
