@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod answers;
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/api.rs"]
 mod api;
@@ -10,12 +11,15 @@ mod api;
 #[path = "../end_to_end/backend.rs"]
 mod backend;
 mod crowds;
+mod framing;
 mod heads;
 mod mixed;
+mod pipelined;
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/process.rs"]
 mod process;
 mod raw;
 mod slow;
 mod stalled;
+mod targets;
 mod uploads;

@@ -59,6 +59,10 @@ impl Raw {
         raw
     }
 
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.try_send(bytes).await.unwrap();
     }

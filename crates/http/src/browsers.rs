@@ -19,7 +19,7 @@ use crate::error::ApiError;
 
 /// What a response carries unless it says otherwise itself. Types are not guessed, addresses not passed on; what is
 /// opened as a page loads nothing, runs nothing and is in nobody's frame; and nothing is kept.
-const HEADERS: [(HeaderName, HeaderValue); 4] = [
+pub(crate) const HEADERS: [(HeaderName, HeaderValue); 4] = [
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (

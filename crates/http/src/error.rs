@@ -189,7 +189,9 @@ impl fmt::Display for ApiError {
             Self::Malformed(message) | Self::TooLarge(message) => f.write_str(message),
             Self::UnsupportedMediaType(accepted) => write!(f, "Content-Type must be {accepted}"),
             Self::RangeNotSatisfiable(_) => f.write_str("The range lies outside the image"),
-            Self::HeadTooLarge => write!(f, "The head of a request must be below {} KiB", HEAD_LIMIT / 1024),
+            Self::HeadTooLarge => {
+                write!(f, "The head of a request must be below {} KiB, with at most 96 fields", HEAD_LIMIT / 1024)
+            }
             Self::TooSlow => f.write_str("The request took too long to arrive"),
             Self::TimedOut => f.write_str("The request took too long"),
             Self::Busy => f.write_str("The service is overloaded"),

@@ -58,11 +58,7 @@ pub use seal::Seal;
 pub use state::{Services, Settings};
 
 use crate::{
-    overload::{
-        Overload,
-        connection::{LINGER, Stream, turn_away},
-        gate::Gate,
-    },
+    overload::{connection::LINGER, gate::Gate, refusal::turn_away, stream::Stream},
     state::State,
 };
 
@@ -87,7 +83,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
     // What `HttpServer` does, but with a stream that looks after the time its client takes.
     let connections = move || {
         let (state, stopping) = (state.clone(), stopping.clone());
-        let (overload, told) = (Arc::clone(&state.overload), Arc::clone(&told));
+        let (shared, told) = (Arc::clone(&state), Arc::clone(&told));
         let app = App::new()
             .app_data(state)
             .configure(routes::configure)
@@ -109,7 +105,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
             .client_disconnect_timeout(LINGER)
             .on_connect_ext(|stream: &Stream, data| drop(data.insert(stream.connection())))
             .finish(map_config(app, |()| AppConfig::default()));
-        fn_service(move |tcp| accept(tcp, Arc::clone(&overload), Arc::clone(&told))).and_then(http)
+        fn_service(move |tcp| accept(tcp, Arc::clone(&shared), Arc::clone(&told))).and_then(http)
     };
     Ok(builder
         .workers(workers)
@@ -124,19 +120,19 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
 /// Takes a connection on, unless there are too many.
 async fn accept(
     tcp: TcpStream,
-    overload: Arc<Overload>,
+    state: Arc<State>,
     told: Arc<Gate>,
 ) -> Result<(Stream, Protocol, Option<std::net::SocketAddr>), DispatchError> {
-    let Some(place) = overload.connections.enter() else {
+    let Some(place) = state.overload.connections.enter() else {
         if let Some(_told) = told.enter() {
-            turn_away(tcp).await;
+            turn_away(tcp, state.services.ids.as_ref()).await;
         }
         return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
     };
     // A client that is gone already is noticed when it is read from.
     let _ = tcp.set_nodelay(true);
     let address = tcp.peer_addr().ok();
-    Ok((Stream::new(tcp, &overload.limits, place), Protocol::Http1, address))
+    Ok((Stream::new(tcp, state, place), Protocol::Http1, address))
 }
 
 /// How made-up values are tried in tests: the same cases each time, so that a failure has to do with the change that it

@@ -1,22 +1,34 @@
 //! What every response carries and the log says of it.
 
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
 use actix_web::{
-    body::MessageBody,
+    body::{BodySize, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::header::{HeaderName, HeaderValue},
     middleware::Next,
     web,
 };
 
-use crate::{error::Causes, state::State};
+use bytes::Bytes;
+
+use crate::{
+    error::Causes,
+    overload::{close_if_over, connection::Answering},
+    state::State,
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Gives the response an id, under which the log names the causes of a failure.
 pub(crate) async fn observe(
-    request: ServiceRequest,
-    next: Next<impl MessageBody>,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    let answering = Answering::begin(&mut request);
     let state = request.app_data::<web::Data<State>>().cloned();
     let id = state.map(|state| state.services.ids.generate().simple().to_string()).unwrap_or_default();
     let mut response = next.call(request).await?;
@@ -31,5 +43,24 @@ pub(crate) async fn observe(
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    Ok(response)
+    close_if_over(&mut response);
+    Ok(response.map_body(|_, body| Answer { body, _answering: answering }))
+}
+
+/// The body of an answer. While it is sent, the next head is not waited for.
+struct Answer<B> {
+    body: B,
+    _answering: Option<Answering>,
+}
+
+impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
+    type Error = B::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
+    }
 }

@@ -175,7 +175,7 @@ async fn a_body_whose_encoding_is_broken_is_refused_and_the_server_lives_on() {
     );
     let broken_chunks = format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n");
     server.send_raw(broken_chunks.as_bytes()).expect_failure(400);
-    // What is not HTTP at all never reaches the interface: a status is all it is answered with.
+    // What is not HTTP at all never reaches the interface, but is answered alike.
     for request in [
         "nonsense\r\n\r\n".to_owned(),
         "GET / HTTP/9.9\r\n\r\n".to_owned(),
@@ -184,7 +184,7 @@ async fn a_body_whose_encoding_is_broken_is_refused_and_the_server_lives_on() {
         format!("{head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}"),
         format!("{head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{{}}"),
     ] {
-        server.send_raw(request.as_bytes()).expect(400);
+        server.send_raw(request.as_bytes()).expect_failure(400);
     }
     server.get(&alice, "/api/users/me").await.expect(200);
 }

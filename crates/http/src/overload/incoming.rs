@@ -170,11 +170,11 @@ impl Drop for Watched {
             match Pin::new(&mut self.payload).poll_next(&mut cx) {
                 Poll::Ready(Some(Ok(_))) => {}
                 Poll::Ready(_) => self.has_ended = true,
-                Poll::Pending => break,
+                Poll::Pending => return,
             }
         }
-        if let Some(connection) = self.connection.as_ref().filter(|_| !self.has_ended) {
-            connection.leave_rest();
+        if let Some(connection) = &self.connection {
+            connection.was_read();
         }
     }
 }

@@ -2,19 +2,22 @@
 //!
 //! | limit | beyond it |
 //! |---|---|
-//! | connections ([`connection`], [`serving`](super::serve)) | 503, and the connection is closed |
+//! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
 //! | requests in flight ([`admit`]) | 503 |
 //! | bytes of uploads in memory ([`uploads`]) | a bounded wait, then 503 |
-//! | the time and the size of a head ([`connection`]) | 408 or 431, and the connection is closed |
+//! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
 //! | the time of a body ([`incoming`]) | 408, and the connection is closed |
-//! | the time to take an answer ([`connection`]) | the connection is closed |
+//! | the time to take an answer ([`stream`]) | the connection is closed |
 //!
 //! How long the work itself may take is the matter of `guard`.
 
 pub(crate) mod connection;
+mod framing;
 pub(crate) mod gate;
 pub(crate) mod incoming;
 pub(crate) mod notice;
+pub(crate) mod refusal;
+pub(crate) mod stream;
 pub(crate) mod uploads;
 
 use std::{
@@ -29,17 +32,14 @@ use actix_web::{
     ResponseError,
     body::{BodySize, BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
-    http::{
-        StatusCode,
-        header::{self, HeaderValue},
-    },
+    http::{ConnectionType, StatusCode},
     middleware::Next,
     web,
 };
 use bytes::Bytes;
 
 use self::{
-    connection::{Answering, Connection},
+    connection::Connection,
     gate::{Gate, Place},
     uploads::Uploads,
 };
@@ -102,7 +102,6 @@ pub(crate) async fn admit(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<Answer>, actix_web::Error> {
-    let answering = request.conn_data::<Rc<Connection>>().map(|connection| Answering::begin(Rc::clone(connection)));
     let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
     let place = overload.as_ref().map(|overload| overload.requests.enter());
     if let Some(overload) = &overload {
@@ -111,21 +110,26 @@ pub(crate) async fn admit(
     let response = if let Some(None) = place {
         request.into_response(ApiError::Busy.error_response())
     } else {
-        let mut response = next.call(request).await?.map_into_boxed_body();
-        if response.status() == StatusCode::REQUEST_TIMEOUT {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            response.response_mut().head_mut().set_connection_type(actix_http::ConnectionType::Close);
-        }
-        response
+        next.call(request).await?.map_into_boxed_body()
     };
-    Ok(response.map_body(|_, body| Answer { body, _place: place.flatten(), _answering: answering }))
+    Ok(response.map_body(|_, body| Answer { body, _place: place.flatten() }))
 }
 
-/// The body of an answer. While it is sent, the next head is not waited for.
+/// Has the connection closed after an answer behind which nothing can follow, and says so in it.
+pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
+    let request = response.request();
+    // Another protocol, which the service does not speak: actix-http would echo it, and close.
+    let wants_other = request.head().connection_type() == ConnectionType::Upgrade;
+    let is_broken = || request.conn_data::<Rc<Connection>>().is_some_and(|connection| connection.is_broken());
+    if wants_other || response.status() == StatusCode::REQUEST_TIMEOUT || is_broken() {
+        response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
+}
+
+/// The body of an answer. Until it is made, the request is in flight.
 pub(crate) struct Answer {
     body: BoxBody,
     _place: Option<Place>,
-    _answering: Option<Answering>,
 }
 
 impl MessageBody for Answer {

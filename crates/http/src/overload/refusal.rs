@@ -1,0 +1,47 @@
+//! Answers to what never becomes a request.
+
+use std::{io, time::Duration};
+
+use actix_web::rt::{net::TcpStream, time::timeout};
+use agora_domain::id::IdGenerator;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{browsers, error::ApiError};
+
+/// How long a connection that is one too many may take to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Answers a connection that is one too many, and closes it.
+pub(crate) async fn turn_away(mut tcp: TcpStream, ids: &dyn IdGenerator) {
+    let farewell = async {
+        tcp.write_all(&answer(&ApiError::Busy, ids)).await?;
+        tcp.shutdown().await?;
+        // Closed before what came was read, the answer might not reach the client.
+        let mut thrown = [0; 1024];
+        while tcp.read(&mut thrown).await? > 0 {}
+        Ok::<_, io::Error>(())
+    };
+    let _ = timeout(FAREWELL, farewell).await;
+}
+
+/// The whole answer, after which the connection is closed.
+pub(super) fn answer(error: &ApiError, ids: &dyn IdGenerator) -> Vec<u8> {
+    let (status, id) = (error.status(), ids.generate().simple());
+    tracing::debug!(request_id = %id, status = status.as_u16(), "{error}");
+    // Fails for no failure: it is made of texts and numbers.
+    let body = serde_json::to_string(&error.envelope()).unwrap_or_default();
+    let mut answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         x-request-id: {id}\r\n",
+        body.len()
+    );
+    let usual = browsers::HEADERS;
+    let usual = usual.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let more = error.header();
+    for (name, value) in usual.chain(more.iter().map(|(name, value)| (name.as_str(), value.as_str()))) {
+        answer.extend([name, ": ", value, "\r\n"]);
+    }
+    answer.push_str("\r\n");
+    answer.push_str(&body);
+    answer.into_bytes()
+}

@@ -1,0 +1,189 @@
+//! Requests that are sent before the one before them was answered.
+
+use serde_json::json;
+
+use crate::{
+    answers::Answer,
+    api::{key, picture},
+    process::{Home, Service},
+    raw::Raw,
+};
+
+/// A request, and what is answered when it comes alone.
+struct Case {
+    method: &'static str,
+    request: String,
+    alone: Answer,
+}
+
+impl Case {
+    async fn new(service: &Service, line: &str, more: &str, body: &str) -> Self {
+        let request = format!("{line} HTTP/1.1\r\nHost: agora\r\n{more}\r\n{body}");
+        let method = if line.starts_with("HEAD") { "HEAD" } else { "GET" };
+        let alone = Raw::exchange(&service.address, [request.as_bytes()], &[method]).await.pop().unwrap();
+        assert!(!alone.closes(), "{alone:?}");
+        Self { method, request, alone: without_id(alone) }
+    }
+}
+
+/// An answer without what differs from one time to the next.
+fn without_id(mut answer: Answer) -> Answer {
+    answer.headers.retain(|(name, _)| !["x-request-id", "date"].contains(&name.as_str()));
+    answer.headers.sort();
+    answer
+}
+
+async fn cases(service: &Service) -> Vec<Case> {
+    let alice = service.api.user("alice").await;
+    let image = key(&service.api.post(&alice, "Look", Some(&picture())).await["image"]);
+    let media = format!("/media/{image}");
+    let get_media = Case::new(service, &format!("GET {media}"), "", "").await;
+    let unchanged = format!("If-None-Match: {}\r\n", get_media.alone.header("etag").unwrap());
+    let token = format!("Authorization: Bearer {}\r\n", alice.token);
+    let json = "Content-Type: application/json\r\n";
+    let empty = json!({ "text": "\n\r\n\n\n" }).to_string();
+    let length = format!("Content-Length: {}\r\n", empty.len());
+    let blank = "{\r\n\r\n\"text\":\n\n\"\"}";
+    let chunked = format!("3\r\n{}\r\n{:x};x\r\n{}\r\n0\r\nA: b\r\n\r\n", &blank[..3], blank.len() - 3, &blank[3..]);
+    let te = "Transfer-Encoding: chunked\r\n";
+    let catalog = "/api/products/findAll";
+    vec![
+        Case::new(service, &format!("HEAD {media}"), "", "").await,
+        Case::new(service, &format!("GET {media}"), &unchanged, "").await,
+        Case::new(service, &format!("HEAD {media}"), &unchanged, "").await,
+        Case::new(service, &format!("GET {media}"), "Range: bytes=3-7\r\n", "").await,
+        get_media,
+        Case::new(service, &format!("GET {catalog}"), "", "").await,
+        Case::new(service, &format!("HEAD {catalog}"), "", "").await,
+        Case::new(service, &format!("PUT {catalog}"), "Content-Length: 0\r\n", "").await,
+        Case::new(service, "GET /api/users/me", &token, "").await,
+        Case::new(service, "HEAD /api/users/me", &token, "").await,
+        Case::new(service, "GET /nowhere", "", "").await,
+        Case::new(service, "HEAD /nowhere", "", "").await,
+        Case::new(service, "POST /api/posts/create", &format!("{token}{json}{length}"), &empty).await,
+        Case::new(service, "POST /api/posts/create", &format!("{token}{json}{te}"), &chunked).await,
+        // Refused unread.
+        Case::new(service, "POST /api/posts/create", &format!("{json}{te}"), &chunked).await,
+        Case::new(service, "GET /api/users/me", &format!("{token}{te}"), &chunked).await,
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_sent_at_once_are_answered_each_as_if_it_came_alone_whatever_stands_behind_it() {
+    let home = Home::new();
+    let service = home.start();
+    let cases = cases(&service).await;
+    // Each is followed by each.
+    let pairs = cases.iter().flat_map(|one| cases.iter().map(move |other| [one, other]));
+    let asked: Vec<&Case> = pairs.flatten().collect();
+    let methods: Vec<_> = asked.iter().map(|case| case.method).collect();
+    let bytes: String = asked.iter().map(|case| case.request.as_str()).collect();
+    for size in [1 << 30, 8192, 1000, 61, 7] {
+        let answers = Raw::exchange(&service.address, bytes.as_bytes().chunks(size), &methods).await;
+        assert_eq!(answers.len(), asked.len(), "in pieces of {size}");
+        for (n, (case, answer)) in asked.iter().zip(answers).enumerate() {
+            assert_eq!(without_id(answer), case.alone, "{n}, in pieces of {size}: {}", case.request);
+        }
+    }
+    service.stop();
+}
+
+const CATALOG: &str = "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_answered_behind_a_request_that_closes_the_connection() {
+    let home = Home::new();
+    let service = home.start();
+    for closes in
+        ["Connection: close\r\n", "Connection: keep-alive, close\r\n", "Connection: upgrade\r\nUpgrade: h2c\r\n"]
+    {
+        // So much that it is not all read when the connection is closed.
+        let behind = format!("{CATALOG}\r\n").repeat(50_000);
+        let bytes = format!("{CATALOG}\r\n{CATALOG}{closes}\r\n{behind}");
+        let answers = Raw::exchange(&service.address, [bytes.as_bytes()], &["GET"; 3]).await;
+        assert_eq!(answers.len(), 2, "{closes}: {answers:?}");
+        assert!(!answers[0].expect(200).closes() && answers[1].expect(200).closes(), "{closes}: {answers:?}");
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_answered_behind_a_body_that_was_refused_unread() {
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_CORS_ORIGINS", "https://app.example.org")]);
+    let preflight = "OPTIONS /api/posts/create HTTP/1.1\r\nHost: agora\r\nOrigin: https://app.example.org\r\n\
+                     Access-Control-Request-Method: POST\r\n";
+    let create = "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n";
+    for (head, status) in [(create, 401), (preflight, 200)] {
+        for behind in ["x".repeat(500_000), "GET / HTTP/9\r\n\r\n".repeat(1000), format!("{CATALOG}\r\n").repeat(1000)]
+        {
+            let bytes = format!("{CATALOG}\r\n{head}Content-Length: 2\r\n\r\n{{}}{behind}");
+            for size in [1 << 30, 100_000, 47] {
+                let pieces = bytes.as_bytes().chunks(size).take(2000);
+                let answers = Raw::exchange(&service.address, pieces, &["GET"; 3]).await;
+                assert_eq!(answers.len(), 2, "{behind:.20}: {answers:?}");
+                assert!(answers[1].expect(status).closes(), "{answers:?}");
+            }
+        }
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_has_the_version_of_its_own_request() {
+    let home = Home::new();
+    let service = home.start();
+    let old = "GET /api/products/findAll HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    let bytes = format!("{CATALOG}\r\n{old}{CATALOG}\r\n{old}{old}");
+    let answers = Raw::exchange(&service.address, [bytes.as_bytes()], &["GET"; 5]).await;
+    let versions: Vec<_> = answers.iter().map(|answer| answer.status.as_str()).collect();
+    assert_eq!(versions, ["1.1 200", "1.0 200", "1.1 200", "1.0 200", "1.0 200"]);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_answered_once_behind_all_that_can() {
+    let home = Home::new();
+    let service = home.start();
+    for bad in ["GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02", "GET / HTTP/1.1\r\n\r\n", "GET /\0"] {
+        let bytes = format!("{CATALOG}\r\n{CATALOG}\r\n{bad}{CATALOG}\r\n{CATALOG}\r\n");
+        let answers = Raw::exchange(&service.address, [bytes.as_bytes()], &["GET"; 4]).await;
+        assert_eq!(answers.len(), 3, "{bad:?}: {answers:?}");
+        assert!(answers[0].expect(200) == &answers[0] && !answers[1].expect(200).closes());
+        assert!(answers[2].expect(400).closes(), "{bad:?}: {answers:?}");
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunked_body_that_breaks_off_is_answered_once_and_nothing_behind_it() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    let behind = format!("{CATALOG}\r\n");
+    let token = format!("Authorization: Bearer {}\r\n", alice.token);
+    for (token, status) in [(token.as_str(), 400), ("", 401)] {
+        let head = format!(
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{token}Content-Type: application/json\r\n\
+             Transfer-Encoding: chunked\r\n\r\n"
+        );
+        for bad in [
+            "-2\r\n",
+            "zz\r\n",
+            "2\n{}\n0\n\n",
+            "2\r\n{}0\r\n\r\n",
+            "2\r\n{}\r\n0\r\nA: \0\r\n\r\n",
+            "\r\n",
+            "2;\0\r\n{}",
+        ] {
+            let bytes = format!("{CATALOG}\r\n{head}{bad}{}", behind.repeat(10));
+            for pieces in [bytes.as_bytes().chunks(1 << 30), bytes.as_bytes().chunks(11)] {
+                let answers = Raw::exchange(&service.address, pieces, &["GET"; 3]).await;
+                assert_eq!(answers.len(), 2, "{bad:?}: {answers:?}");
+                answers[0].expect(200);
+                assert!(answers[1].expect(status).closes() || status == 401, "{bad:?}: {answers:?}");
+            }
+        }
+    }
+    service.stop();
+}
