@@ -19,7 +19,7 @@ use actix_web::{
 };
 use agora_domain::{
     accounts::Caller,
-    idempotency::{AttemptId, Fingerprint, IdempotencyKey, Once, RequestName, Start},
+    idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start},
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -76,10 +76,10 @@ pub(crate) async fn once(
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
-    let fingerprint = fingerprint(&state.settings.seal, request.request(), body.clone()).await?;
+    let fingerprints = fingerprints(&state.settings.seal, request.request(), body.clone()).await?;
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
-        let outcome = carry_out(&state, rule, (&name, fingerprint), (request, body), next).await;
+        let outcome = carry_out(&state, rule, (&name, fingerprints), (request, body), next).await;
         if let Err(outcome) = reply.send(outcome) {
             log_unseen(rule, outcome);
         }
@@ -90,11 +90,11 @@ pub(crate) async fn once(
 async fn carry_out(
     state: &State,
     rule: Rule,
-    (name, fingerprint): (&RequestName, Fingerprint),
+    (name, fingerprints): (&RequestName, Fingerprints),
     (mut request, body): (ServiceRequest, Bytes),
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
-    let attempt = match state.services.idempotency.begin(name, fingerprint).await? {
+    let attempt = match state.services.idempotency.begin(name, fingerprints).await? {
         Start::First(attempt) => attempt,
         Start::Again(answer) => {
             let mut response = Rendered::restore(&answer)?.into_response();
@@ -163,8 +163,8 @@ fn is_remembered(rule: Rule, status: StatusCode) -> bool {
     status.is_client_error() && !later.contains(&status) && rule.access != Access::Public
 }
 
-/// A digest of what a request says: its method and address, the type of its body and the body.
-async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprint, ApiError> {
+/// Digests of what a request says: its method and address, the type of its body and the body.
+async fn fingerprints(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprints, ApiError> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let head = format!("{} {}", request.method(), request.uri());
     let (seal, content_type) = (seal.clone(), content_type.unwrap_or_default().to_owned());
@@ -173,7 +173,8 @@ async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let boundary = (essence == "multipart/form-data").then(|| boundary(&content_type)).flatten();
         let said = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
-        Fingerprint(seal.code(Purpose::Request, said))
+        let (own, accepted) = seal.codes(Purpose::Request, said);
+        Fingerprints { own: Fingerprint(own), accepted: accepted.map(Fingerprint) }
     };
     if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }
 }
@@ -185,7 +186,7 @@ pub(crate) fn boundary(content_type: &str) -> Option<&str> {
 }
 
 /// The body without the boundaries of its form: a client draws a new one each time it sends the same form.
-pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
     let mut rest = Some(body);
     iter::from_fn(move || {
