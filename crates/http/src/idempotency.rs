@@ -32,6 +32,7 @@ use crate::{
     error::{ApiError, Causes},
     form,
     guard::Rule,
+    observe::is_told_by_itself,
     routes::{Access, TakesKey},
     seal::{Purpose, Seal},
     state::State,
@@ -81,7 +82,7 @@ pub(crate) async fn once(
     rt::spawn(async move {
         let outcome = carry_out(&state, rule, (&name, fingerprints), (request, body), next).await;
         if let Err(outcome) = reply.send(outcome) {
-            log_unseen(rule, outcome);
+            log_unseen(&state, rule, outcome);
         }
     });
     answer.await.unwrap_or(Err(ApiError::Panicked))
@@ -114,14 +115,16 @@ async fn carry_out(
 }
 
 /// Logs the causes of a failure that nobody is there to be told of.
-fn log_unseen(rule: Rule, outcome: Result<Response, ApiError>) {
-    let causes = match outcome {
-        Ok(Ok(mut response)) => response.response_mut().extensions_mut().remove::<Causes>(),
-        Ok(Err(_)) => None,
-        Err(error) => error.causes(),
+fn log_unseen(state: &State, rule: Rule, outcome: Result<Response, ApiError>) {
+    let (status, causes) = match outcome {
+        Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
+        Ok(Err(_)) => return,
+        Err(error) => (error.status(), error.causes()),
     };
-    if let Some(Causes(causes)) = causes {
-        tracing::error!(route = rule.path, causes, "a request failed after its client had gone");
+    let Some(Causes(causes)) = causes else { return };
+    if is_told_by_itself(state, status, &causes) {
+        let (route, status) = (rule.path, status.as_u16());
+        tracing::error!(route, status, causes, "a request failed after its client had gone");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     io::{self, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, Once,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -39,7 +39,10 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
 };
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::{
+    io::AsyncWriteExt,
+    sync::{Semaphore, mpsc},
+};
 use uuid::Uuid;
 
 #[path = "../../../tests/support/contract.rs"]
@@ -331,6 +334,14 @@ async fn an_attempt_that_takes_too_long_is_not_remembered() {
 struct SteppedHasher {
     asked: mpsc::UnboundedSender<()>,
     let_go: Semaphore,
+    outcome: fn() -> Result<PasswordHash>,
+}
+
+impl SteppedHasher {
+    fn new(outcome: fn() -> Result<PasswordHash>) -> (Arc<Self>, mpsc::UnboundedReceiver<()>) {
+        let (asked, was_asked) = mpsc::unbounded_channel();
+        (Arc::new(Self { asked, let_go: Semaphore::new(0), outcome }), was_asked)
+    }
 }
 
 #[async_trait]
@@ -338,7 +349,7 @@ impl PasswordHasher for SteppedHasher {
     async fn hash(&self, _: &Password) -> Result<PasswordHash> {
         self.asked.send(()).unwrap();
         self.let_go.acquire().await.unwrap().forget();
-        Ok(PasswordHash::new("hashed".to_owned()))
+        (self.outcome)()
     }
 
     async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>) -> Result<bool> {
@@ -348,8 +359,7 @@ impl PasswordHasher for SteppedHasher {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_is_carried_out_though_its_client_goes_away() {
-    let (asked, mut was_asked) = mpsc::unbounded_channel();
-    let hasher = Arc::new(SteppedHasher { asked, let_go: Semaphore::new(0) });
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Ok(PasswordHash::new("hashed".to_owned())));
     let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
     ports.accounts.expect_find_id().returning(|_| Ok(None));
     ports.idempotency.expect_begin().once().returning(|_, _, _, _| Ok(Begun::First));
@@ -432,13 +442,95 @@ impl io::Write for Logger {
     }
 }
 
+/// Has what is logged from now on written into [`LOG`].
+fn keep_log() {
+    static KEPT: Once = Once::new();
+    KEPT.call_once(|| tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init());
+}
+
+/// The lines of the log with a text.
+fn logged(text: &str) -> Vec<String> {
+    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself() {
+    keep_log();
+    const FULL: &str = "the line is full";
+    const AWAY: &str = "the database is away";
+    const DEFECT: &str = "a defect that shows each time";
+    let mut ports = Ports::default();
+    let listed = AtomicU64::new(0);
+    ports.products.expect_list().returning(move |_, _| {
+        Err(match listed.fetch_add(1, Ordering::Relaxed) {
+            10..20 => Error::unavailable(AWAY),
+            20.. => Error::internal(DEFECT),
+            _ => Error::unavailable(FULL),
+        })
+    });
+    let url = ports.start();
+    let mut ids = Vec::new();
+    for n in 0..23 {
+        let (status, message) = if n < 20 { (503, UNAVAILABLE) } else { (500, INTERNAL) };
+        ids.push(expect_failure(get(&url, LISTING).await, status, message).await);
+    }
+    // Every ten seconds at most, another line tells of the others.
+    for (cause, first) in [(FULL, &ids[0]), (AWAY, &ids[10])] {
+        let by_themselves: Vec<_> = logged(cause).into_iter().filter(|line| line.contains("request_id")).collect();
+        let [line] = &by_themselves[..] else { panic!("{by_themselves:?}") };
+        assert!(line.contains(&**first) && line.contains("ERROR"), "{line}");
+    }
+    let defects = logged(DEFECT);
+    assert!(defects.len() == 3 && ids[20..].iter().zip(&defects).all(|(id, line)| line.contains(&**id)), "{defects:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_the_log() {
+    keep_log();
+    const FULL: &str = "the line of those that have gone is full";
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(FULL)));
+    let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    ports.idempotency.expect_begin().returning(|_, _, _, _| Ok(Begun::First));
+    let (told, mut was_abandoned) = mpsc::unbounded_channel();
+    ports.idempotency.expect_abandon().returning(move |_| {
+        told.send(()).unwrap();
+        Ok(())
+    });
+    let url = ports.start();
+    // Answered by the one thread that serves: what came before has been seen to.
+    let others = async || expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+    let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" }).to_string();
+    let request = format!(
+        "POST /api/auth/register HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Idempotency-Key: key\r\nContent-Length: {}\r\n\r\n{account}",
+        account.len()
+    );
+    for _ in 0..3 {
+        let mut impatient = tokio::net::TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+        impatient.write_all(request.as_bytes()).await.unwrap();
+        was_asked.recv().await.unwrap();
+        // Gone, not only done with sending.
+        impatient.set_zero_linger().unwrap();
+        drop(impatient);
+        others().await;
+        hasher.let_go.add_permits(1);
+        was_abandoned.recv().await.unwrap();
+        others().await;
+    }
+    let lines = logged(FULL);
+    assert!(matches!(&lines[..], [line, ..] if line.contains("after its client had gone")), "{lines:?}");
+    assert!(lines.iter().skip(1).all(|line| line.contains("requests=")), "{lines:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_tells_the_cause_under_the_id_of_the_request() {
-    tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init();
-    let url = Ports::with_failing_listing(|| Error::internal(SECRET));
+    const CAUSE: &str = "hunter2, for the log alone";
+    keep_log();
+    let url = Ports::with_failing_listing(|| Error::internal(CAUSE));
     let id = expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
-    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
-    let line = log.lines().find(|line| line.contains(&id) && line.contains("hunter2"));
-    let line = line.unwrap_or_else(|| panic!("no line about {id}: {log}"));
-    assert!(line.contains("ERROR") && line.contains(LISTING), "{line}");
+    let lines = logged(CAUSE);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert!(line.contains("ERROR") && line.contains(LISTING) && line.contains(&id), "{line}");
 }
