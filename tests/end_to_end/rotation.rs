@@ -3,7 +3,7 @@
 use reqwest::{Method, header::LINK};
 
 use crate::{
-    api::{Api, PASSWORD, User},
+    api::{Answer, Api, PASSWORD, User, text},
     process::{Home, Service},
 };
 
@@ -43,4 +43,44 @@ async fn a_new_secret_logs_nobody_out_while_the_old_one_is_accepted() {
     assert_eq!(status(&service.api, &old, "/api/users/me").await, 401);
     assert_eq!(status(&service.api, &new, next).await, 400);
     service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_sent_again_is_known_across_a_change_of_the_secret() {
+    let home = Home::new();
+    let service = start(&home, OLD, "");
+    let alice = service.api.user("alice").await;
+    let post = text(&service.api.post(&alice, "Like me", None).await["id"]);
+    service.stop();
+
+    // As on several nodes: the new one is accepted first, then both are exchanged, then the old one is left out.
+    let mut answers: Vec<String> = Vec::new();
+    for (own, accepted) in [(OLD, NEW), (NEW, OLD)] {
+        let service = start(&home, own, accepted);
+        // One that was sent before, and one that is sent for the first time, which unlikes again.
+        for key in 0..=answers.len() {
+            let liked = like(&service.api, &alice, &post, key).await.expect(200).text();
+            assert_eq!(answers.get(key).unwrap_or(&liked), &liked);
+            if key == answers.len() {
+                answers.push(liked);
+            }
+        }
+        let other = text(&service.api.post(&alice, "Like me as well", None).await["id"]);
+        like(&service.api, &alice, &other, 0).await.expect(422);
+        service.stop();
+    }
+    assert!(answers[0].contains("Post liked") && answers[1].contains("Post unliked"), "{answers:?}");
+
+    let service = start(&home, NEW, "");
+    let alice = service.api.log_in("alice").await;
+    assert_eq!(like(&service.api, &alice, &post, 1).await.expect(200).text(), answers[1]);
+    like(&service.api, &alice, &post, 0).await.expect(422);
+    assert_eq!(service.api.view(&alice, &post).await["likeCount"], 0);
+    service.stop();
+}
+
+/// Toggles a like under a key.
+async fn like(api: &Api, user: &User, post: &str, key: usize) -> Answer {
+    let request = api.request_as(user, Method::POST, &format!("/api/posts/like/{post}"));
+    api.send(request.header("Idempotency-Key", format!("key-{key}"))).await
 }

@@ -89,5 +89,7 @@ async fn logins_beyond_those_that_wait_are_answered_503_at_once() {
         answer.expect(503);
     }
     logins.abort_all();
-    service.kill();
+    let log = service.kill().stderr;
+    let told = log.matches("too many passwords are waiting").count();
+    assert!((1..BEYOND / 2).contains(&told), "a few lines, not a flood: {log}");
 }

@@ -8,11 +8,12 @@ use reqwest::{
     Body, Method, RequestBuilder,
     multipart::{Form, Part},
 };
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     api::{Answer, Api, User},
-    process::Home,
+    process::{HANG, Home},
+    raw::Raw,
 };
 
 const MEBIBYTE: usize = 1024 * 1024;
@@ -89,5 +90,36 @@ async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
     assert!(peak < MEMORY, "{} MiB, {stored} stored", peak >> 20);
     assert!(stored > 0, "all were refused");
     service.api.post(&alice, "After", Some(&noise())).await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_uploads_from_one_address_leave_room_for_those_of_others() {
+    // More than one address may have wait for room.
+    const SLOW: usize = 150;
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
+    let (mallory, alice) = (service.api.user("mallory").await, service.api.user("alice").await);
+    let mut slow = JoinSet::new();
+    for n in 0..SLOW {
+        // All of one network.
+        let head = format!(
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\nAuthorization: Bearer {}\r\n\
+             X-Forwarded-For: 2001:db8::{n:x}\r\nContent-Type: multipart/form-data; boundary=b\r\n\
+             Content-Length: 5000000\r\n\r\n--b\r\n",
+            mallory.token
+        );
+        let mut raw = Raw::sending(&service.address, head.as_bytes()).await;
+        slow.spawn(async move { (raw.until("\r\n\r\n").await, raw) });
+    }
+    // From then on, the address has all that it may have.
+    let (refused, _) = timeout(HANG, slow.join_next()).await.expect("all wait").unwrap().unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    let uploading = |user: &User, from: &str| {
+        service.api.send(service.api.posting(user, "Look", Some(&noise())).header("X-Forwarded-For", from))
+    };
+    uploading(&mallory, "2001:db8::ffff").await.expect(503);
+    uploading(&alice, "2001:db8:0:1::1").await.expect(201);
+    drop(slow);
     service.stop();
 }

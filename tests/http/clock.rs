@@ -11,7 +11,7 @@ use std::{
 use agora_domain::clock::{Clock, Timestamp};
 use reqwest::{
     Method,
-    header::{ETAG, IF_MATCH},
+    header::{ETAG, IF_MATCH, WWW_AUTHENTICATE},
     multipart::{Form, Part},
 };
 use serde_json::{Value, json};
@@ -190,6 +190,33 @@ async fn a_session_lasts_for_its_time_by_the_clock_and_one_that_ended_stays_so()
         hand.set(START + at);
         assert_eq!(status(&bob).await, 401, "at {at}");
     }
+}
+
+#[tokio::test]
+async fn a_token_is_taken_for_its_lifetime_and_five_seconds_longer_and_can_be_renewed_until_then() {
+    let hand = Arc::new(Hand(AtomicI64::new(LOGIN)));
+    let server = Server::start_by(Some(Arc::<Hand>::clone(&hand)), |config| {
+        config.token_lifetime = Duration::from_secs(60);
+    });
+    let server = server.await;
+    let alice = server.user("alice").await;
+    let lifetime = 60 * SECOND;
+    // Nodes' clocks differ a little.
+    for (at, expected) in [(lifetime - 1, 200), (lifetime, 200), (lifetime + 4999, 200), (lifetime + 5000, 401)] {
+        hand.set(LOGIN + at);
+        let answer = server.get(&alice, "/api/users/me").await.expect(expected);
+        let challenge = (expected == 401).then_some("Bearer error=\"invalid_token\"");
+        assert_eq!(answer.header(WWW_AUTHENTICATE), challenge, "at {at}");
+        server.call(&alice, Method::POST, "/api/auth/refresh").await.expect(expected);
+    }
+    // A token that was renewed at the last moment has a whole lifetime of its own.
+    hand.set(LOGIN + lifetime + 4999);
+    let renewed = server.call(&alice, Method::POST, "/api/auth/refresh").await.expect(200).json();
+    let renewed = User { token: renewed["token"].as_str().unwrap().to_owned(), ..alice };
+    hand.set(LOGIN + 2 * lifetime + 4999);
+    server.get(&renewed, "/api/users/me").await.expect(200);
+    server.call(&renewed, Method::POST, "/api/auth/logout").await.expect(200);
+    server.get(&renewed, "/api/users/me").await.expect(401);
 }
 
 #[tokio::test]

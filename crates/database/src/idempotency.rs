@@ -3,7 +3,7 @@
 use agora_domain::{
     Result,
     clock::Timestamp,
-    idempotency::{Answer, AttemptId, Begun, Fingerprint, IdempotencyRepository, RequestName},
+    idempotency::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName},
 };
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ impl IdempotencyRepository for Database {
     async fn begin(
         &self,
         name: &RequestName,
-        fingerprint: Fingerprint,
+        fingerprints: Fingerprints,
         attempt: AttemptId,
         now: Timestamp,
     ) -> Result<Begun> {
@@ -32,7 +32,7 @@ impl IdempotencyRepository for Database {
             caller: DbId(name.caller.map_or(Uuid::nil(), |caller| caller.uuid())),
             route: name.route.clone(),
             key: name.key.as_str().to_owned(),
-            fingerprint,
+            fingerprints,
             now,
         };
         write!(self, idempotency::begin(new))

@@ -1,6 +1,6 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use agora_domain::{clock::Timestamp, idempotency::Fingerprint, posts::Liker};
+use agora_domain::{clock::Timestamp, idempotency::Fingerprints, posts::Liker};
 use diesel::Queryable;
 
 use crate::{
@@ -85,7 +85,7 @@ pub(crate) struct NewAttempt {
     pub(crate) caller: DbId,
     pub(crate) route: String,
     pub(crate) key: String,
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprints: Fingerprints,
     pub(crate) now: Timestamp,
 }
 

@@ -10,7 +10,7 @@ use agora_domain::{
     Error,
     clock::Timestamp,
     id::SessionId,
-    idempotency::{AttemptId, Begun, Fingerprint, IdempotencyKey, RequestName},
+    idempotency::{AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, RequestName},
     media::ImageKey,
 };
 use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
@@ -223,7 +223,8 @@ async fn what_was_answered_before_is_not_answered_when_other_rows_have_come_inst
         let name = RequestName { caller: None, route: "POST /".to_owned(), key };
         let begin = async |n| {
             let (attempt, now) = (AttemptId::new(Uuid::from_u128(n)), Timestamp::from_unix_millis(1));
-            requests.begin(&name, Fingerprint([0; 32]), attempt, now).await.unwrap()
+            let fingerprints = Fingerprints::only(Fingerprint([0; 32]));
+            requests.begin(&name, fingerprints, attempt, now).await.unwrap()
         };
         assert_eq!(begin(1).await, Begun::First, "{kind:?}");
         assert_ne!(begin(2).await, Begun::First, "{kind:?}");

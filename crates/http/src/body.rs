@@ -16,12 +16,14 @@ use actix_web::{
     http::header::{self, HeaderMap},
     web,
 };
+use agora_domain::limits::ClientAddress;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
 use crate::{
     error::ApiError,
+    limits::Client,
     overload::{
         Overload,
         incoming::{Incoming, is_too_slow},
@@ -40,8 +42,8 @@ pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
 pub(crate) struct Body {
     pub(crate) headers: HeaderMap,
     pub(crate) payload: Payload,
-    /// What is known of it, and where it gets room in memory; nothing when there is none.
-    incoming: Option<(Rc<Incoming>, Arc<Overload>)>,
+    /// What is known of it, whose it is and where it gets room in memory; nothing when there is none.
+    incoming: Option<(Rc<Incoming>, ClientAddress, Arc<Overload>)>,
 }
 
 impl FromRequest for Body {
@@ -69,14 +71,18 @@ pub(crate) enum ContentType {
 impl Body {
     /// The body of a request.
     pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
-        let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
-        Self { headers: request.headers().clone(), payload, incoming: Incoming::of(request).zip(overload) }
+        let incoming = Incoming::of(request).zip(request.app_data::<web::Data<State>>());
+        let incoming = incoming.map(|(incoming, state)| {
+            let Client(client) = Client::of(state, request);
+            (incoming, client, Arc::clone(&state.overload))
+        });
+        Self { headers: request.headers().clone(), payload, incoming }
     }
 
     /// Waits until there is room in memory for this body, of which at most `most` bytes are kept.
     pub(crate) async fn make_room(&self, most: usize) -> Result<(), ApiError> {
         match &self.incoming {
-            Some((incoming, overload)) => overload.uploads.make_room(incoming, most).await,
+            Some((incoming, client, overload)) => overload.uploads.make_room(incoming, *client, most).await,
             None => Ok(()),
         }
     }
@@ -84,7 +90,7 @@ impl Body {
     /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and
     /// takes no memory before it is filled.
     pub(crate) fn expected(&self, most: usize) -> usize {
-        self.incoming.as_ref().map_or(0, |(incoming, _)| incoming.expected(most))
+        self.incoming.as_ref().map_or(0, |(incoming, ..)| incoming.expected(most))
     }
 
     pub(crate) fn content_type(&self) -> ContentType {

@@ -19,7 +19,7 @@ use actix_web::{
 };
 use agora_domain::{
     accounts::Caller,
-    idempotency::{AttemptId, Fingerprint, IdempotencyKey, Once, RequestName, Start},
+    idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start},
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -32,6 +32,7 @@ use crate::{
     error::{ApiError, Causes},
     form,
     guard::Rule,
+    observe::is_told_by_itself,
     routes::{Access, TakesKey},
     seal::{Purpose, Seal},
     state::State,
@@ -76,12 +77,12 @@ pub(crate) async fn once(
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
-    let fingerprint = fingerprint(&state.settings.seal, request.request(), body.clone()).await?;
+    let fingerprints = fingerprints(&state.settings.seal, request.request(), body.clone()).await?;
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
-        let outcome = carry_out(&state, rule, (&name, fingerprint), (request, body), next).await;
+        let outcome = carry_out(&state, rule, (&name, fingerprints), (request, body), next).await;
         if let Err(outcome) = reply.send(outcome) {
-            log_unseen(rule, outcome);
+            log_unseen(&state, rule, outcome);
         }
     });
     answer.await.unwrap_or(Err(ApiError::Panicked))
@@ -90,11 +91,11 @@ pub(crate) async fn once(
 async fn carry_out(
     state: &State,
     rule: Rule,
-    (name, fingerprint): (&RequestName, Fingerprint),
+    (name, fingerprints): (&RequestName, Fingerprints),
     (mut request, body): (ServiceRequest, Bytes),
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
-    let attempt = match state.services.idempotency.begin(name, fingerprint).await? {
+    let attempt = match state.services.idempotency.begin(name, fingerprints).await? {
         Start::First(attempt) => attempt,
         Start::Again(answer) => {
             let mut response = Rendered::restore(&answer)?.into_response();
@@ -114,14 +115,16 @@ async fn carry_out(
 }
 
 /// Logs the causes of a failure that nobody is there to be told of.
-fn log_unseen(rule: Rule, outcome: Result<Response, ApiError>) {
-    let causes = match outcome {
-        Ok(Ok(mut response)) => response.response_mut().extensions_mut().remove::<Causes>(),
-        Ok(Err(_)) => None,
-        Err(error) => error.causes(),
+fn log_unseen(state: &State, rule: Rule, outcome: Result<Response, ApiError>) {
+    let (status, causes) = match outcome {
+        Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
+        Ok(Err(_)) => return,
+        Err(error) => (error.status(), error.causes()),
     };
-    if let Some(Causes(causes)) = causes {
-        tracing::error!(route = rule.path, causes, "a request failed after its client had gone");
+    let Some(Causes(causes)) = causes else { return };
+    if is_told_by_itself(state, status, &causes) {
+        let (route, status) = (rule.path, status.as_u16());
+        tracing::error!(route, status, causes, "a request failed after its client had gone");
     }
 }
 
@@ -163,8 +166,8 @@ fn is_remembered(rule: Rule, status: StatusCode) -> bool {
     status.is_client_error() && !later.contains(&status) && rule.access != Access::Public
 }
 
-/// A digest of what a request says: its method and address, the type of its body and the body.
-async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprint, ApiError> {
+/// Digests of what a request says: its method and address, the type of its body and the body.
+async fn fingerprints(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprints, ApiError> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let head = format!("{} {}", request.method(), request.uri());
     let (seal, content_type) = (seal.clone(), content_type.unwrap_or_default().to_owned());
@@ -173,7 +176,8 @@ async fn fingerprint(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let boundary = (essence == "multipart/form-data").then(|| boundary(&content_type)).flatten();
         let said = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
-        Fingerprint(seal.code(Purpose::Request, said))
+        let (own, accepted) = seal.codes(Purpose::Request, said);
+        Fingerprints { own: Fingerprint(own), accepted: accepted.map(Fingerprint) }
     };
     if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }
 }
@@ -185,7 +189,7 @@ pub(crate) fn boundary(content_type: &str) -> Option<&str> {
 }
 
 /// The body without the boundaries of its form: a client draws a new one each time it sends the same form.
-pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
     let mut rest = Some(body);
     iter::from_fn(move || {

@@ -36,7 +36,17 @@ impl Seal {
 
     /// The code of what the parts hold, and of where each ends.
     pub(crate) fn code<'a>(&self, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-        over(&self.own, purpose, parts).finalize().into_bytes().into()
+        finished(over(&self.own, purpose, parts))
+    }
+
+    /// The code of the parts, and what it is with the accepted secret, if there is one.
+    pub(crate) fn codes<'a>(
+        &self,
+        purpose: Purpose,
+        parts: impl IntoIterator<Item = &'a [u8]> + Clone,
+    ) -> ([u8; 32], Option<[u8; 32]>) {
+        let accepted = self.accepted.as_ref().map(|key| finished(over(key, purpose, parts.clone())));
+        (self.code(purpose, parts), accepted)
     }
 
     /// Whether this is the beginning of the code of the parts.
@@ -54,6 +64,10 @@ fn over<'a>(key: &Hmac<Sha256>, purpose: Purpose, parts: impl IntoIterator<Item 
         code.update(part);
     }
     code
+}
+
+fn finished(code: Hmac<Sha256>) -> [u8; 32] {
+    code.finalize().into_bytes().into()
 }
 
 /// With the key that follows from the secret that the nodes share.
@@ -104,6 +118,9 @@ mod tests {
         let [old, new, other] = ["old", "new", "other"].map(|secret| Seal::new(secret.as_bytes()));
         let both = new.clone().accepting(b"old");
         assert_eq!(made(&both), made(&new));
+        let codes = |seal: &Seal| seal.codes(Purpose::Cursor, [b"ab".as_slice()]);
+        assert_eq!(codes(&both), (made(&new), Some(made(&old))));
+        assert_eq!(codes(&new), (made(&new), None));
         for (seal, code, expected) in [
             (&both, made(&old), true),
             (&both, made(&new), true),

@@ -17,7 +17,7 @@ use agora_domain::{
 use crate::{
     browsers::CorsOrigins,
     limits::{Throttles, Throttling, TrustedProxies},
-    overload::{LoadLimits, Overload},
+    overload::{LoadLimits, Overload, notice::Failures},
     seal::Seal,
 };
 
@@ -73,12 +73,13 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) throttles: Throttles,
     pub(crate) overload: Arc<Overload>,
+    pub(crate) failures: Arc<Failures>,
 }
 
 impl State {
     pub(crate) fn new(services: Services, settings: Settings) -> Self {
         let (throttles, overload) = (settings.throttling.into(), Arc::new(Overload::new(settings.load)));
-        Self { services, settings, throttles, overload }
+        Self { services, settings, throttles, overload, failures: Arc::default() }
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{
         Arc, Mutex,
@@ -44,6 +44,8 @@ use uuid::Uuid;
 
 #[path = "../../../tests/support/contract.rs"]
 mod contract;
+#[path = "faults/log.rs"]
+mod log;
 
 /// What must never reach a client.
 const SECRET: &str = "no such column: hunter2 in /var/lib/agora/agora.db";
@@ -331,6 +333,14 @@ async fn an_attempt_that_takes_too_long_is_not_remembered() {
 struct SteppedHasher {
     asked: mpsc::UnboundedSender<()>,
     let_go: Semaphore,
+    outcome: fn() -> Result<PasswordHash>,
+}
+
+impl SteppedHasher {
+    fn new(outcome: fn() -> Result<PasswordHash>) -> (Arc<Self>, mpsc::UnboundedReceiver<()>) {
+        let (asked, was_asked) = mpsc::unbounded_channel();
+        (Arc::new(Self { asked, let_go: Semaphore::new(0), outcome }), was_asked)
+    }
 }
 
 #[async_trait]
@@ -338,7 +348,7 @@ impl PasswordHasher for SteppedHasher {
     async fn hash(&self, _: &Password) -> Result<PasswordHash> {
         self.asked.send(()).unwrap();
         self.let_go.acquire().await.unwrap().forget();
-        Ok(PasswordHash::new("hashed".to_owned()))
+        (self.outcome)()
     }
 
     async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>) -> Result<bool> {
@@ -348,8 +358,7 @@ impl PasswordHasher for SteppedHasher {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_is_carried_out_though_its_client_goes_away() {
-    let (asked, mut was_asked) = mpsc::unbounded_channel();
-    let hasher = Arc::new(SteppedHasher { asked, let_go: Semaphore::new(0) });
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Ok(PasswordHash::new("hashed".to_owned())));
     let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
     ports.accounts.expect_find_id().returning(|_| Ok(None));
     ports.idempotency.expect_begin().once().returning(|_, _, _, _| Ok(Begun::First));
@@ -414,31 +423,4 @@ async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
     let whole = async { Client::new().get(image).send().await?.bytes().await };
     whole.await.expect_err("an answer that was cut off");
     expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
-}
-
-static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-/// Writes into [`LOG`].
-struct Logger;
-
-impl io::Write for Logger {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        LOG.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_the_cause_under_the_id_of_the_request() {
-    tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init();
-    let url = Ports::with_failing_listing(|| Error::internal(SECRET));
-    let id = expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
-    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
-    let line = log.lines().find(|line| line.contains(&id) && line.contains("hunter2"));
-    let line = line.unwrap_or_else(|| panic!("no line about {id}: {log}"));
-    assert!(line.contains("ERROR") && line.contains(LISTING), "{line}");
 }

@@ -157,6 +157,7 @@ mod tests {
             "<Error><Code>hunter2</Message></Error>",
             "<Error><Code>hunter2 and more</Code><Message>hunter2</Message></Error>",
             "<Error><Message>hunter2</Message></Error>",
+            &format!("<Error><Code>{}</Code><Message>hunter2</Message></Error>", "x".repeat(LONGEST_CODE + 1)),
             &format!("<Error><Code>Odd</Code><Message>hunter2</Message>{}</Error>", " ".repeat(LONGEST_ANSWER)),
         ] {
             assert_eq!(answered(body), NOTHING, "{body}");

@@ -258,6 +258,7 @@ contract! { $
     /// Requests that are sent again, and the writes that are part of them.
     idempotency {
         an_attempt_meets_the_one_before_it_under_the_same_name,
+        a_request_is_known_by_the_fingerprint_that_it_had_before,
         a_finished_attempt_is_answered_as_it_was_at_first,
         an_abandoned_attempt_leaves_its_name_free,
         of_attempts_that_begin_at_once_one_is_the_first,

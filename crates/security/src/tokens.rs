@@ -31,8 +31,12 @@ impl CheckingKey {
     }
 }
 
-/// How far in the future the time of issue may lie: the clocks of two nodes differ a little.
-const CLOCK_SKEW_SECONDS: i64 = 60;
+/// The clocks of two nodes differ a little. How far in the future the time of issue may lie: with no harm, as far as
+/// any node's clock may be off.
+const ISSUED_AHEAD_SECONDS: i64 = 60;
+
+/// And for how long a token is taken after its time was over: as little as nodes that keep their clocks right need.
+const EXPIRED_SINCE_SECONDS: i64 = 5;
 
 /// Issues and checks JSON web tokens signed with HS256. A token that names any other algorithm is not valid.
 pub struct JwtIssuer {
@@ -114,7 +118,8 @@ impl TokenIssuer for JwtIssuer {
     fn verify(&self, token: &str, now: Timestamp) -> Option<TokenClaims> {
         let claims = self.claims(token)?;
         let now = now.unix_seconds();
-        if claims.exp <= now || claims.iat > now.saturating_add(CLOCK_SKEW_SECONDS) {
+        let has_expired = claims.exp.saturating_add(EXPIRED_SINCE_SECONDS) <= now;
+        if has_expired || claims.iat > now.saturating_add(ISSUED_AHEAD_SECONDS) {
             return None;
         }
         let user = UserId::new(Uuid::parse_str(&claims.sub).ok()?);
@@ -216,7 +221,7 @@ mod tests {
         // Nodes that are told the new secret first accept it before any signs with it.
         assert_eq!(issuer().accepting(NEW).verify(&new, NOW), Some(CLAIMS));
         // The time that a token is valid holds for both.
-        assert_eq!(changing.verify(&old, at_second(NOW_SECONDS + 3600)), None);
+        assert_eq!(changing.verify(&old, at_second(NOW_SECONDS + 3605)), None);
     }
 
     #[test]
@@ -235,13 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_valid_for_its_lifetime_by_the_time_given() {
+    fn a_token_is_valid_for_its_lifetime_by_the_time_given_and_a_little_longer() {
         let token = valid();
         for (now, expected) in [
             (at_second(NOW_SECONDS), true),
-            (at_second(NOW_SECONDS + 3599).plus_millis(999), true),
-            (at_second(NOW_SECONDS + 3600), false),
-            (at_second(NOW_SECONDS + 3601), false),
+            (at_second(NOW_SECONDS + 3600), true),
+            (at_second(NOW_SECONDS + 3604).plus_millis(999), true),
+            (at_second(NOW_SECONDS + 3605), false),
+            (at_second(NOW_SECONDS + 7200), false),
             (at_second(NOW_SECONDS - 60), true),
             (at_second(NOW_SECONDS - 61), false),
             (Timestamp::from_unix_millis(i64::MAX), false),
@@ -254,7 +260,10 @@ mod tests {
     #[test]
     fn a_lifetime_beyond_all_time_does_not_overflow() {
         let forever = JwtIssuer::new(SECRET, Duration::MAX);
-        assert_eq!(forever.verify(&forever.issue(CLAIMS, NOW).unwrap(), NOW), Some(CLAIMS));
+        let token = forever.issue(CLAIMS, NOW).unwrap();
+        for now in [NOW, Timestamp::from_unix_millis(i64::MAX)] {
+            assert_eq!(forever.verify(&token, now), Some(CLAIMS));
+        }
     }
 
     #[test]

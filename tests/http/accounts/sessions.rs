@@ -9,6 +9,7 @@ use agora_domain::{
 };
 use agora_security::JwtIssuer;
 use agora_server::config::Secret;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use reqwest::{
     Method,
     header::{AUTHORIZATION, WWW_AUTHENTICATE},
@@ -104,23 +105,38 @@ async fn a_token_that_is_not_ours_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_expires_after_its_lifetime() {
-    let server = Server::start_with(|config| config.token_lifetime = Duration::from_secs(1)).await;
-    let token = token_of(&server.login("root", PASSWORD).await.expect(200));
-    let (_, claims) = decoded(&token);
-    assert_eq!(claims["exp"].as_i64().unwrap(), claims["iat"].as_i64().unwrap() + 1);
-    let mut tries = tokio::time::interval(Duration::from_millis(20));
-    let refused = tokio::time::timeout(Duration::from_secs(10), async {
-        loop {
-            tries.tick().await;
-            let answer = server.send(server.request(Method::GET, ME).bearer_auth(&token)).await;
-            if answer.status.as_u16() == 401 {
-                return answer;
-            }
-        }
-    });
-    let refused = refused.await.expect("expired");
-    assert_eq!(refused.header(WWW_AUTHENTICATE), Some("Bearer error=\"invalid_token\""));
+async fn a_token_names_its_key_and_is_checked_with_no_other() {
+    const OWN: &str = "the secret that tokens are signed with";
+    const ACCEPTED: &str = "the secret that tokens were signed with";
+    let server = Server::start_with(|config| {
+        config.jwt_secret = Some(Secret::from(OWN.to_owned()));
+        config.jwt_accepted_secret = Some(Secret::from(ACCEPTED.to_owned()));
+    })
+    .await;
+    let alice = server.user("alice").await;
+    let (header, claims) = decoded(&alice.token);
+    let name_of = |secret: &str| {
+        let nobody = TokenClaims { user: UserId::new(Uuid::nil()), session: SessionId::new(Uuid::nil()) };
+        let issuer = JwtIssuer::new(secret.as_bytes(), Duration::from_secs(3600));
+        let token = issuer.issue(nobody, Timestamp::from_unix_millis(0)).unwrap();
+        decoded(&token).0["kid"].as_str().unwrap().to_owned()
+    };
+    let (own, accepted) = (name_of(OWN), name_of(ACCEPTED));
+    assert_eq!(header["kid"], json!(own));
+    for (secret, name, expected) in [
+        (OWN, Some(&own), 200),
+        (OWN, None, 200),
+        (OWN, Some(&accepted), 401),
+        (OWN, Some(&"another".to_owned()), 401),
+        (ACCEPTED, Some(&accepted), 200),
+        (ACCEPTED, None, 200),
+        (ACCEPTED, Some(&own), 401),
+        (ACCEPTED, Some(&"another".to_owned()), 401),
+    ] {
+        let header = Header { kid: name.cloned(), ..Header::new(Algorithm::HS256) };
+        let token = jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(secret.as_bytes())).unwrap();
+        assert_eq!(me_status(&server, &with_token(&alice, &token)).await, expected, "{secret}: {name:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,7 +21,7 @@ pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
                 idempotency::caller.eq(new.caller),
                 idempotency::route.eq(new.route.clone()),
                 idempotency::key.eq(new.key.clone()),
-                idempotency::fingerprint.eq(new.fingerprint.0.to_vec()),
+                idempotency::fingerprint.eq(new.fingerprints.own.0.to_vec()),
                 idempotency::begun_at.eq(DbInstant(new.now)),
             ))
             .on_conflict((idempotency::caller, idempotency::key, idempotency::route))
@@ -34,7 +34,7 @@ pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
         // If somebody else took it off the record meanwhile, its place is free.
         let Some((attempt, record)) = find(conn, &new).await? else { continue };
         let is_answered = record.answer.is_some();
-        if let Some(met) = record.meet(new.fingerprint, new.now) {
+        if let Some(met) = record.meet(new.fingerprints, new.now) {
             return Ok(Begun::Met(met));
         }
         // What was lost may be found at the last moment: then it stays.

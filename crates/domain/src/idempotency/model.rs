@@ -51,6 +51,27 @@ pub struct RequestName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
 
+/// The digests by which a request is known: they are keyed, and while the key is changed for another, what was digested
+/// with the one must be known by whoever digests with the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprints {
+    /// The one under which it is put on record.
+    pub own: Fingerprint,
+    /// The one under which it may be on record besides.
+    pub accepted: Option<Fingerprint>,
+}
+
+impl Fingerprints {
+    /// Those of a request that is known by one digest alone.
+    pub const fn only(own: Fingerprint) -> Self {
+        Self { own, accepted: None }
+    }
+
+    fn contain(self, recorded: Fingerprint) -> bool {
+        recorded == self.own || Some(recorded) == self.accepted
+    }
+}
+
 /// Names one attempt to carry out a request: what an attempt that was given up for lost still wants to write is told by
 /// it from what its successor writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,15 +123,15 @@ impl Record {
     /// may take, so that clocks of several nodes may differ. It is also how far ahead it may have begun.
     pub const LOST_MILLIS: i64 = 60 * 1000;
 
-    /// What a request with this fingerprint meets at `now`; nothing when the record no longer counts, and the request
+    /// What a request with these fingerprints meets at `now`; nothing when the record no longer counts, and the request
     /// takes its place. This is the rule of what a retry gets.
-    pub fn meet(self, fingerprint: Fingerprint, now: Timestamp) -> Option<Met> {
+    pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Met> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
         // Begun when the clock was far ahead: it would seem to be under way until that time has come.
         let is_from_the_future = now.plus_millis(Self::LOST_MILLIS) <= self.begun_at;
         match self.answer {
             _ if is_older_than(Self::KEPT_MILLIS) => None,
-            _ if self.fingerprint != fingerprint => Some(Met::Differs),
+            _ if !fingerprints.contain(self.fingerprint) => Some(Met::Differs),
             Some(answer) => Some(Met::Answered(answer)),
             None if is_older_than(Self::LOST_MILLIS) || is_from_the_future => None,
             None => Some(Met::Running),

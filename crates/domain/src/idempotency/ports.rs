@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Answer, AttemptId, Fingerprint, Met, RequestName};
+use super::{Answer, AttemptId, Fingerprints, Met, RequestName};
 use crate::{clock::Timestamp, error::Result};
 
 /// How an attempt began.
@@ -22,11 +22,12 @@ pub enum Begun {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
-    /// Puts an attempt on record, unless the request meets what is there, as [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first.
+    /// Puts an attempt on record, under its own fingerprint, unless the request meets what is there, as
+    /// [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first.
     async fn begin(
         &self,
         name: &RequestName,
-        fingerprint: Fingerprint,
+        fingerprints: Fingerprints,
         attempt: AttemptId,
         now: Timestamp,
     ) -> Result<Begun>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, AttemptId, Begun, Fingerprint, IdempotencyRepository, Met, Record, RequestName};
+use super::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, Met, Record, RequestName};
 use crate::{
     clock::Clock,
     error::{Conflict, Error, Result},
@@ -35,9 +35,9 @@ impl Idempotency {
     /// # Errors
     /// [`Error::KeyReused`] when another request had the same name in the last 24 hours;
     /// [`Conflict::Running`] when the same one is under way.
-    pub async fn begin(&self, name: &RequestName, fingerprint: Fingerprint) -> Result<Start> {
+    pub async fn begin(&self, name: &RequestName, fingerprints: Fingerprints) -> Result<Start> {
         let attempt = AttemptId::new(self.ids.generate());
-        let begun = self.records.begin(name, fingerprint, attempt, self.clock.now()).await;
+        let begun = self.records.begin(name, fingerprints, attempt, self.clock.now()).await;
         if begun.is_err() {
             // It may be on record all the same, and only the acknowledgement be lost.
             let _ = self.records.abandon(attempt).await;

@@ -10,8 +10,8 @@ use crate::{
     id::MockIdGenerator,
 };
 
-const ONE: Fingerprint = Fingerprint([1; 32]);
-const OTHER: Fingerprint = Fingerprint([2; 32]);
+const ONE: Fingerprints = Fingerprints::only(Fingerprint([1; 32]));
+const OTHER: Fingerprints = Fingerprints::only(Fingerprint([2; 32]));
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000_000);
 const ATTEMPT: AttemptId = AttemptId::new(Uuid::from_u128(9));
 
@@ -20,7 +20,7 @@ fn answer() -> Answer {
 }
 
 fn record(age_millis: i64, answer: Option<Answer>) -> Record {
-    Record { fingerprint: ONE, begun_at: NOW.plus_millis(-age_millis), answer }
+    Record { fingerprint: ONE.own, begun_at: NOW.plus_millis(-age_millis), answer }
 }
 
 #[test]
@@ -50,6 +50,17 @@ fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first
         }
         assert_eq!(record(Record::KEPT_MILLIS, answer).meet(OTHER, NOW), None);
     }
+}
+
+#[test]
+fn a_request_is_known_by_either_of_its_fingerprints() {
+    let met = |own, accepted| {
+        let fingerprints = Fingerprints { own: Fingerprint([own; 32]), accepted: Some(Fingerprint([accepted; 32])) };
+        record(0, Some(answer())).meet(fingerprints, NOW)
+    };
+    assert_eq!(met(1, 2), Some(Met::Answered(answer())));
+    assert_eq!(met(2, 1), Some(Met::Answered(answer())), "recorded before the key changed");
+    assert_eq!(met(2, 3), Some(Met::Differs));
 }
 
 #[test]
@@ -83,7 +94,7 @@ async fn begin(begun: Begun) -> crate::Result<Start> {
     records
         .expect_begin()
         .once()
-        .withf(|named, fingerprint, attempt, now| (named, *fingerprint, *attempt, *now) == (&name(), ONE, ATTEMPT, NOW))
+        .withf(|named, known_by, attempt, now| (named, *known_by, *attempt, *now) == (&name(), ONE, ATTEMPT, NOW))
         .return_once(move |_, _, _, _| Ok(begun));
     let mut clock = MockClock::new();
     clock.expect_now().return_const(NOW);

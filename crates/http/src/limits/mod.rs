@@ -37,7 +37,7 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 pub(crate) struct Client(pub(crate) ClientAddress);
 
 impl Client {
-    fn of(state: &State, request: &HttpRequest) -> Self {
+    pub(crate) fn of(state: &State, request: &HttpRequest) -> Self {
         // A connection without an address is one of this machine.
         let peer = request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
         Self(ClientAddress::of(state.settings.trusted_proxies.client(peer, request.headers())))

@@ -20,12 +20,9 @@ use actix_web::{
 };
 use bytes::Bytes;
 use futures_util::{Stream, task::noop_waker_ref};
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, Sleep, sleep_until, timeout_at},
-};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-use super::connection::Connection;
+use super::{connection::Connection, uploads::Taken};
 
 /// How far a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +43,7 @@ pub(crate) struct Incoming {
     /// How many bytes the client says it has.
     length: Option<usize>,
     /// The room it has in memory, until the request was answered.
-    pub(super) room: RefCell<Option<OwnedSemaphorePermit>>,
+    pub(super) room: RefCell<Option<Taken>>,
 }
 
 impl Incoming {

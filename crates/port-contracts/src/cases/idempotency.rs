@@ -5,7 +5,9 @@ use agora_domain::{
     clock::Timestamp,
     error::{Conflict, Resource},
     id::UserId,
-    idempotency::{Answer, AttemptId, Begun, Fingerprint, IdempotencyKey, Met, Once, Record, RequestName},
+    idempotency::{
+        Answer, AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Met, Once, Record, RequestName,
+    },
     posts::PostView,
 };
 
@@ -15,8 +17,8 @@ use crate::{
     world::{World, at},
 };
 
-const CONTENT: Fingerprint = Fingerprint([7; 32]);
-const OTHER_CONTENT: Fingerprint = Fingerprint([8; 32]);
+const CONTENT: Fingerprints = Fingerprints::only(Fingerprint([7; 32]));
+const OTHER_CONTENT: Fingerprints = Fingerprints::only(Fingerprint([8; 32]));
 
 fn name(caller: Option<UserId>, route: &str, key: &str) -> RequestName {
     RequestName { caller, route: route.to_owned(), key: IdempotencyKey::parse(key).unwrap() }
@@ -69,6 +71,21 @@ pub async fn an_attempt_meets_the_one_before_it_under_the_same_name(db: Reposito
         let differs = db.idempotency.begin(name, OTHER_CONTENT, attempt(&w), at(1)).await.unwrap();
         assert_eq!(differs, Begun::Met(Met::Differs));
     }
+}
+
+pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Repositories) {
+    let w = World::new(&db);
+    let key = name(None, "POST /", "key");
+    let now_with = |own| Fingerprints { own: Fingerprint([own; 32]), accepted: Some(CONTENT.own) };
+    let first = begin(&db, &w, "key").await;
+    let changing = async |own, at| db.idempotency.begin(&key, now_with(own), attempt(&w), at).await.unwrap();
+    assert_eq!(changing(9, at(1)).await, Begun::Met(Met::Running));
+    db.idempotency.finish(first, &answer("done")).await.unwrap();
+    assert_eq!(changing(9, at(1)).await, Begun::Met(Met::Answered(answer("done"))));
+    // What takes its place is on record under its own.
+    assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::First);
+    assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::Met(Met::Running));
+    assert_eq!(begin_at(&db, &w, &key, at(Record::KEPT_MILLIS)).await.0, Begun::Met(Met::Differs));
 }
 
 pub async fn a_finished_attempt_is_answered_as_it_was_at_first(db: Repositories) {

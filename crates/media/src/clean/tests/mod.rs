@@ -101,6 +101,7 @@ async fn an_image_waits_for_a_slot_and_gives_it_back() {
     assert!(matches!(poll!(&mut work), Poll::Pending));
     assert_eq!(cleaner.line.available_permits(), 2 + Cleaner::WAITING - 1);
     drop(busy);
+    assert_eq!(cleaner.slots.available_permits(), 1, "it was waiting, and has its turn");
     work.await.unwrap();
     assert_eq!(cleaner.slots.available_permits(), 2);
     assert_eq!(cleaner.line.available_permits(), 2 + Cleaner::WAITING);
@@ -117,10 +118,13 @@ async fn an_image_waits_for_memory_and_gives_it_back() {
     let cleaner = cleaner(ImageLimits::default());
     let all = cleaner.memory.available_permits();
     let upload = Bytes::from(samples::png(&samples::picture()));
+    let needed = cleaner.kibibytes(ImageFormat::Png, &upload).unwrap() as usize;
+    assert!(needed >= 2048, "{needed}");
     let busy = Arc::clone(&cleaner.memory).acquire_many_owned(u32::try_from(all).unwrap()).await.unwrap();
     let mut work = cleaner.clean(upload);
     assert!(matches!(poll!(&mut work), Poll::Pending));
     drop(busy);
+    assert_eq!(cleaner.memory.available_permits(), all - needed, "it was waiting, and has what it needs");
     work.await.unwrap();
     assert_eq!(cleaner.memory.available_permits(), all);
 }

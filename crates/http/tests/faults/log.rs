@@ -1,0 +1,116 @@
+//! What the log is told of failures.
+
+use std::{io, sync::Once};
+
+use tokio::{io::AsyncWriteExt, net};
+
+use super::*;
+
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Writes into [`LOG`].
+struct Logger;
+
+impl io::Write for Logger {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Has what is logged from now on written into [`LOG`].
+fn keep_log() {
+    static KEPT: Once = Once::new();
+    KEPT.call_once(|| tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init());
+}
+
+/// The lines of the log with a text.
+fn logged(text: &str) -> Vec<String> {
+    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself() {
+    keep_log();
+    const FULL: &str = "the line is full";
+    const AWAY: &str = "the database is away";
+    const DEFECT: &str = "a defect that shows each time";
+    let mut ports = Ports::default();
+    let listed = AtomicU64::new(0);
+    ports.products.expect_list().returning(move |_, _| {
+        Err(match listed.fetch_add(1, Ordering::Relaxed) {
+            10..20 => Error::unavailable(AWAY),
+            20.. => Error::internal(DEFECT),
+            _ => Error::unavailable(FULL),
+        })
+    });
+    let url = ports.start();
+    let mut ids = Vec::new();
+    for n in 0..23 {
+        let (status, message) = if n < 20 { (503, UNAVAILABLE) } else { (500, INTERNAL) };
+        ids.push(expect_failure(get(&url, LISTING).await, status, message).await);
+    }
+    // Every ten seconds at most, another line tells of the others.
+    for (cause, first) in [(FULL, &ids[0]), (AWAY, &ids[10])] {
+        let by_themselves: Vec<_> = logged(cause).into_iter().filter(|line| line.contains("request_id")).collect();
+        let [line] = &by_themselves[..] else { panic!("{by_themselves:?}") };
+        assert!(line.contains(&**first) && line.contains("ERROR"), "{line}");
+    }
+    let defects = logged(DEFECT);
+    assert!(defects.len() == 3 && ids[20..].iter().zip(&defects).all(|(id, line)| line.contains(&**id)), "{defects:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_the_log() {
+    keep_log();
+    const FULL: &str = "the line of those that have gone is full";
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(FULL)));
+    let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    ports.idempotency.expect_begin().returning(|_, _, _, _| Ok(Begun::First));
+    let (told, mut was_abandoned) = mpsc::unbounded_channel();
+    ports.idempotency.expect_abandon().returning(move |_| {
+        told.send(()).unwrap();
+        Ok(())
+    });
+    let url = ports.start();
+    // Answered by the one thread that serves: what came before has been seen to.
+    let others = async || expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+    let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" }).to_string();
+    let request = format!(
+        "POST /api/auth/register HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Idempotency-Key: key\r\nContent-Length: {}\r\n\r\n{account}",
+        account.len()
+    );
+    for _ in 0..3 {
+        let mut impatient = net::TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+        impatient.write_all(request.as_bytes()).await.unwrap();
+        was_asked.recv().await.unwrap();
+        // Gone, not only done with sending.
+        impatient.set_zero_linger().unwrap();
+        drop(impatient);
+        others().await;
+        hasher.let_go.add_permits(1);
+        was_abandoned.recv().await.unwrap();
+        others().await;
+    }
+    let lines = logged(FULL);
+    assert!(matches!(&lines[..], [line, ..] if line.contains("after its client had gone")), "{lines:?}");
+    assert!(lines.iter().skip(1).all(|line| line.contains("requests=")), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_tells_the_cause_under_the_id_of_the_request() {
+    const CAUSE: &str = "hunter2, for the log alone";
+    keep_log();
+    let url = Ports::with_failing_listing(|| Error::internal(CAUSE));
+    let id = expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
+    let lines = logged(CAUSE);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert!(line.contains("ERROR") && line.contains(LISTING) && line.contains(&id), "{line}");
+}
