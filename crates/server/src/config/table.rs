@@ -120,9 +120,9 @@ mod groups {
     pub(super) const DATABASE: Group = Group { title: "The database", in_file: true };
     pub(super) const IMAGES: Group = Group { title: "Images", in_file: true };
     pub(super) const ACCESS: Group = Group { title: "Accounts and access", in_file: true };
-    pub(super) const LIMITS: Group = Group { title: "Limits", in_file: true };
+    pub(super) const LIMITS: Group = Group { title: "Load", in_file: true };
     pub(super) const LOG: Group = Group { title: "The log", in_file: true };
-    pub(super) const COMMANDS: Group = Group { title: "Of commands", in_file: false };
+    pub(super) const COMMANDS: Group = Group { title: "Commands", in_file: false };
 }
 
 const MIB: u64 = 1 << 20;
@@ -188,8 +188,8 @@ settings! {
         BCRYPT_COST: Kind::Number(4, 20), Default::Is("12"),
             "cost of a password hash, 4 to 20; each step doubles its time. Holds for new hashes";
         ADMIN_USERNAME: Kind::Text, Default::None("none"),
-            "the username of the administrator made at start while no account has ADMIN; set with the two below. The \
-             start fails when another account has the name or the address";
+            "the username of the administrator made at start while no account has ADMIN; set with the two that follow. \
+             The start fails when another account has the name or the address";
         ADMIN_EMAIL: Kind::Text, Default::None("none"), "its email address";
         ADMIN_PASSWORD: Kind::Secret, Default::None("none"), "its password";
     }
