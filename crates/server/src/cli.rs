@@ -196,10 +196,7 @@ fn look(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
         tell(&format!("warning: {warning}"));
     }
     match (command, loaded.config()) {
-        (ConfigCommand::Show, config) => {
-            config?;
-            print(&config::show(&loaded.values))
-        }
+        (ConfigCommand::Show, config) => print(&config::show(&loaded.values, config?.file.as_deref())),
         (ConfigCommand::Check, Ok(config)) => {
             print(&format!("The configuration can be used: {}.", loaded.summary(config)))
         }

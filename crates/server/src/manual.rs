@@ -53,8 +53,10 @@ fn settings() -> Roff {
     )]);
     for setting in table::ALL {
         section.control("TP", []);
-        let file = setting.may_be_in_own_file().then(|| format!(", {}_FILE", setting.variable)).unwrap_or_default();
-        section.text([bold(format!("{}{file}", setting.variable))]);
+        let variable = setting.variable;
+        let names =
+            if setting.may_be_in_own_file() { format!("{variable}, {variable}_FILE") } else { variable.to_owned() };
+        section.text([bold(names)]);
         section.text([roman(format!("{}. Default: {}.", plain(setting.documentation), default(setting)))]);
     }
     section

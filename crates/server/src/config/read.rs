@@ -18,6 +18,7 @@ use super::{
 /// problems.
 pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Problem>) -> Config {
     let mut reader = Reader { values, problems };
+    reader.refuse_images_of_memory_elsewhere();
     Config {
         listen: reader.address(&table::LISTEN),
         data_dir: PathBuf::from(reader.text(&table::DATA_DIR).unwrap_or_default()),
@@ -121,6 +122,15 @@ impl Reader<'_> {
             is_plain.then(|| url.as_str().trim_end_matches('/').to_owned())
         };
         self.parse(setting, " must be an http or https address such as https://agora.example.org", parse)
+    }
+
+    fn refuse_images_of_memory_elsewhere(&mut self) {
+        let both = [&table::MEDIA_URL, &table::MEDIA_PUBLIC_URL];
+        if let [Some("memory:"), Some(_)] = both.map(|setting| self.values.text(setting)) {
+            let [url, public_url] = both.map(|setting| self.values.name(setting));
+            let what = "what is in memory can be had from the service alone";
+            self.refuse_together(&both, format!("{url} and {public_url}: {what}"));
+        }
     }
 
     fn signing_secret(&mut self, setting: &Setting) -> Option<Secret> {

@@ -1,6 +1,6 @@
 //! The effective configuration, for people, as a file that could be used.
 
-use std::fmt::Write;
+use std::{fmt::Write, path::Path};
 
 use url::Url;
 
@@ -9,10 +9,12 @@ use super::{
     table::{self, Default, Kind, Setting},
 };
 
-/// Every setting with its value and where that comes from, in the form of the configuration file. Secrets are left out.
-pub(crate) fn show(values: &Values) -> String {
+/// Every setting with its value and where that comes from, in the form of the configuration file, which is the one that
+/// was read, if any was. Secrets are left out.
+pub(crate) fn show(values: &Values, file: Option<&Path>) -> String {
+    let file = file.map_or_else(|| "No file was read".to_owned(), |file| format!("The file is {}", file.display()));
     let mut text = format!(
-        "# The configuration of Agora {} as it is in effect. Secrets are left out.\n",
+        "# The configuration of Agora {} as it is in effect. {file}. Secrets are left out.\n",
         env!("CARGO_PKG_VERSION")
     );
     let mut group = "";

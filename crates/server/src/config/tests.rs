@@ -216,6 +216,11 @@ fn settings_that_contradict_each_other_are_named_together() {
           together"
         ]
     );
+    let nowhere = problems("media_url = 'memory:'", &[("AGORA_MEDIA_PUBLIC_URL", "https://cdn.example.org")]);
+    assert_eq!(
+        nowhere,
+        ["agora.toml:1: media_url and AGORA_MEDIA_PUBLIC_URL: what is in memory can be had from the service alone"]
+    );
     let admin = problems("admin_email = 'root@example.org'", &[("AGORA_ADMIN_USERNAME", "root")]);
     assert_eq!(
         admin,
@@ -256,7 +261,7 @@ fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
         ("AGORA_DATA_DIR", "/srv/ann's \"data\""),
     ];
     let loaded = load(file, &variables, &[("--log", "warn")]);
-    let text = show(&loaded.values);
+    let text = show(&loaded.values, None);
     for line in [
         "listen = \"127.0.0.1:80\\u007f\"  # agora.toml:1",
         "# jwt_secret is set, and not shown  # agora.toml:2",

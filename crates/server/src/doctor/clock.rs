@@ -46,8 +46,8 @@ impl Reference {
         let which = if ahead > 0 { "ahead of" } else { "behind" };
         let text = format!("{seconds} s {which} that of {name}: let NTP keep both");
         match ahead.abs() {
-            0..=WARNING_MILLIS => Finding::ok(SUBJECT, format!("agrees with that of {name}")),
-            0..=FAILURE_MILLIS => Finding::warning(SUBJECT, text),
+            apart if apart <= WARNING_MILLIS => Finding::ok(SUBJECT, format!("agrees with that of {name}")),
+            apart if apart <= FAILURE_MILLIS => Finding::warning(SUBJECT, text),
             _ => Finding::failed(SUBJECT, text),
         }
     }
