@@ -30,6 +30,10 @@ fuzz *ARGUMENTS:
 openapi:
     AGORA_RENEW_OPENAPI=1 cargo test --package agora-http --test openapi
 
+# Renew the tables of docs/configuration.md
+settings:
+    AGORA_RENEW_SETTINGS=1 cargo test --package agora-server --lib document
+
 # The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
 bench *ARGUMENTS:
     scripts/bench {{ARGUMENTS}}

@@ -1,9 +1,43 @@
-//! How the program is linked.
+//! How the program is linked, and which commit it says that it is built from.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    // Only a release says it: otherwise each commit would have everything built again that includes this crate.
+    let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let commit = if is_release { commit() } else { None };
+    println!("cargo::rustc-env=AGORA_COMMIT={}", commit.map(|commit| format!(" ({commit})")).unwrap_or_default());
     // Three quarters of a megabyte of relocations become a few kilobytes, which the loader reads and memory keeps.
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    println!("cargo::rerun-if-changed=build.rs");
+}
+
+/// The commit of the repository that has this crate where it is; nothing without git or outside of one, as in an archive
+/// of the sources.
+fn commit() -> Option<String> {
+    let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
+    if PathBuf::from(git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()? != root {
+        return None;
+    }
+    // What changes with the commit: the head, the branch it names, or the file of all branches.
+    let branch = git(&root, &["rev-parse", "--symbolic-full-name", "HEAD"])?;
+    for name in ["HEAD", &branch, "packed-refs"] {
+        let file = root.join(git(&root, &["rev-parse", "--git-path", name])?);
+        if file.exists() {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+    }
+    git(&root, &["rev-parse", "--short=12", "HEAD"])
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> Option<String> {
+    let done = Command::new("git").arg("-C").arg(directory).args(arguments).output().ok()?;
+    let text = String::from_utf8(done.stdout).ok()?;
+    done.status.success().then(|| text.trim().to_owned()).filter(|text| !text.is_empty())
 }

@@ -1,26 +1,44 @@
-//! The configuration, from variables.
+//! The configuration, from variables and a file.
 
-use std::{collections::HashMap, time::Duration};
+use std::{io, path::Path, time::Duration};
 
-use agora_server::config::Config;
+use agora_server::config::{Config, Loaded, Purpose, Sources};
 
 /// What every secret ends with here.
 const MARK: &str = "<hunter2>";
 
-const SECRETS: [&str; 3] = ["AGORA_JWT_SECRET", "AGORA_DATABASE_URL", "AGORA_ADMIN_PASSWORD"];
+const SECRETS: [&str; 4] =
+    ["AGORA_JWT_SECRET", "AGORA_JWT_ACCEPTED_SECRET", "AGORA_DATABASE_URL", "AGORA_ADMIN_PASSWORD"];
 
-/// Reads a configuration from lines such as `AGORA_WORKERS=4`.
+/// The line between variables and the text of the file.
+const FILE: &str = "--- agora.toml\n";
+
+/// Reads a configuration from lines such as `AGORA_WORKERS=4` and, after a line that says so, a file.
 ///
 /// # Panics
 /// When a value out of its bounds is taken, or a secret shows in the error or the configuration.
 pub fn check(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let variables: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
-    let get = |name: &str| {
-        let value = (*variables.get(name)?).to_owned();
-        Some(if SECRETS.contains(&name) { value + MARK } else { value })
+    let (variables, file) = text.split_once(FILE).unwrap_or((&text, ""));
+    let marked = |name: &str, value: &str| {
+        // The name of a parameter of a URL is no secret.
+        let mark = if SECRETS.contains(&name) && !value.contains('?') { MARK } else { "" };
+        (name.to_owned(), format!("{value}{mark}"))
     };
-    let shown = match Config::from_variables(get) {
+    let variables = variables.lines().filter_map(|line| line.split_once('='));
+    // No file that somebody names is read here.
+    let read = |_: &Path| -> io::Result<String> { Ok(format!("0123456789abcdef0123456789abcdef{MARK}\n")) };
+    let sources = Sources {
+        file: Some((Path::new("agora.toml"), file)),
+        variables: variables.map(|(name, value)| marked(name, value)).collect(),
+        flags: Vec::new(),
+        read: &read,
+    };
+    let loaded = Loaded::read(&sources, Purpose::Service);
+    let warnings = loaded.warnings.join("\n");
+    let problems = format!("{:?}", loaded.problems);
+    assert_eq!(loaded.problems.is_empty(), loaded.config().is_ok());
+    let shown = match loaded.into_config() {
         Ok(config) => {
             let (second, month) = (Duration::from_secs(1), Duration::from_secs(30 * 24 * 60 * 60));
             assert!((second..=month).contains(&config.token_lifetime));
@@ -37,5 +55,6 @@ pub fn check(data: &[u8]) {
         }
         Err(error) => format!("{error:#} {error:?}"),
     };
+    let shown = format!("{shown}{warnings}{problems}");
     assert!(!shown.contains(MARK), "a secret is shown: {shown}");
 }

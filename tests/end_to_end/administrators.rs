@@ -63,8 +63,8 @@ async fn create_refuses_what_a_registration_would() {
     create("other", "other@example.org", "").expect_refusal(&["Password is required"]);
     // Everything at once.
     create("a@b", "nowhere", "battery").expect_refusal(&["Username", "Email", "Password"]);
-    run(home.agora(&["admin", "create", "--email", "a@example.org"]), PASSWORD).expect_refusal(&["--username"]);
-    run(home.agora(&["admin", "create", "--username", "other"]), PASSWORD).expect_refusal(&["--email"]);
+    run(home.agora(&["admin", "create", "--email", "a@example.org"]), PASSWORD).expect_misuse(&["--username"]);
+    run(home.agora(&["admin", "create", "--username", "other"]), PASSWORD).expect_misuse(&["--email"]);
 
     let service = home.start();
     let root = service.api.log_in("root").await;
@@ -127,11 +127,11 @@ async fn the_variables_must_be_complete_and_valid() {
     ];
     for incomplete in [&[name][..], &[email], &[password], &[name, email], &[name, password], &[email, password]] {
         let refused = run(with(home.agora(&[]), incomplete), "");
-        refused.expect_refusal(&["AGORA_ADMIN_USERNAME", "AGORA_ADMIN_EMAIL", "AGORA_ADMIN_PASSWORD"]);
+        refused.expect_misuse(&["AGORA_ADMIN_USERNAME", "AGORA_ADMIN_EMAIL", "AGORA_ADMIN_PASSWORD"]);
     }
     let short = ("AGORA_ADMIN_PASSWORD", "battery");
     let refused = run(with(home.agora(&[]), &[name, email, short]), "");
-    let refused = refused.expect_refusal(&["AGORA_ADMIN_", "Password must be 8 to 72 bytes"]);
+    let refused = refused.expect_misuse(&["AGORA_ADMIN_", "Password must be 8 to 72 bytes"]);
     assert!(!refused.stderr.contains("battery"), "{refused:?}");
 
     // A name that is taken by somebody without ADMIN is not silently promoted.

@@ -17,14 +17,11 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
         ("AGORA_LISTEN", "none"),
         ("AGORA_LISTEN", "127.0.0.1"),
         ("AGORA_LISTEN", "127.0.0.1:99999"),
-        ("AGORA_DATA_DIR", "/dev/null/data"),
         ("AGORA_DATABASE_URL", "agora.db"),
         ("AGORA_DATABASE_URL", "mysql://localhost/agora"),
         ("AGORA_DATABASE_URL", "sqlite:"),
-        ("AGORA_DATABASE_URL", "sqlite:/dev/null/agora.db"),
         ("AGORA_MEDIA_URL", "media"),
         ("AGORA_MEDIA_URL", "ftp://localhost/media"),
-        ("AGORA_MEDIA_URL", "file:///dev/null/media"),
         ("AGORA_MEDIA_URL", "s3://"),
         ("AGORA_MEDIA_URL", "s3://agora?region=eu-central-1"),
         ("AGORA_MEDIA_PUBLIC_URL", "cdn.example.org"),
@@ -41,9 +38,26 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
         ("AGORA_MAX_IMAGE_PIXELS", "0"),
         ("AGORA_WORKERS", "-1"),
         ("AGORA_LOG", "agora=loud"),
+        ("AGORA_LOG_FORMAT", "xml"),
+        ("AGORA_CONFIG", "no-such-file.toml"),
+        ("AGORA_JWT_SECRET_FILE", "no-such-file"),
+    ] {
+        let told = if name == "AGORA_CONFIG" { value } else { name };
+        let refused = start_with(&home, name, value).expect_misuse(&[told]);
+        assert!(!refused.stderr.contains("much-too-short"), "{refused:?}");
+        assert!(!refused.stdout.contains("listens") && !home.data_dir().exists(), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused_by_the_name_of_its_variable() {
+    let home = Home::new();
+    for (name, value) in [
+        ("AGORA_DATA_DIR", "/dev/null/data"),
+        ("AGORA_DATABASE_URL", "sqlite:/dev/null/agora.db"),
+        ("AGORA_MEDIA_URL", "file:///dev/null/media"),
     ] {
         let refused = start_with(&home, name, value).expect_refusal(&[name]);
-        assert!(!refused.stderr.contains("much-too-short"), "{refused:?}");
         assert!(!refused.stdout.contains("listens"), "{refused:?}");
     }
 }
@@ -96,4 +110,80 @@ fn a_bucket_without_credentials_is_refused_with_the_variables_to_set() {
     command.env("AGORA_MEDIA_URL", "s3://agora");
     let refused = run(command, "").expect_refusal(&["AGORA_MEDIA_URL", "AWS_ACCESS_KEY_ID", "together"]);
     assert!(!refused.stderr.contains("much too open"), "{refused:?}");
+}
+
+/// Another file than this one is not looked for.
+fn write(home: &Home, text: &str) {
+    fs::write(home.path("agora.toml"), text).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_the_working_directory_sets_what_variables_and_flags_do_not() {
+    let home = Home::new();
+    write(&home, "listen = '127.0.0.1:80'\npublic_url = 'https://agora.example.org/'\ntoken_lifetime = 'never'\n");
+    let mut command = home.agora(&["--listen", "localhost:0"]);
+    command.env("AGORA_LISTEN", "none").env("AGORA_TOKEN_LIFETIME", "2h");
+    let mut service = crate::process::Service::start(command);
+    assert_eq!(service.line("Public address: "), "https://agora.example.org");
+    assert!(service.line("Configuration: ").ends_with("/agora.toml"));
+    let alice = service.api.user("alice").await;
+    assert!(!alice.token.is_empty());
+    service.stop();
+}
+
+#[test]
+fn what_the_file_says_wrong_is_refused_with_its_line_and_all_at_once() {
+    let home = Home::new();
+    write(&home, "# mine\nlisten_adress = 'a'\nworkers = 0\njwt_secret = 'too-short'\n\nbcrypt_costs = 4\n");
+    for arguments in [&[][..], &["admin", "grant", "nobody"], &["config", "show"]] {
+        let refused = run(home.agora(arguments), "").expect_misuse(&[
+            "agora: agora.toml:3: workers must be",
+            "agora: agora.toml:4: jwt_secret must be",
+            "agora: agora.toml:6: there is no setting bcrypt_costs: is bcrypt_cost meant?",
+        ]);
+        assert!(!refused.stderr.contains("too-short"), "{refused:?}");
+    }
+    let checked = run(home.agora(&["config", "check"]), "").expect_refusal(&["agora.toml:3", "agora.toml:6"]);
+    assert!(!checked.stderr.contains("too-short"), "{checked:?}");
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn the_configuration_can_be_checked_and_shown_and_what_is_shown_can_be_used() {
+    let home = Home::new();
+    fs::write(home.path("jwt"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    write(&home, "jwt_secret_file = 'jwt'\ntoken_lifetime = 7200\n");
+    let mut check = home.agora(&["config", "check"]);
+    check.env("AGORA_TOKEN_LIFETIMES", "1h");
+    let checked = run(check, "").expect_success();
+    assert!(checked.stdout.contains("The configuration can be used: 2 settings from /"), "{checked:?}");
+    assert!(checked.stderr.contains("AGORA_TOKEN_LIFETIMES"), "{checked:?}");
+
+    let mut show = home.agora(&["--log", "warn", "config", "show"]);
+    show.env("AGORA_DATABASE_URL", "postgres://agora:hunter2@localhost/agora");
+    let shown = run(show, "").expect_success().stdout;
+    for line in [
+        "jwt_secret_file = \"jwt\"  # agora.toml:1",
+        "token_lifetime = 7200  # agora.toml:2",
+        "bcrypt_cost = 4  # AGORA_BCRYPT_COST",
+        "log = \"warn\"  # --log",
+        "client_timeout = \"30s\"  # default",
+    ] {
+        assert!(shown.lines().any(|it| it == line), "{line} is missing: {shown}");
+    }
+    assert!(!shown.contains("hunter2") && !shown.contains("0123456789abcdef"), "{shown}");
+    write(&home, &shown);
+    run(home.agora(&["config", "check"]), "").expect_success();
+    assert!(!home.data_dir().exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_can_be_lines_of_json() {
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_LOG_FORMAT", "json"), ("AGORA_LOG", "debug")]);
+    service.api.user("alice").await;
+    let log = service.stop().stderr;
+    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["route"] == "/api/auth/login" && line["level"] == "DEBUG"), "{log}");
+    assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["target"].is_string()), "{log}");
 }

@@ -41,13 +41,42 @@ async fn flags_win_over_variables() {
     service.stop();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_it_prints_knows_the_configuration_file() {
+    let home = Home::new();
+    let file = home.path("it's mine.toml");
+    fs::write(&file, format!("data_dir = {:?}\n", home.path("kept"))).unwrap();
+    let mut command = home.agora(&["--config", file.to_str().unwrap()]);
+    command.env_remove("AGORA_DATA_DIR");
+    let mut service = crate::process::Service::start(command);
+    assert_eq!(service.line("Configuration: "), file.to_str().unwrap());
+    let command = service.line(OFFER).replace("NAME", "root").replace("ADDRESS", "root@example.org");
+    let mut shell = home.program("sh");
+    shell.args(["-c", &command]).envs(home.backend.variables()).env("AGORA_BCRYPT_COST", "4").current_dir("/");
+    run(shell, &format!("{PASSWORD}\n")).expect_success();
+    service.api.log_in("root").await;
+    service.stop();
+}
+
 #[test]
-fn the_version_and_the_help_need_no_data_directory() {
+fn the_version_the_help_and_the_manual_need_no_data_directory() {
     let home = Home::new();
     let version = run(home.agora(&["--version"]), "").expect_success();
-    assert_eq!(version.stdout, format!("agora {}\n", env!("CARGO_PKG_VERSION")));
+    // A release names its commit.
+    assert!(version.stdout.starts_with(concat!("agora ", env!("CARGO_PKG_VERSION"))), "{version:?}");
     let help = run(home.agora(&["--help"]), "").expect_success();
     assert!(help.stdout.contains("--data-dir") && help.stdout.contains("AGORA_LOG"), "{}", help.stdout);
+    let page = run(home.agora(&["man"]), "").expect_success();
+    assert!(page.stdout.contains("AGORA_CLIENT_TIMEOUT") && page.stdout.contains("Exit codes"), "{}", page.stdout);
+    let pages = home.path("man");
+    fs::create_dir(&pages).unwrap();
+    run(home.agora(&["man", "--to", pages.to_str().unwrap()]), "").expect_success();
+    assert_eq!(fs::read_to_string(pages.join("agora.1")).unwrap().trim_end(), page.stdout.trim_end());
+    assert!(pages.join("agora-admin-create.1").exists());
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(home.agora(&["completions", shell]), "").expect_success();
+        assert!(script.stdout.contains("data-dir"), "{script:?}");
+    }
     assert!(!home.data_dir().exists());
     assert!(fs::metadata(AGORA).unwrap().is_file());
 }

@@ -10,6 +10,7 @@ mod configuration;
 mod connection;
 mod crash;
 mod crash_changes;
+mod doctor;
 mod embedded;
 mod first_start;
 mod life;

@@ -105,10 +105,21 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Checks that the program refused, in words for an operator.
+    /// Checks that the program failed, in words for an operator.
     #[track_caller]
     pub(crate) fn expect_refusal(self, words: &[&str]) -> Self {
-        assert_eq!(self.code, Some(1), "{self:?}");
+        self.expect_words(1, words)
+    }
+
+    /// Checks that the program refused its command line or its configuration, in words for an operator.
+    #[track_caller]
+    pub(crate) fn expect_misuse(self, words: &[&str]) -> Self {
+        self.expect_words(2, words)
+    }
+
+    #[track_caller]
+    fn expect_words(self, code: i32, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
         assert!(self.stderr.contains("agora: ") && !self.stderr.contains("panicked"), "{self:?}");
         for words in words {
             assert!(self.stderr.contains(words), "{words:?} is missing: {self:?}");

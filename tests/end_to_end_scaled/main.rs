@@ -18,6 +18,8 @@ mod connection;
 mod crash;
 #[path = "../end_to_end/crash_changes.rs"]
 mod crash_changes;
+#[path = "../end_to_end/doctor.rs"]
+mod doctor;
 #[path = "../end_to_end/first_start.rs"]
 mod first_start;
 #[path = "../end_to_end/life.rs"]

@@ -19,6 +19,7 @@ mod lock;
 mod options;
 mod postgres;
 mod posts;
+mod probe;
 mod product_rows;
 mod products;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use agora_domain::{
 pub use error::OpenError;
 pub use lock::{Task, TaskLock};
 pub use options::Options;
+pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::schema_version;
 
@@ -110,6 +112,17 @@ macro_rules! write {
 
 pub(crate) use {hot, read, write};
 
+/// Checks that a URL names a database, there or not.
+///
+/// # Errors
+/// [`OpenError`], in words for an operator that do not repeat the URL.
+pub fn check_url(url: &str) -> Result<(), OpenError> {
+    if Database::is_postgres(url) {
+        return postgres::check_url(url);
+    }
+    Database::file(url).map(drop).ok_or(OpenError::Scheme)
+}
+
 /// One of the databases.
 #[derive(Clone)]
 enum Backend {
@@ -156,13 +169,17 @@ impl Database {
     }
 
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+        if Self::is_postgres(url) {
             let postgres = Postgres::open(opening, url, options).await?;
             return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
         }
         let file = Self::file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
+    }
+
+    fn is_postgres(url: &str) -> bool {
+        url.starts_with("postgres://") || url.starts_with("postgresql://")
     }
 
     fn of(backend: Backend) -> Self {

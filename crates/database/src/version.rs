@@ -15,6 +15,13 @@ pub fn schema_version() -> String {
     migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
 }
 
+/// How many migrations a database with this schema, if it has any, lacks.
+pub(crate) fn pending(found: Option<&str>) -> usize {
+    let migrations = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
+    let versions = migrations.iter().map(|migration| migration.name().version().to_string());
+    versions.filter(|version| found.is_none_or(|found| version.as_str() > found)).count()
+}
+
 /// What a database is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {

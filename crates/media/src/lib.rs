@@ -5,6 +5,7 @@
 //! | `clean` | one file per format; only what is needed to render an image survives |
 //! | `store` | the image store over any [`object_store::ObjectStore`] |
 //! | `location` | which store the text of the setting `AGORA_MEDIA_URL` names: a directory, a bucket or the memory |
+//! | `probe` | whether a store takes an object, returns it and deletes it |
 //! | `limit` | how long storage may take |
 //! | `failure` | what storage says when it fails, fit for the log |
 
@@ -16,6 +17,7 @@ mod failure;
 pub mod fuzzing;
 mod limit;
 mod location;
+mod probe;
 #[cfg(test)]
 #[path = "../../../tests/support/s3.rs"]
 mod s3_server;
@@ -23,5 +25,6 @@ mod store;
 
 pub use clean::{Cleaner, ImageLimits};
 pub use failure::Failure;
-pub use location::{OpenError, open};
+pub use location::{OpenError, check_url, open};
+pub use probe::{Probe, probe};
 pub use store::ObjectImageStore;

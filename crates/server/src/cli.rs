@@ -1,56 +1,53 @@
 //! The command line.
 
 use std::{
-    env,
-    ffi::OsStr,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::PathBuf,
     pin::pin,
     process::ExitCode,
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail, ensure};
-use clap::{Parser, Subcommand};
+use anyhow::{Result, bail, ensure};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
 };
-use tracing_subscriber::{
-    EnvFilter,
-    filter::{LevelFilter, Targets},
-    layer::SubscriberExt,
-    util::SubscriberInitExt,
-};
-use url::Url;
 
 use crate::{
     admin,
     app::{Adapters, App},
-    config::Config,
+    config::{self, Config, Flags, Invalid, Loaded, Purpose, table},
     demo::{self, SeedArguments},
+    doctor,
+    greeting::greeting,
+    logging, manual,
     progress::Interrupt,
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
 };
 
 /// The backend of a small social network with a product catalog. Without a command, it serves.
 #[derive(Debug, Parser)]
-#[command(name = "agora", version, after_help = AFTER_HELP)]
+#[command(name = "agora", version = VERSION, after_help = AFTER_HELP, max_term_width = 100)]
 struct Arguments {
-    /// The address and port to listen on [AGORA_LISTEN; 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS", global = true)]
-    listen: Option<String>,
-
-    /// Where data is kept [AGORA_DATA_DIR; ./data]
-    #[arg(long, value_name = "PATH", global = true)]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
 
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-const AFTER_HELP: &str = "Everything is configured by environment variables; docs/configuration.md lists them. \
-    AGORA_LOG sets what is logged, such as warn or agora_http=debug.";
+/// The version, and the commit that a release was built from, where it is known.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("AGORA_COMMIT"));
+
+const AFTER_HELP: &str = "\
+Settings come from a file, agora.toml, from environment variables, which win over it, and from the flags above, which \
+win over both. `agora config show` lists them all with their values. Secrets do better in a file or a variable: other users of the machine can see \
+command lines.
+
+Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -59,6 +56,12 @@ enum Command {
     /// Make and appoint administrators
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Show or check the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Check whether the service can work here, and say what to do where it cannot. Changes nothing, and may be called
+    /// while the service runs
+    Doctor,
     /// Copy everything from one database to another, from one image store to another, or both. Stop the service first:
     /// what is written meanwhile stays behind
     Copy(CopyArguments),
@@ -69,6 +72,25 @@ enum Command {
     /// Try the product out, or measure it
     #[command(subcommand)]
     Demo(DemoCommand),
+    /// Print what makes a shell complete the commands and flags of agora
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// Write it into this directory instead, and a page for each command
+        #[arg(long, value_name = "DIRECTORY")]
+        to: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print every setting with its value and where that comes from, without secrets, in the form of agora.toml
+    Show,
+    /// Say whether the configuration can be used, and if not, everything that is wrong with it
+    Check,
 }
 
 #[derive(Debug, Subcommand)]
@@ -87,8 +109,8 @@ enum AdminCommand {
         /// Its email address [AGORA_ADMIN_EMAIL]
         #[arg(long)]
         email: Option<String>,
-        /// Its password [AGORA_ADMIN_PASSWORD]; other users of the machine can see it here, so better leave it out: it
-        /// is asked for, or read from the standard input
+        /// Its password [AGORA_ADMIN_PASSWORD]. Better leave it out, since other users of the machine can see it here:
+        /// it is asked for, or read from the standard input
         #[arg(long)]
         password: Option<String>,
     },
@@ -99,78 +121,95 @@ enum AdminCommand {
     },
 }
 
+/// What a program ends with that was given a command line or a configuration that cannot be.
+const MISUSE: u8 = 2;
+
 /// Runs the program; its exit code.
 pub fn run() -> ExitCode {
-    let arguments = Arguments::parse();
-    match start_log().and_then(|()| execute(arguments)) {
-        Ok(()) => ExitCode::SUCCESS,
+    match execute(Arguments::parse()) {
+        Ok(code) => code,
         Err(error) => {
-            // Without a place to write to, the exit code says it.
-            let _ = writeln!(io::stderr(), "agora: {error:#}");
-            ExitCode::FAILURE
+            tell(&format!("{error:#}"));
+            if error.is::<Invalid>() { MISUSE.into() } else { ExitCode::FAILURE }
         }
     }
 }
 
-/// Logs to the standard error what `AGORA_LOG` asks for. What libraries have to say below `info` is not to be had: the
-/// PostgreSQL driver, for one, repeats every parameter of a query there.
-fn start_log() -> Result<()> {
-    let wanted =
-        setting("AGORA_LOG").unwrap_or_else(|| "info,actix_server=warn,actix_http=off,object_store=warn".to_owned());
-    let filter = EnvFilter::builder().parse(wanted).context("AGORA_LOG must be such as warn or agora_http=debug")?;
-    let colors = io::stderr().is_terminal();
-    let ours = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
-    let lines = tracing_subscriber::fmt::layer().with_ansi(colors).with_writer(io::stderr);
-    // A line that cannot be written is lost. To report that on the same standard error would end in a panic.
-    let lines = lines.log_internal_errors(false);
-    tracing_subscriber::registry().with(filter).with(ours).with(lines).init();
-    Ok(())
-}
-
-/// The value of an environment variable. An empty one counts as not set.
-fn setting(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.trim().is_empty())
-}
-
-fn check_variables() -> Result<()> {
-    let ours = |name: &OsStr| name.to_string_lossy().starts_with("AGORA_");
-    for (name, value) in env::vars_os().filter(|(name, _)| ours(name)) {
-        ensure!(value.to_str().is_some(), "{} must be valid Unicode", name.display());
+/// Tells the operator what is wrong. Without a place to write to, the exit code says it.
+fn tell(text: &str) {
+    for line in text.lines() {
+        let _ = writeln!(io::stderr(), "agora: {line}");
     }
-    for name in Config::unknown_variables(env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
-        tracing::warn!("{name} is set, but there is no such setting");
-    }
-    Ok(())
 }
 
-fn execute(arguments: Arguments) -> Result<()> {
-    check_variables()?;
-    // What `agora admin create` takes from the variables of the administrator, flags and the standard input complete.
-    let administers = matches!(arguments.command, Some(Command::Admin(_)));
-    let of_admin = |name: &str| name.starts_with("AGORA_ADMIN_");
-    let mut config = Config::from_variables(|name| setting(name).filter(|_| !(administers && of_admin(name))))?;
-    config.listen = arguments.listen.unwrap_or(config.listen);
-    config.data_dir = arguments.data_dir.unwrap_or(config.data_dir);
+fn execute(arguments: Arguments) -> Result<ExitCode> {
+    let Arguments { flags, command } = arguments;
+    let purpose = match &command {
+        Some(Command::Completions { shell }) => return print(&manual::completions(Arguments::command(), *shell)),
+        Some(Command::Man { to: None }) => return print(&manual::page(Arguments::command())?),
+        Some(Command::Man { to: Some(directory) }) => return print(&manual::pages(Arguments::command(), directory)?),
+        Some(Command::Admin(_)) => Purpose::Administration,
+        _ => Purpose::Service,
+    };
+    let loaded = config::load(&flags, purpose);
+    if let Some(Command::Config(command)) = command {
+        return look(&loaded, &command);
+    }
     // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for
     // signals.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     survive_limits_of_files(&runtime)?;
-    match arguments.command {
-        None | Some(Command::Serve) => runtime.block_on(serve(&config)),
-        Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
+    if let Some(Command::Doctor) = command {
+        let is_well = runtime.block_on(doctor::examine(&loaded, say))?;
+        return Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let config = loaded.config()?;
+    logging::start(config)?;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    match command {
+        None | Some(Command::Serve) => runtime.block_on(serve(config)),
+        Some(Command::Admin(command)) => runtime.block_on(administer(&loaded, command)),
         Some(Command::Copy(arguments)) => {
-            runtime.block_on(interruptible(|interrupt| command::copy(&config, arguments, setting, interrupt)))
+            let setting = |name: &str| table::ALL.iter().find(|setting| setting.variable == name);
+            let setting = |name: &str| loaded.values.text(setting(name)?).map(str::to_owned);
+            runtime.block_on(interruptible(|interrupt| command::copy(config, arguments, setting, interrupt)))
         }
         Some(Command::Backup(arguments)) => {
-            runtime.block_on(interruptible(|interrupt| command::backup(&config, arguments, interrupt)))
+            runtime.block_on(interruptible(|interrupt| command::backup(config, arguments, interrupt)))
         }
         Some(Command::Restore(arguments)) => {
-            runtime.block_on(interruptible(|interrupt| command::restore(&config, arguments, interrupt)))
+            runtime.block_on(interruptible(|interrupt| command::restore(config, arguments, interrupt)))
         }
         Some(Command::Demo(DemoCommand::Seed(arguments))) => {
-            runtime.block_on(interruptible(|interrupt| demo::seed(&config, arguments, interrupt)))
+            runtime.block_on(interruptible(|interrupt| demo::seed(config, arguments, interrupt)))
+        }
+        Some(Command::Config(_) | Command::Doctor | Command::Completions { .. } | Command::Man { .. }) => Ok(()),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `agora config`.
+fn look(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
+    for warning in &loaded.warnings {
+        tell(&format!("warning: {warning}"));
+    }
+    match (command, loaded.config()) {
+        (ConfigCommand::Show, config) => print(&config::show(&loaded.values, config?.file.as_deref())),
+        (ConfigCommand::Check, Ok(config)) => {
+            print(&format!("The configuration can be used: {}.", loaded.summary(config)))
+        }
+        (ConfigCommand::Check, Err(invalid)) => {
+            tell(&invalid.to_string());
+            Ok(ExitCode::FAILURE)
         }
     }
+}
+
+fn print(text: &str) -> Result<ExitCode> {
+    say(text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
@@ -232,56 +271,8 @@ async fn serve(config: &Config) -> Result<()> {
     Ok(())
 }
 
-fn greeting(app: &App, config: &Config) -> String {
-    let mut text = format!(
-        "Agora {} listens on http://{}\nData directory: {}",
-        env!("CARGO_PKG_VERSION"),
-        app.address,
-        app.data_dir.display()
-    );
-    if let Some(url) = &config.database_url {
-        text += &format!("\nDatabase: {}", without_credentials(url.expose()));
-    }
-    if let Some(url) = &config.media_url {
-        text += &format!("\nImages: {}", without_credentials(url));
-    }
-    if config.public_url.is_some() || app.address.ip().is_unspecified() {
-        text += &format!("\nPublic address: {}", app.public_url);
-    }
-    if !app.has_admin {
-        let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
-        text += &format!(
-            "\nNo account has ADMIN yet. To make one: {} --data-dir {} admin create --username NAME --email ADDRESS",
-            shell_word(&program),
-            shell_word(&app.data_dir.to_string_lossy())
-        );
-    }
-    text
-}
-
-/// A URL without what is secret or of no interest: user, password and parameters.
-fn without_credentials(url: &str) -> String {
-    let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
-    if !parsed.has_host() {
-        return url.to_owned();
-    }
-    // Neither fails for a URL that has a host.
-    let _ = parsed.set_username("").and(parsed.set_password(None));
-    parsed.set_query(None);
-    parsed.into()
-}
-
-/// A text as one word of a shell command.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
-async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
+async fn administer(loaded: &Loaded, command: AdminCommand) -> Result<()> {
+    let config = loaded.config()?;
     let file = config.data_dir.join("agora.db");
     let has_database = config.database_url.is_some() || file.exists();
     // An account can be made before the first start, but one to promote must be somewhere.
@@ -290,10 +281,11 @@ async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
     let adapters = Adapters::open(config).await?;
     let told = match command {
         AdminCommand::Create { username, email, password } => {
-            let given = |flag: Option<String>, name: &str| flag.or_else(|| setting(name));
-            let username = given(username, "AGORA_ADMIN_USERNAME").context("--username is required")?;
-            let email = given(email, "AGORA_ADMIN_EMAIL").context("--email is required")?;
-            let password = match given(password, "AGORA_ADMIN_PASSWORD") {
+            let given = |flag: Option<String>, setting| flag.or_else(|| loaded.values.text(setting).map(str::to_owned));
+            let username = given(username, &table::ADMIN_USERNAME);
+            let username = username.ok_or_else(|| Invalid::because("--username is required"))?;
+            let email = given(email, &table::ADMIN_EMAIL).ok_or_else(|| Invalid::because("--email is required"))?;
+            let password = match given(password, &table::ADMIN_PASSWORD) {
                 Some(password) => password,
                 None => admin::ask_password()?,
             };
@@ -307,33 +299,4 @@ async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
 fn say(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_are_not_shown() {
-        for (url, shown) in [
-            (
-                "postgres://ann:hunter2@db.example.org:5433/agora?sslmode=require",
-                "postgres://db.example.org:5433/agora",
-            ),
-            ("postgres://ann@%2Frun%2Fpostgresql/agora", "postgres://%2Frun%2Fpostgresql/agora"),
-            ("sqlite:data/agora.db", "sqlite:data/agora.db"),
-            ("s3://bucket/prefix", "s3://bucket/prefix"),
-            ("memory:", "memory:"),
-        ] {
-            assert_eq!(without_credentials(url), shown);
-        }
-    }
-
-    #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
-        assert_eq!(shell_word("/srv/agora-1.0/data"), "/srv/agora-1.0/data");
-        assert_eq!(shell_word("/home/ann's data"), r"'/home/ann'\''s data'");
-        assert_eq!(shell_word("$HOME"), "'$HOME'");
-        assert_eq!(shell_word(""), "''");
-    }
 }

@@ -11,7 +11,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::config::{Config, Secret};
 
-const SECRET_FILE: &str = "jwt-secret";
+/// The file of the generated secret, in the data directory.
+pub(crate) const SECRET_FILE: &str = "jwt-secret";
 
 /// Makes the directory when it is missing; its absolute path.
 pub(crate) fn prepare(path: &Path) -> Result<PathBuf> {

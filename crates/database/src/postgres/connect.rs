@@ -87,6 +87,45 @@ impl FromStr for Tls {
 const NO_URL: &str =
     "in a user name or password, write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25 and a space as %20";
 
+/// What a URL says.
+struct Target {
+    config: tokio_postgres::Config,
+    tls: Tls,
+    /// The file of the authorities.
+    authorities: Option<String>,
+    /// Whether it says how to find out that the other side has vanished.
+    has_keepalives: bool,
+    server: String,
+}
+
+impl Target {
+    fn parse(url: &str) -> Result<Self, OpenError> {
+        let mut url = Url::parse(url).map_err(|_| OpenError::Url(NO_URL))?;
+        // PostgreSQL's URLs know no plus sign that means a space, as those of forms do.
+        let query = url.query().map(|query| query.replace('+', "%2B"));
+        url.set_query(query.as_deref());
+        let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+        let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
+        let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
+        let authorities = get("sslrootcert").map(str::to_owned);
+        let has_keepalives = parameters.iter().any(|(name, _)| name.starts_with("keepalives"));
+        let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
+        // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to
+        // refuse.
+        let unknown = of_tls.into_iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert"));
+        if let Some((name, _)) = unknown {
+            return Err(OpenError::Parameter(name.clone()));
+        }
+        url.query_pairs_mut().clear().extend_pairs(others);
+        let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
+        url.set_query(query.as_deref());
+        let config = tokio_postgres::Config::from_str(url.as_str())
+            .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
+        let server = url.host_str().unwrap_or_default().to_owned();
+        Ok(Self { config, tls, authorities, has_keepalives, server })
+    }
+}
+
 /// Makes connections to the database of one URL.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -102,26 +141,7 @@ impl Connector {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
-        let mut url = Url::parse(url).map_err(|_| OpenError::Url(NO_URL))?;
-        // PostgreSQL's URLs know no plus sign that means a space, as those of forms do.
-        let query = url.query().map(|query| query.replace('+', "%2B"));
-        url.set_query(query.as_deref());
-        let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-        let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
-        let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
-        let authorities = get("sslrootcert");
-        let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
-        // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to
-        // refuse.
-        let unknown = of_tls.into_iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert"));
-        if let Some((name, _)) = unknown {
-            return Err(OpenError::Parameter(name.clone()));
-        }
-        url.query_pairs_mut().clear().extend_pairs(others);
-        let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
-        url.set_query(query.as_deref());
-        let mut config = tokio_postgres::Config::from_str(url.as_str())
-            .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
+        let Target { mut config, tls, authorities, has_keepalives, server } = Target::parse(url)?;
         let own = config.get_options().unwrap_or_default();
         let options = format!("{} {own}", settings(limits));
         config.options(options.trim_end()).application_name("agora").ssl_mode(match tls {
@@ -129,7 +149,7 @@ impl Connector {
             Tls::Prefer => SslMode::Prefer,
             Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
         });
-        if !parameters.iter().any(|(name, _)| name.starts_with("keepalives")) {
+        if !has_keepalives {
             config.keepalives_idle(KEEPALIVE_IDLE);
             config.keepalives_interval(KEEPALIVE_INTERVAL);
             config.keepalives_retries(KEEPALIVE_PROBES);
@@ -139,9 +159,13 @@ impl Connector {
         }
         let timeout = config.get_connect_timeout().copied().unwrap_or(limits.connect_timeout);
         config.connect_timeout(timeout);
-        let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities)).transpose()?;
-        let server = url.host_str().unwrap_or_default().to_owned();
+        let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities.as_deref())).transpose()?;
         Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout, server })
+    }
+
+    /// Checks a URL.
+    pub(crate) fn check(url: &str) -> Result<(), OpenError> {
+        Target::parse(url).map(drop)
     }
 
     /// Makes a connection, which is driven by the runtime that this is called on.

@@ -266,6 +266,17 @@ impl Postgres {
     }
 }
 
+/// Checks that a URL names a database of a PostgreSQL server.
+pub(crate) fn check_url(url: &str) -> std::result::Result<(), OpenError> {
+    Connector::check(url)
+}
+
+/// Connects, to look.
+pub(crate) async fn look(url: &str, options: &Options) -> std::result::Result<Conn, OpenError> {
+    let connector = Connector::new(url, options)?;
+    connector.connect().await.map_err(|error| OpenError::Connect(error.into()))
+}
+
 /// The key of a task's advisory lock.
 fn key(task: Task) -> i64 {
     match task {

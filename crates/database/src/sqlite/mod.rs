@@ -390,22 +390,36 @@ fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
     }
 }
 
-/// Checks that the file is a database with the schema of this program. A connection that may write would make it one
-/// that keeps a write-ahead log.
+/// Checks that the file is a database with the schema of this program.
 fn inspect(file: &Path) -> Result<(), OpenError> {
+    let mut conn = open_to_read(file, "mode=ro")?;
+    version::check(schema_of(&mut conn, file)?, Opening::Inspect)
+}
+
+/// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
+/// its write-ahead log, and leave them behind.
+pub(crate) fn look(file: &Path) -> Result<Conn, OpenError> {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })
+}
+
+/// Opens the file as these parameters say. A connection that may write would make it a database that keeps a write-ahead
+/// log.
+fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
     let whole = file.canonicalize().ok().filter(|path| path.is_file());
     let mut url =
         whole.and_then(|path| Url::from_file_path(path).ok()).ok_or_else(|| OpenError::Missing(file.into()))?;
-    url.set_query(Some("mode=ro"));
+    url.set_query(Some(parameters));
     let conn = Conn::establish(url.as_str());
     let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
     let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
     conn.batch_execute(&patience).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
-    version::check(schema_of(&mut conn, file)?, Opening::Inspect)
+    Ok(conn)
 }
 
 /// The version of the schema that the database has; nothing when it is not one of ours.
-fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
+pub(crate) fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
     match complete(queries::transfer::schema(conn)) {
         Ok(version) => Ok(version),
         Err(Failure::Database(source)) => Err(unusable(file, source)),

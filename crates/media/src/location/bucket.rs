@@ -51,6 +51,11 @@ pub(crate) async fn objects(
     Ok(if prefix.as_ref().is_empty() { Arc::new(objects) } else { Arc::new(PrefixStore::new(objects, prefix)) })
 }
 
+/// Checks that a URL names a bucket.
+pub(super) fn check(url: &str) -> Result<(), OpenError> {
+    parse(url).map(drop).ok_or(OpenError::Bucket)
+}
+
 /// The bucket and the prefix that a URL names.
 fn parse(url: &str) -> Option<(String, Path)> {
     let parsed = Url::parse(url).ok().filter(|parsed| parsed.scheme() == "s3")?;

@@ -17,10 +17,15 @@ use super::OpenError;
 
 /// Opens the directory of a `file:` URL. It is made when it is missing.
 pub(super) fn objects(url: &str) -> Result<Arc<dyn ObjectStore>, OpenError> {
-    let path = directory(url).ok_or(OpenError::Unsupported)?;
+    let path = path(url).ok_or(OpenError::Unsupported)?;
     make_directory(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
     remove_abandoned(&path);
-    Ok(Arc::new(LocalFileSystem::new_with_prefix(&path)?.with_fsync(true)))
+    objects_at(&path)
+}
+
+/// Opens a directory that is there.
+pub(super) fn objects_at(path: &Path) -> Result<Arc<dyn ObjectStore>, OpenError> {
+    Ok(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true)))
 }
 
 /// How old a half-written file is before it counts as abandoned: much longer than any upload takes.
@@ -49,7 +54,7 @@ fn remove_abandoned(directory: &Path) {
 
 /// The path of a `file:` URL. Without the three slashes a URL's first directory would be taken for a host, or a
 /// relative path for an absolute one.
-fn directory(url: &str) -> Option<PathBuf> {
+pub(super) fn path(url: &str) -> Option<PathBuf> {
     let parsed = Url::parse(url).ok().filter(|_| url.starts_with("file:///"))?;
     (parsed.query().is_none() && parsed.fragment().is_none()).then(|| parsed.to_file_path().ok()).flatten()
 }

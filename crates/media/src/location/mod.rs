@@ -5,7 +5,7 @@ mod directory;
 
 use std::{env, io, path::PathBuf, sync::Arc};
 
-use object_store::memory::InMemory;
+use object_store::{ObjectStore, memory::InMemory};
 
 use crate::{ObjectImageStore, failure::Failure};
 #[cfg(test)]
@@ -50,6 +50,47 @@ pub enum OpenError {
     Store(#[from] object_store::Error),
 }
 
+/// Checks that a text names a store, there or not.
+///
+/// # Errors
+/// [`OpenError`] when it names none.
+pub fn check_url(url: &str) -> Result<(), OpenError> {
+    match url.split(':').next() {
+        Some("memory") if url == "memory:" => Ok(()),
+        Some("s3") => bucket::check(url),
+        _ => directory::path(url).map(drop).ok_or(OpenError::Unsupported),
+    }
+}
+
+/// A store, opened to see how it does, or its directory, when that is not there.
+pub(crate) enum Found {
+    Objects(Arc<dyn ObjectStore>),
+    Missing(PathBuf),
+}
+
+/// Opens the store that `url` names as it is: no directory is made, and nothing is removed.
+pub(crate) async fn find(url: &str) -> Result<Found, OpenError> {
+    if let Some(path) = directory::path(url) {
+        return if path.is_dir() {
+            Ok(Found::Objects(directory::objects_at(&path)?))
+        } else {
+            Ok(Found::Missing(path))
+        };
+    }
+    check_url(url)?;
+    if url == "memory:" {
+        Ok(Found::Objects(Arc::new(InMemory::new())))
+    } else {
+        Ok(Found::Objects(bucket_of(url).await?))
+    }
+}
+
+async fn bucket_of(url: &str) -> Result<Arc<dyn ObjectStore>, OpenError> {
+    let variables =
+        env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    bucket::objects(url, variables).await
+}
+
 /// Opens the store that `url` names:
 ///
 /// - `file:///absolute/path`, a directory, which is made with the mode 0700 when it is missing. An image is
@@ -65,11 +106,7 @@ pub enum OpenError {
 pub async fn open(url: &str) -> Result<ObjectImageStore, OpenError> {
     match url.split(':').next() {
         Some("memory") if url == "memory:" => Ok(ObjectImageStore::new(Arc::new(InMemory::new()))),
-        Some("s3") => {
-            let variables =
-                env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-            Ok(ObjectImageStore::new(bucket::objects(url, variables).await?).describing())
-        }
+        Some("s3") => Ok(ObjectImageStore::new(bucket_of(url).await?).describing()),
         _ => Ok(ObjectImageStore::new(directory::objects(url)?)),
     }
 }

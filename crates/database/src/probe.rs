@@ -1,0 +1,106 @@
+//! A look at a database that changes nothing about it.
+
+use agora_domain::clock::Timestamp;
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Bool, Integer, Text},
+};
+
+use crate::{
+    Database, Options,
+    error::{Failure, OpenError},
+    postgres, sqlite, version,
+};
+
+/// What a database says of itself.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// What it is, such as `PostgreSQL 15.4`.
+    pub product: String,
+    /// The version of its schema; nothing when it has none of ours.
+    pub schema: Option<String>,
+    /// How many migrations of this program it lacks.
+    pub pending: usize,
+    /// What a server says besides; nothing of an embedded database.
+    pub server: Option<ServerProbe>,
+}
+
+/// What a database server says of itself.
+#[derive(Debug, Clone)]
+pub struct ServerProbe {
+    /// Whether its version is one that this program works with.
+    pub is_supported: bool,
+    /// Whether we may change the schema.
+    pub may_change_schema: bool,
+    /// How many connections it takes from users like us.
+    pub connections: usize,
+    /// Its time.
+    pub now: Timestamp,
+}
+
+/// The oldest version of PostgreSQL that this program works with, as the server counts them.
+const OLDEST: i32 = 130_000;
+
+#[derive(QueryableByName)]
+struct OfPostgres {
+    #[diesel(sql_type = Text)]
+    version: String,
+    #[diesel(sql_type = Integer)]
+    number: i32,
+    #[diesel(sql_type = Bool)]
+    may_change: bool,
+    #[diesel(sql_type = Integer)]
+    connections: i32,
+    #[diesel(sql_type = BigInt)]
+    now: i64,
+}
+
+const OF_POSTGRES: &str = "SELECT current_setting('server_version') AS version, \
+    current_setting('server_version_num')::int4 AS number, \
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_change, \
+    current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 AS connections, \
+    (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now";
+
+#[derive(QueryableByName)]
+struct OfSqlite {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// Looks at the database that the URL names. Blocks while it works, so it is called on a runtime of several threads.
+///
+/// # Errors
+/// [`OpenError`], in words for an operator: when it is not there, cannot be used, or has a newer schema.
+pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
+    let failed = |failure: Failure| OpenError::Migration(failure.into());
+    if Database::is_postgres(url) {
+        let mut conn = postgres::look(url, options).await?;
+        let of = postgres::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
+        let of = of.await.map_err(|error| OpenError::Connect(error.into()))?;
+        let schema = postgres::queries::transfer::schema(&mut conn).await.map_err(failed)?;
+        let server = ServerProbe {
+            is_supported: of.number >= OLDEST,
+            may_change_schema: of.may_change,
+            connections: usize::try_from(of.connections).unwrap_or_default(),
+            now: Timestamp::from_unix_millis(of.now),
+        };
+        return Probe::of(format!("PostgreSQL {}", of.version), schema, Some(server));
+    }
+    let file = Database::file(url).ok_or(OpenError::Scheme)?;
+    let mut conn = sqlite::look(&file)?;
+    let version = "SELECT sqlite_version() AS version";
+    let of = diesel::RunQueryDsl::get_result::<OfSqlite>(diesel::sql_query(version), &mut conn);
+    let of = of.map_err(|source| OpenError::Setup { file: file.clone(), source })?;
+    Probe::of(format!("SQLite {}", of.version), sqlite::schema_of(&mut conn, &file)?, None)
+}
+
+impl Probe {
+    fn of(product: String, schema: Option<String>, server: Option<ServerProbe>) -> Result<Self, OpenError> {
+        let ours = version::schema_version();
+        if let Some(found) = schema.clone().filter(|found| *found > ours) {
+            return Err(OpenError::Newer { found, ours });
+        }
+        let pending = version::pending(schema.as_deref());
+        Ok(Self { product, schema, pending, server })
+    }
+}

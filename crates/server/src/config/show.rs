@@ -1,0 +1,101 @@
+//! The effective configuration, for people, as a file that could be used.
+
+use std::{fmt::Write, path::Path};
+
+use url::Url;
+
+use super::{
+    Given, Place, Values,
+    table::{self, Default, Kind, Setting},
+};
+
+/// Every setting with its value and where that comes from, in the form of the configuration file, which is the one that
+/// was read, if any was. Secrets are left out.
+pub(crate) fn show(values: &Values, file: Option<&Path>) -> String {
+    let file = file.map_or_else(|| "No file was read".to_owned(), |file| format!("The file is {}", file.display()));
+    let mut text = format!(
+        "# The configuration of Agora {} as it is in effect. {file}. Secrets are left out.\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut group = "";
+    for setting in table::ALL.iter().filter(|setting| setting.group.in_file) {
+        if group != setting.group.title {
+            group = setting.group.title;
+            // A text takes whatever is written to it.
+            let _ = write!(text, "\n# {group}\n");
+        }
+        text += &line(setting, values.given(setting));
+        text.push('\n');
+    }
+    text
+}
+
+fn line(setting: &Setting, given: Option<&Given>) -> String {
+    let key = setting.key();
+    let Some(given) = given else {
+        return match (setting.default_value(), &setting.default) {
+            (_, Default::None("none")) => format!("# {key} is not set"),
+            (_, Default::None(words)) => format!("# {key} is not set: {}", words.replace('`', "")),
+            (value, Default::Of(_, words)) => {
+                format!("{key} = {}  # default: {words}", value_of(setting.kind, &value.unwrap_or_default()))
+            }
+            (value, Default::Is(_)) => {
+                format!("{key} = {}  # default", value_of(setting.kind, &value.unwrap_or_default()))
+            }
+        };
+    };
+    let source = match &given.place {
+        Place::File(path, line) => format!("{}:{line}", path.display()),
+        Place::Variable | Place::Flag => given.name(setting),
+    };
+    if let Some(path) = &given.own_file {
+        return format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy()));
+    }
+    let (text, is_secret) = match setting.kind {
+        Kind::Secret => (String::new(), true),
+        Kind::SecretUrl => without_password(&given.text),
+        _ => (given.text.clone(), false),
+    };
+    match (is_secret, text.is_empty()) {
+        (false, _) => format!("{key} = {}  # {source}", value_of(setting.kind, &text)),
+        (true, true) => format!("# {key} is set, and not shown  # {source}"),
+        (true, false) => format!("# {key} is set, and its password not shown: {text}  # {source}"),
+    }
+}
+
+/// A URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
+fn without_password(text: &str) -> (String, bool) {
+    if text.starts_with("sqlite:") {
+        return (text.to_owned(), false);
+    }
+    let Ok(mut url) = Url::parse(text) else { return (String::new(), true) };
+    let harmless = |name: &str| matches!(name, "sslmode" | "sslrootcert" | "application_name" | "connect_timeout");
+    let has_parameters = url.query_pairs().any(|(name, _)| !harmless(&name)) || url.fragment().is_some();
+    let is_secret = url.password().is_some() || has_parameters;
+    if is_secret {
+        url.set_query(None);
+        url.set_fragment(None);
+        if url.password().is_some() && url.set_password(None).is_err() {
+            return (String::new(), true);
+        }
+    }
+    (url.to_string(), is_secret)
+}
+
+/// A value as the file has it.
+fn value_of(kind: Kind, text: &str) -> String {
+    match kind {
+        Kind::Number(..) | Kind::Bytes(..) => text.trim().to_owned(),
+        Kind::Time => text.trim().parse::<u64>().map_or_else(|_| quoted(text.trim()), |seconds| seconds.to_string()),
+        Kind::List => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            format!("[{}]", items.map(quoted).collect::<Vec<_>>().join(", "))
+        }
+        _ => quoted(text),
+    }
+}
+
+/// A text in quotes. What JSON escapes TOML reads; and DEL, which JSON leaves, TOML does not.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}

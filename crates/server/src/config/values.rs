@@ -1,0 +1,232 @@
+//! The values that were given, and where: in the file, by variables, by flags.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    file,
+    table::{self, PREFIX, Setting},
+};
+
+/// Where a configuration is read from. What comes later here wins.
+pub struct Sources<'a> {
+    /// The file: its name, for messages, and its text.
+    pub file: Option<(&'a Path, &'a str)>,
+    /// The environment: names that do not begin with [`PREFIX`] do not count.
+    pub variables: BTreeMap<String, String>,
+    /// Flags of the command line, and their values.
+    pub flags: Vec<(&'static str, String)>,
+    /// Reads the file of a secret.
+    pub read: &'a dyn Fn(&Path) -> io::Result<String>,
+}
+
+/// Where a value was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// On a line of the file, counted from one.
+    File(PathBuf, usize),
+    /// In the environment.
+    Variable,
+    /// On the command line.
+    Flag,
+}
+
+/// A value that was given.
+#[derive(Clone)]
+pub struct Given {
+    /// The value, as a variable would hold it.
+    pub text: String,
+    /// Where it was given.
+    pub place: Place,
+    /// The file of its own in which the value stands.
+    pub own_file: Option<PathBuf>,
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The variables of the settings that it leaves in doubt.
+    pub of: Vec<&'static str>,
+    /// Whether nothing of the file could be read.
+    pub is_of_whole_file: bool,
+    /// The problem, in words for an operator.
+    pub text: String,
+}
+
+/// Every value that was given.
+#[derive(Default)]
+pub struct Values {
+    given: BTreeMap<&'static str, Given>,
+    /// What is wrong with how they were given.
+    pub(super) problems: Vec<Problem>,
+    /// Variables that begin like ours and are none, in words.
+    pub(super) warnings: Vec<String>,
+}
+
+/// More than any secret has.
+const LONGEST_SECRET: u64 = 64 * 1024;
+
+/// Reads the file of a secret.
+///
+/// # Errors
+/// Those of the system; and when it is too long to be one.
+pub(super) fn read_secret(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST_SECRET + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_SECRET {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long for a secret"));
+    }
+    Ok(text)
+}
+
+impl Values {
+    /// Reads what was given.
+    pub(super) fn read(sources: &Sources<'_>) -> Self {
+        let mut values = Self::default();
+        if let Some((path, text)) = sources.file {
+            let (entries, problems) = file::parse(path, text);
+            values.problems.extend(problems);
+            values.take(entries, sources);
+        }
+        let variables = sources.variables.iter().filter(|(name, _)| name.starts_with(PREFIX));
+        let mut entries = Vec::new();
+        for (name, text) in variables {
+            let own = table::ALL.iter().find_map(|setting| match name.strip_prefix(setting.variable)? {
+                "" => Some((setting, false)),
+                "_FILE" if setting.may_be_in_own_file() => Some((setting, true)),
+                _ => None,
+            });
+            match own {
+                Some((setting, is_path)) => {
+                    entries.push(Entry { setting, is_path, text: text.clone(), place: Place::Variable });
+                }
+                None => values.warnings.push(unknown(name)),
+            }
+        }
+        values.take(entries, sources);
+        let flags = sources.flags.iter().filter_map(|(flag, text)| {
+            let setting = table::ALL.iter().find(|setting| setting.flag() == Some(flag))?;
+            Some(Entry { setting, is_path: false, text: text.clone(), place: Place::Flag })
+        });
+        values.take(flags.collect(), sources);
+        values
+    }
+
+    /// Takes what one source gives, in place of what was given before. An empty value counts as not given.
+    fn take(&mut self, entries: Vec<Entry>, sources: &Sources<'_>) {
+        let mut taken: BTreeMap<&str, Given> = BTreeMap::new();
+        for Entry { setting, is_path, text, place } in entries {
+            if text.trim().is_empty() {
+                continue;
+            }
+            let own_file = is_path.then(|| PathBuf::from(&text));
+            let given = Given { text, place, own_file };
+            if let Some(other) = taken.get(setting.variable) {
+                let (one, other) = (given.name(setting), other.name(setting));
+                self.refuse(setting, format!("{one} and {other} are both set: one of them is too many"));
+            }
+            taken.insert(setting.variable, given);
+        }
+        for (variable, mut given) in taken {
+            let Some(setting) = table::ALL.iter().find(|setting| setting.variable == variable) else { continue };
+            if let Some(path) = &given.own_file {
+                // Files that hold secrets often end with a line's end.
+                match (sources.read)(path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
+                    Ok(text) if !text.trim().is_empty() => given.text = text,
+                    Ok(_) => {
+                        self.refuse(setting, format!("{}: {} is empty", given.name(setting), path.display()));
+                        continue;
+                    }
+                    Err(error) => {
+                        let (name, path) = (given.name(setting), path.display());
+                        self.refuse(setting, format!("{name}: cannot read {path}: {error}"));
+                        continue;
+                    }
+                }
+            }
+            self.given.insert(setting.variable, given);
+        }
+    }
+
+    fn refuse(&mut self, setting: &Setting, text: String) {
+        self.problems.push(Problem { of: vec![setting.variable], is_of_whole_file: false, text });
+    }
+
+    /// What was given for a setting.
+    pub fn given(&self, setting: &Setting) -> Option<&Given> {
+        self.given.get(setting.variable)
+    }
+
+    /// The value given for a setting.
+    pub fn text(&self, setting: &Setting) -> Option<&str> {
+        self.given(setting).map(|given| given.text.as_str())
+    }
+
+    /// The value given for a setting, or its default.
+    pub(super) fn effective(&self, setting: &Setting) -> Option<String> {
+        self.text(setting).map(str::to_owned).or_else(|| setting.default_value())
+    }
+
+    /// How many settings were given by each of the sources: the file, variables, flags.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        let count = |is: fn(&Place) -> bool| self.given.values().filter(|given| is(&given.place)).count();
+        [
+            count(|place| matches!(place, Place::File(..))),
+            count(|place| *place == Place::Variable),
+            count(|place| *place == Place::Flag),
+        ]
+    }
+
+    /// The setting as who gave it knows it.
+    pub(super) fn name(&self, setting: &Setting) -> String {
+        self.given(setting).map_or_else(|| setting.variable.to_owned(), |given| given.name(setting))
+    }
+
+    /// The same, with the value that holds when nobody gave one.
+    pub(super) fn name_with_default(&self, setting: &Setting) -> String {
+        match (self.given(setting), setting.default_value()) {
+            (None, Some(default)) => format!("{} (by default {default})", setting.variable),
+            _ => self.name(setting),
+        }
+    }
+}
+
+/// What a source says of a setting.
+pub(super) struct Entry {
+    pub(super) setting: &'static Setting,
+    /// Whether the text is the path of the file that holds the value.
+    pub(super) is_path: bool,
+    pub(super) text: String,
+    pub(super) place: Place,
+}
+
+impl Given {
+    /// The setting as who gave it knows it: with the line of the file, by the variable, or by the flag.
+    pub fn name(&self, setting: &Setting) -> String {
+        let own_file = self.own_file.is_some();
+        match &self.place {
+            Place::File(path, line) => {
+                format!("{}:{line}: {}{}", path.display(), setting.key(), if own_file { "_file" } else { "" })
+            }
+            Place::Variable => format!("{}{}", setting.variable, if own_file { "_FILE" } else { "" }),
+            Place::Flag => setting.flag().unwrap_or(setting.variable).to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Given").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let meant = table::nearest(name, |setting| Some(setting.variable.to_owned()));
+    let meant = meant.map(|(_, meant)| format!(": is {meant} meant?")).unwrap_or_default();
+    format!("{name} is set, but there is no such setting{meant}")
+}

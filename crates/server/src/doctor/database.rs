@@ -1,0 +1,132 @@
+//! The database: whether it can be reached, its version, its schema.
+
+use std::path::{Path, PathBuf};
+
+use agora_database::{OpenError, Probe, ServerProbe};
+use rustix::fs::Access;
+
+use super::{
+    Finding,
+    clock::Reference,
+    data_dir,
+    directory::{is_ours, nearest},
+    unknown,
+};
+use crate::{
+    app,
+    config::{Config, Loaded, table},
+};
+
+const SUBJECT: &str = "database";
+
+pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference>) {
+    let not_clear = [&table::DATABASE_URL, &table::DATA_DIR].into_iter().find(|setting| !loaded.is_certain(setting));
+    if let Some(setting) = not_clear {
+        return (vec![unknown(SUBJECT, setting)], None);
+    }
+    let config = loaded.best_guess();
+    let url = app::database_url(config, &data_dir(config));
+    let mut reference = Reference::begin("the database server");
+    let probe = match agora_database::probe(url.expose(), &config.database).await {
+        Ok(probe) => probe,
+        Err(OpenError::Missing(file)) => return (vec![missing(config, &file)], None),
+        Err(error) => return (vec![Finding::failed(SUBJECT, advised(error))], None),
+    };
+    let mut findings = vec![schema(&probe)];
+    match &probe.server {
+        Some(server) => {
+            findings.extend(of_server(server, config.database.connections));
+            reference.end(server.now);
+            (findings, Some(reference))
+        }
+        None => {
+            findings.extend(file(config).filter(|file| !is_writable(file)).map(|file| {
+                Finding::failed(
+                    SUBJECT,
+                    format!("{} cannot be written: chown it to the user of the service", file.display()),
+                )
+            }));
+            (findings, None)
+        }
+    }
+}
+
+/// The file of an embedded database.
+pub(super) fn file(config: &Config) -> Option<PathBuf> {
+    let url = app::database_url(config, &data_dir(config));
+    let path = url.expose().strip_prefix("sqlite:")?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+}
+
+/// Whether the file can be written, and its companions beside it.
+fn is_writable(file: &Path) -> bool {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::access(file, Access::READ_OK | Access::WRITE_OK).is_ok() && is_ours(directory)
+}
+
+fn missing(config: &Config, file: &Path) -> Finding {
+    let shown = file.display();
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The data directory is made with the database.
+    let can_be_made = directory.is_dir() && is_ours(directory)
+        || config.database_url.is_none() && nearest(directory).is_some_and(|above| is_ours(&above));
+    match can_be_made && !file.exists() {
+        true => Finding::ok(SUBJECT, format!("{shown} is not there yet: the first start makes it")),
+        false if file.exists() => {
+            Finding::failed(SUBJECT, format!("{shown} is no file: name another (AGORA_DATABASE_URL)"))
+        }
+        false => Finding::failed(
+            SUBJECT,
+            format!("{shown} is not there and cannot be made: make its directory, for the user of the service"),
+        ),
+    }
+}
+
+fn advised(error: OpenError) -> String {
+    let advice = match &error {
+        OpenError::Connect(_) => "start the server, or correct AGORA_DATABASE_URL",
+        OpenError::Newer { .. } => "or restore a backup of the older one",
+        _ => "correct AGORA_DATABASE_URL, or restore a backup",
+    };
+    format!("{:#}: {advice}", anyhow::Error::from(error))
+}
+
+fn schema(probe: &Probe) -> Finding {
+    let Probe { product, schema, pending, .. } = probe;
+    match (schema, pending) {
+        (None, _) => Finding::ok(SUBJECT, format!("{product}, still empty: the first start makes its tables")),
+        (Some(schema), 0) => Finding::ok(SUBJECT, format!("{product}, its schema {schema} is up to date")),
+        (Some(schema), pending) => Finding::warning(
+            SUBJECT,
+            format!(
+                "{product}, its schema {schema} lacks {pending} of the migrations, which the next start applies: make a \
+                 backup first, with the version that made this schema"
+            ),
+        ),
+    }
+}
+
+fn of_server(server: &ServerProbe, connections: usize) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !server.is_supported {
+        findings.push(Finding::failed(SUBJECT, "the server is too old: use PostgreSQL 13 or newer"));
+    }
+    if !server.may_change_schema {
+        let what =
+            "the user of AGORA_DATABASE_URL cannot make tables: let it own the schema, or GRANT CREATE ON SCHEMA";
+        findings.push(Finding::failed(SUBJECT, what));
+    }
+    // One for the sweep, and one for a command.
+    let wanted = connections + 2;
+    if wanted > server.connections {
+        findings.push(Finding::warning(
+            SUBJECT,
+            format!(
+                "a node takes up to {wanted} connections, and the server has {} for all: lower \
+                 AGORA_DATABASE_CONNECTIONS, or raise max_connections of the server",
+                server.connections
+            ),
+        ));
+    }
+    findings
+}

@@ -1,0 +1,96 @@
+//! What the service says when it has started.
+
+use std::env;
+
+use url::Url;
+
+use crate::{app::App, config::Config};
+
+/// Where it listens and where its data are; and as long as nobody can administer it, how to change that.
+pub(crate) fn greeting(app: &App, config: &Config) -> String {
+    let mut text = format!(
+        "Agora {} listens on http://{}\nData directory: {}",
+        env!("CARGO_PKG_VERSION"),
+        app.address,
+        app.data_dir.display()
+    );
+    if let Some(file) = &config.file {
+        text += &format!("\nConfiguration: {}", file.display());
+    }
+    if let Some(url) = &config.database_url {
+        text += &format!("\nDatabase: {}", without_credentials(url.expose()));
+    }
+    if let Some(url) = &config.media_url {
+        text += &format!("\nImages: {}", without_credentials(url));
+    }
+    if config.public_url.is_some() || app.address.ip().is_unspecified() {
+        text += &format!("\nPublic address: {}", app.public_url);
+    }
+    if !app.has_admin {
+        text += &format!("\nNo account has ADMIN yet. To make one: {}", making_an_administrator(app, config));
+    }
+    text
+}
+
+/// The command that makes an administrator of this service, from whatever directory it is called.
+fn making_an_administrator(app: &App, config: &Config) -> String {
+    let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
+    let file = config.file.as_ref().map(|file| format!("--config {} ", shell_word(&file.to_string_lossy())));
+    format!(
+        "{} {}--data-dir {} admin create --username NAME --email ADDRESS",
+        shell_word(&program),
+        file.unwrap_or_default(),
+        shell_word(&app.data_dir.to_string_lossy())
+    )
+}
+
+/// A URL without what is secret or of no interest: user, password and parameters.
+fn without_credentials(url: &str) -> String {
+    let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
+    if !parsed.has_host() {
+        return url.to_owned();
+    }
+    // Neither fails for a URL that has a host.
+    let _ = parsed.set_username("").and(parsed.set_password(None));
+    parsed.set_query(None);
+    parsed.into()
+}
+
+/// A text as one word of a shell command.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_not_shown() {
+        for (url, shown) in [
+            (
+                "postgres://ann:hunter2@db.example.org:5433/agora?sslmode=require",
+                "postgres://db.example.org:5433/agora",
+            ),
+            ("postgres://ann@%2Frun%2Fpostgresql/agora", "postgres://%2Frun%2Fpostgresql/agora"),
+            ("sqlite:data/agora.db", "sqlite:data/agora.db"),
+            ("s3://bucket/prefix", "s3://bucket/prefix"),
+            ("memory:", "memory:"),
+        ] {
+            assert_eq!(without_credentials(url), shown);
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(shell_word("/srv/agora-1.0/data"), "/srv/agora-1.0/data");
+        assert_eq!(shell_word("/home/ann's data"), r"'/home/ann'\''s data'");
+        assert_eq!(shell_word("$HOME"), "'$HOME'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,75 @@
+//! The manual page, and what shells complete.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::Command;
+use clap_complete::Shell;
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
+
+use crate::config::table::{self, Default, Setting};
+
+/// What makes the shell complete this command.
+pub(crate) fn completions(mut command: Command, shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "agora", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// The manual page of the command, with its settings.
+pub(crate) fn page(command: Command) -> Result<String> {
+    let man = Man::new(command.disable_help_subcommand(true)).manual("Agora");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    man.render_subcommands_section(&mut page)?;
+    settings().to_writer(&mut page)?;
+    man.render_extra_section(&mut page)?;
+    man.render_version_section(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// Writes that page and one for each command into the directory; what to tell the operator.
+pub(crate) fn pages(command: Command, directory: &Path) -> Result<String> {
+    let written = clap_mangen::generate_to(command.clone().disable_help_subcommand(true), directory);
+    written
+        .and_then(|()| std::fs::write(directory.join("agora.1"), page(command).map_err(std::io::Error::other)?))
+        .with_context(|| format!("cannot write into {}", directory.display()))?;
+    Ok(format!("Wrote agora.1 and a page for each command into {}.", directory.display()))
+}
+
+fn settings() -> Roff {
+    let mut section = Roff::default();
+    section.control("SH", ["ENVIRONMENT"]);
+    section.text([roman(
+        "Each setting is a variable, and a key of the file: its name in small letters without AGORA_. Times are seconds, \
+         or such as 90s, 15m, 1h or 7d. An empty value counts as not set.",
+    )]);
+    for setting in table::ALL {
+        section.control("TP", []);
+        let variable = setting.variable;
+        let names =
+            if setting.may_be_in_own_file() { format!("{variable}, {variable}_FILE") } else { variable.to_owned() };
+        section.text([bold(names)]);
+        section.text([roman(format!("{}. Default: {}.", plain(setting.documentation), default(setting)))]);
+    }
+    section
+}
+
+fn default(setting: &Setting) -> String {
+    match setting.default {
+        Default::Is(value) => value.to_owned(),
+        Default::Of(_, words) | Default::None(words) => plain(words),
+    }
+}
+
+/// A text without the marks of Markdown.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
+}

@@ -1,0 +1,175 @@
+//! `agora doctor`: what it finds, and that it leaves everything as it was.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    api::picture,
+    process::{Finished, Home, run},
+};
+
+fn doctor(home: &Home, variables: &[(&str, &str)]) -> Finished {
+    let mut command = home.agora(&["doctor"]);
+    command.envs(variables.iter().copied());
+    let finished = run(command, "");
+    // Whatever it finds, it looks at everything.
+    for subject in ["configuration", "data directory", "signing secret", "database", "images", "clock", "free space"] {
+        assert!(finished.stdout.lines().any(|line| line[9..].starts_with(subject)), "{subject}: {finished:?}");
+    }
+    finished
+}
+
+/// Checks that something is found like this.
+#[track_caller]
+fn expect(finished: &Finished, code: i32, state: &str, subject: &str, words: &str) {
+    assert_eq!(finished.code, Some(code), "{finished:?}");
+    let beginning = format!("{state:8} {subject}: ");
+    let is_found = |line: &str| line.starts_with(&beginning) && line.contains(words);
+    assert!(finished.stdout.lines().any(is_found), "no {beginning:?} with {words:?}: {finished:?}");
+}
+
+#[track_caller]
+fn expect_well(finished: &Finished) {
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let is_well = |line: &str| line.starts_with("ok ") || line == "Everything is as it should be.";
+    assert!(finished.stdout.lines().all(is_well), "{finished:?}");
+}
+
+/// All files and directories below one, and what is in them.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+            found.insert(path, None);
+        } else {
+            found.insert(path.clone(), Some(fs::read(&path).unwrap()));
+        }
+    }
+    found
+}
+
+#[test]
+fn before_the_first_start_all_is_well_and_nothing_is_made() {
+    let home = Home::new();
+    let finished = doctor(&home, &[]);
+    expect_well(&finished);
+    expect(&finished, 0, "ok", "data directory", "the first start makes it");
+    assert!(!home.data_dir().exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn during_and_after_a_service_all_is_well_and_nothing_is_changed() {
+    let home = Home::new();
+    let images = home.backend.images(&home.data_dir());
+    let service = home.start_with_root();
+    let alice = service.api.user("alice").await;
+    service.api.post(&alice, "", Some(&picture())).await;
+    let names = |directory: &Path| contents(directory).into_keys().collect::<Vec<_>>();
+    let before = (names(&home.data_dir()), contents(&images));
+    let finished = doctor(&home, &[]);
+    expect_well(&finished);
+    expect(&finished, 0, "ok", "database", "is up to date");
+    expect(&finished, 0, "ok", "images", "takes an object, returns it and deletes it");
+    expect(&finished, 0, "ok", "clock", "the image store");
+    assert_eq!((names(&home.data_dir()), contents(&images)), before);
+    service.api.post(&alice, "still here", None).await;
+    service.stop();
+
+    let before = (contents(&home.data_dir()), contents(&images));
+    expect_well(&doctor(&home, &[]));
+    assert_eq!((contents(&home.data_dir()), contents(&images)), before);
+}
+
+#[test]
+fn a_bad_setting_is_told_of_and_what_depends_on_it_is_not_guessed() {
+    let home = Home::new();
+    let finished = doctor(&home, &[("AGORA_BCRYPT_COST", "3"), ("AGORA_DATABASE_URL", "agora.db")]);
+    expect(&finished, 1, "failed", "configuration", "AGORA_BCRYPT_COST must be a number from 4 to 20");
+    expect(&finished, 1, "failed", "configuration", "AGORA_DATABASE_URL: ");
+    expect(&finished, 1, "failed", "database", "not looked at");
+    expect(&finished, 1, "ok", "data directory", "the first start makes it");
+
+    fs::write(home.path("agora.toml"), "listen = \n").unwrap();
+    let finished = doctor(&home, &[]);
+    expect(&finished, 1, "failed", "configuration", "agora.toml:1: this is no TOML");
+    expect(&finished, 1, "ok", "data directory", "the first start makes it");
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_of_without_its_password() {
+    let home = Home::new();
+    let finished = doctor(&home, &[("AGORA_DATABASE_URL", "postgres://agora:hunter2@127.0.0.1:1/agora")]);
+    expect(&finished, 1, "failed", "database", "PostgreSQL at 127.0.0.1");
+    expect(&finished, 1, "failed", "database", "start the server, or correct AGORA_DATABASE_URL");
+    assert!(!format!("{finished:?}").contains("hunter2"), "{finished:?}");
+}
+
+#[test]
+fn storage_that_cannot_be_used_is_told_of() {
+    let home = Home::new();
+    let finished = doctor(&home, &[("AGORA_MEDIA_URL", "file:///dev/null/media")]);
+    expect(&finished, 1, "failed", "images", "cannot be made");
+    let finished = doctor(
+        &home,
+        &[
+            ("AGORA_MEDIA_URL", "s3://agora"),
+            ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+            ("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1"),
+            ("AWS_ACCESS_KEY_ID", "agora"),
+            ("AWS_SECRET_ACCESS_KEY", "hunter2"),
+        ],
+    );
+    expect(&finished, 1, "failed", "images", "cannot write there");
+    assert!(!format!("{finished:?}").contains("hunter2"), "{finished:?}");
+}
+
+#[test]
+fn what_others_can_read_is_warned_of() {
+    let home = Home::new();
+    home.start().stop();
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    set(&home.data_dir(), 0o755);
+    set(&home.data_dir().join("jwt-secret"), 0o644);
+    fs::write(home.path("agora.toml"), "jwt_accepted_secret = '0123456789abcdef0123456789abcdef'\n").unwrap();
+    set(&home.path("agora.toml"), 0o644);
+    let finished = doctor(&home, &[]);
+    expect(&finished, 0, "warning", "data directory", "chmod 700");
+    expect(&finished, 0, "warning", "signing secret", "chmod 600");
+    expect(&finished, 0, "warning", "configuration", "chmod o-rwx");
+    assert!(!format!("{finished:?}").contains("0123456789abcdef"), "{finished:?}");
+}
+
+#[test]
+fn what_stands_in_the_place_of_data_is_told_of() {
+    let home = Home::new();
+    home.start().stop();
+    fs::write(home.data_dir().join("jwt-secret"), "damaged").unwrap();
+    expect(&doctor(&home, &[]), 1, "failed", "signing secret", "is damaged");
+
+    let letter = home.path("letter.txt");
+    fs::write(&letter, "Dear Sir or Madam, ".repeat(500)).unwrap();
+    let url = format!("sqlite://{}", letter.display());
+    let finished = doctor(&home, &[("AGORA_DATA_DIR", letter.to_str().unwrap()), ("AGORA_DATABASE_URL", &url)]);
+    expect(&finished, 1, "failed", "data directory", "is no directory");
+    expect(&finished, 1, "failed", "database", "not a database");
+}
+
+#[test]
+fn a_schema_that_is_older_or_newer_is_told_of_and_left_alone() {
+    let home = Home::new();
+    home.start().stop();
+    let sql = |statement: &str| home.backend.sql(&home.data_dir(), statement);
+    let last = "(SELECT max(version) FROM __diesel_schema_migrations)";
+    sql(&format!("DELETE FROM __diesel_schema_migrations WHERE version = {last}"));
+    expect(&doctor(&home, &[]), 0, "warning", "database", "lacks 1 of the migrations");
+    expect(&doctor(&home, &[]), 0, "warning", "database", "lacks 1 of the migrations");
+    sql("INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')");
+    expect(&doctor(&home, &[]), 1, "failed", "database", "newer than this program");
+}
