@@ -29,6 +29,7 @@ use crate::{
     app::{Adapters, App},
     config::Config,
     demo::{self, SeedArguments},
+    health::{self, HealthArguments},
     progress::Interrupt,
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
 };
@@ -66,6 +67,8 @@ enum Command {
     Backup(BackupArguments),
     /// Fill an empty database, image store and data directory from a file of `agora backup`
     Restore(RestoreArguments),
+    /// Ask a running service whether it can serve; the exit code is 0 when it can
+    Health(HealthArguments),
     /// Try the product out, or measure it
     #[command(subcommand)]
     Demo(DemoCommand),
@@ -156,6 +159,7 @@ fn execute(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     survive_limits_of_files(&runtime)?;
     match arguments.command {
+        Some(Command::Health(arguments)) => say(&health::health(&config, &arguments)?),
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),
         Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
         Some(Command::Copy(arguments)) => {

@@ -9,6 +9,7 @@ pub mod config;
 mod data_dir;
 mod demo;
 mod files;
+mod health;
 mod progress;
 mod sweep;
 mod system;
