@@ -59,6 +59,7 @@ fn the_service_is_started_again_and_keeps_its_data_where_it_may_write() {
         assert_eq!(values(&unit, setting), [value]);
     }
     assert!(values(&unit, "Environment").contains(&"AGORA_DATA_DIR=/var/lib/agora".to_owned()));
+    assert_eq!(values(&unit, "SystemCallFilter").last().unwrap(), "setpriority", "threads lower their priority");
     let tried = |(section, name, value): &(String, String, String)| {
         (&**section, &**name, &**value) == ("Unit", "StartLimitIntervalSec", "0")
     };
