@@ -1,11 +1,6 @@
 //! A database that is made by hand, as a release of an earlier schema would have left it.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::LazyLock,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use diesel::{
     Connection, QueryableByName, RunQueryDsl, SqliteConnection, connection::SimpleConnection, sql_types::Text,
@@ -16,10 +11,6 @@ use crate::{migrations::Migration, private_postgres, process::Home};
 
 /// `correct horse` at the lowest cost.
 const PASSWORD: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
-
-/// Ten minutes before the test, in microseconds since 1970: nothing is old enough to be swept.
-static BEGINNING: LazyLock<u128> =
-    LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() - 600_000_000);
 
 /// The columns of tables.
 pub(crate) type Columns = BTreeMap<String, Vec<String>>;
@@ -61,7 +52,7 @@ impl Store {
     }
 
     /// Runs statements, in which placeholders stand for what the databases write differently: `{id 1}`, `{time 1}`, in
-    /// seconds after the beginning, `{bytes 00ff}` and `{password}`.
+    /// seconds after ten minutes ago, `{bytes 00ff}` and `{password}`.
     pub(crate) fn run(&self, sql: &str) {
         let sql = self.fill_in(sql);
         match self.kind {
@@ -151,8 +142,11 @@ impl Store {
             let value = match (name, self.kind) {
                 ("id", Kind::Sqlite) => format!("X'00000000000070008000{value:0>12}'"),
                 ("id", Kind::Postgres) => format!("'00000000-0000-7000-8000-{value:0>12}'"),
-                ("time", Kind::Sqlite) => format!("{}", instant(value)),
-                ("time", Kind::Postgres) => format!("('epoch'::timestamptz + interval '{} us')", instant(value)),
+                // Nothing is so old that it is swept.
+                ("time", Kind::Sqlite) => format!("((unixepoch() - 600 + {value}) * 1000000)"),
+                ("time", Kind::Postgres) => {
+                    format!("(date_trunc('second', now()) - interval '600 s' + interval '{value} s')")
+                }
                 ("bytes", Kind::Sqlite) => format!("X'{value}'"),
                 ("bytes", Kind::Postgres) => format!("'\\x{value}'"),
                 _ => panic!("no placeholder: {name}"),
@@ -161,11 +155,6 @@ impl Store {
         }
         filled
     }
-}
-
-/// A number of seconds after the beginning.
-fn instant(seconds: &str) -> u128 {
-    *BEGINNING + seconds.parse::<u128>().unwrap() * 1_000_000
 }
 
 /// Statements of which one that fails ends the session, which then is noticed.
