@@ -1,5 +1,5 @@
 //! Upgrades: databases of every earlier schema, with rows in them, under this program; and this schema under what earlier
-//! releases say.
+//! releases say; and this program under what the next release may add.
 //!
 //! `fixtures/` has a file for each migration: statements of a release of that schema, as both databases understand them.
 //! Whoever adds a migration adds one.
@@ -34,6 +34,11 @@ fn start(home: &Home, store: &Store) -> Service {
 
 /// What was stored, as the users see it.
 async fn expect_what_was_stored(api: &Api) {
+    expect_what_was_stored_beside(api, 0).await;
+}
+
+/// The same, beside as many who came later.
+async fn expect_what_was_stored_beside(api: &Api, others: usize) {
     let (ada, bob) = (api.log_in("ada").await, api.log_in("bob").await);
     api.login("eve", crate::api::PASSWORD).await.expect(401);
     let post = api.view(&bob, &id(21)).await;
@@ -50,7 +55,7 @@ async fn expect_what_was_stored(api: &Api) {
         (&product["sku"], &product["price"], &product["variants"][0]["color"]),
         (&json!("T-1"), &json!(19.99), &json!("red"))
     );
-    assert_eq!(list(&api.get(&ada, "/api/users/all").await.expect(200).data()).len(), 3);
+    assert_eq!(list(&api.get(&ada, "/api/users/all").await.expect(200).data()).len(), 3 + others);
 
     // And goes on from there.
     api.call(&ada, Method::PUT, &format!("/api/posts/like/{}", id(21))).await.expect(200);
@@ -121,6 +126,69 @@ async fn what_every_earlier_release_says_is_understood_by_the_present_schema() {
             expect_what_was_stored(&service.api).await;
             service.stop();
         }
+    }
+}
+
+/// Does once what users do, as somebody new.
+async fn go_round(api: &Api, name: &str) {
+    let (me, ada) = (api.user(name).await, api.log_in("ada").await);
+    let post = crate::api::text(&api.post(&me, name, None).await["id"]);
+    for (who, method, path) in [
+        (&ada, Method::PUT, format!("/api/posts/like/{post}")),
+        (&ada, Method::POST, format!("/api/follow/follow/{}", me.id)),
+        (&me, Method::PUT, format!("/api/follow/follow/{}", ada.id)),
+        (&ada, Method::GET, "/api/posts/following/all".to_owned()),
+        (&me, Method::GET, format!("/api/posts/{}/all", ada.id)),
+        (&me, Method::GET, format!("/api/posts/{post}/likes")),
+        (&me, Method::GET, format!("/api/follow/followers/{}", me.id)),
+        (&ada, Method::GET, "/api/posts/all".to_owned()),
+        (&ada, Method::GET, "/api/users/all".to_owned()),
+        (&me, Method::GET, "/api/products".to_owned()),
+    ] {
+        api.call(who, method, &path).await.expect(200);
+    }
+    api.send(api.commenting(&ada, &post, "So soon").header("Idempotency-Key", name)).await.expect(201);
+    let change = json!({ "text": "changed" });
+    let update = api.request_as(&me, Method::PUT, &format!("/api/posts/update/{post}")).json(&change);
+    api.send(update).await.expect(200);
+    let view = api.view(&ada, &post).await;
+    assert_eq!(
+        (&view["content"], &view["commentCount"], &view["likedByMe"]),
+        (&json!("changed"), &json!(1), &json!(true))
+    );
+    let product = json!({ "sku": name, "name": "Cup", "description": "", "price": 1, "category": "Cups", "stock": 1 });
+    api.send(api.request_as(&ada, Method::POST, "/api/products").json(&product)).await.expect(201);
+    api.call(&me, Method::DELETE, &format!("/api/posts/delete/{post}")).await.expect(200);
+    let user = json!({ "roleId": "ADMIN", "action": "ADD" });
+    let promote = api.request_as(&ada, Method::PUT, &format!("/api/users/update/{}", me.id)).json(&user);
+    api.send(promote).await.expect(200);
+    api.call(&me, Method::POST, "/api/auth/logout").await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_service_goes_on_under_what_the_next_release_may_add() {
+    let home = Home::new();
+    for (store, migrations) in stores(&home, "next") {
+        for migration in &migrations {
+            store.migrate(migration);
+            store.run(&fixture(migration));
+        }
+        let service = start(&home, &store);
+        // By now statements are prepared, on more connections than one.
+        for n in 0..3 {
+            go_round(&service.api, &format!("before-{n}")).await;
+        }
+        // As a node of the next release does at its start.
+        for table in store.columns().keys() {
+            store.run(&format!("ALTER TABLE {table} ADD COLUMN added_later INTEGER NOT NULL DEFAULT 7;"));
+            store.run(&format!("CREATE INDEX {table}_later ON {table} (added_later);"));
+        }
+        store.run("CREATE TABLE made_later (id INTEGER NOT NULL PRIMARY KEY);");
+        for n in 0..3 {
+            go_round(&service.api, &format!("after-{n}")).await;
+        }
+        expect_what_was_stored_beside(&service.api, 6).await;
+        service.stop();
     }
 }
 
