@@ -8,6 +8,10 @@ run:
 test:
     scripts/test
 
+# The program as it is released, and its checksum
+release *ARGUMENTS:
+    scripts/release {{ARGUMENTS}}
+
 # What CI checks besides the tests
 check:
     cargo fmt --all --check

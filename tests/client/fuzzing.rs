@@ -1,20 +1,14 @@
 //! The document against the service: schemathesis makes up requests, good and bad ones, and holds every answer against
 //! what the document says. `schemathesis/schemathesis.toml` says how.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
 
 use crate::{
     api::{User, key, picture, text},
     process::Home,
-    repository, succeed,
+    python::{WITHOUT_PYTHON, environment, succeed},
+    repository,
 };
-
-const WITHOUT_PYTHON: &str =
-    "schemathesis needs Python 3.11 or newer with venv: apt-get install python3-venv, then the registry of Python";
 
 const USERNAME: &str = "root";
 /// Not one that the document has as an example, with which it would be changed.
@@ -23,7 +17,7 @@ const PASSWORD: &str = "fuzzing alone";
 #[tokio::test]
 async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe() {
     let settings = repository("tests/client/schemathesis");
-    let schemathesis = environment(&settings.join("requirements.txt"));
+    let schemathesis = environment("schemathesis", &settings.join("requirements.txt")).join("schemathesis");
     let home = Home::new();
     let service = home.start_with(&[
         ("AGORA_ADMIN_USERNAME", USERNAME),
@@ -64,22 +58,4 @@ async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe()
     // Otherwise nothing but refusals was seen from some moment on.
     api.login(USERNAME, PASSWORD).await.expect(200);
     service.stop();
-}
-
-/// The program, in an environment that is made once for each set of requirements.
-fn environment(requirements: &Path) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis");
-    let program = directory.join("bin/schemathesis");
-    let wanted = fs::read_to_string(requirements).unwrap();
-    // Written last: an environment without it is not whole.
-    let installed = directory.join("requirements.txt");
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return program;
-    }
-    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory), WITHOUT_PYTHON);
-    let mut install = Command::new(directory.join("bin/python"));
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement"]);
-    succeed(install.arg(requirements), WITHOUT_PYTHON);
-    fs::write(installed, wanted).unwrap();
-    program
 }

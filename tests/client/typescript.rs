@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::{process::Home, repository, succeed};
+use crate::{process::Home, python::succeed, repository};
 
 const WITHOUT_NODE: &str =
     "the example needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";

@@ -93,7 +93,7 @@ async fn a_backup_under_load_is_of_one_moment() {
 }
 
 /// Checks that every count agrees with what it counts, and that every image is there.
-async fn expect_consistent(place: &Place, home: &Home) {
+pub(crate) async fn expect_consistent(place: &Place, home: &Home) {
     let service = place.start(home);
     let api = &service.api;
     let root = api.log_in("root").await;

@@ -9,6 +9,7 @@ mod api;
 mod backup;
 mod copy;
 mod demo;
+mod drill;
 mod hostile;
 mod images;
 mod large;

@@ -318,7 +318,7 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// The address under which this machine reaches a listener: one on all interfaces is reached on the loopback one.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() {
             std::net::Ipv4Addr::LOCALHOST.into()

@@ -23,6 +23,7 @@ use crate::{
     demo::{self, SeedArguments},
     doctor,
     greeting::greeting,
+    health::{self, HealthArguments},
     logging, manual,
     progress::Interrupt,
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
@@ -69,6 +70,8 @@ enum Command {
     Backup(BackupArguments),
     /// Fill an empty database, image store and data directory from a file of `agora backup`
     Restore(RestoreArguments),
+    /// Ask a running service whether it can serve; the exit code is 0 when it can
+    Health(HealthArguments),
     /// Try the product out, or measure it
     #[command(subcommand)]
     Demo(DemoCommand),
@@ -169,6 +172,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         tracing::warn!("{warning}");
     }
     match command {
+        Some(Command::Health(arguments)) => say(&health::health(config, &arguments)?),
         None | Some(Command::Serve) => runtime.block_on(serve(config)),
         Some(Command::Admin(command)) => runtime.block_on(administer(&loaded, command)),
         Some(Command::Copy(arguments)) => {

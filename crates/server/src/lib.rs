@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod files;
 mod greeting;
+mod health;
 mod logging;
 mod manual;
 mod progress;

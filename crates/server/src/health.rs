@@ -1,0 +1,116 @@
+//! `agora health`: asks a running service how it is, for what starts and watches services where there is no other client.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream, ToSocketAddrs},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use url::{Position, Url};
+
+use crate::{app::reachable, config::Config};
+
+/// Where a service says whether it can serve.
+const READY: &str = "/health/ready";
+
+/// How long an answer may take: less than what asks is commonly given.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time between two questions to a service that is waited for.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// More of a first line is not read.
+const LINE: u64 = 256;
+
+/// What to ask, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct HealthArguments {
+    /// What to ask instead of /health/ready at AGORA_LISTEN; http alone
+    #[arg(value_name = "URL")]
+    url: Option<String>,
+
+    /// Ask until the service is well, for this many seconds at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    wait: u64,
+}
+
+/// Asks; the answer when all is well.
+///
+/// # Errors
+/// What is not well: the answer's status, or that there is none.
+pub(crate) fn health(config: &Config, arguments: &HealthArguments) -> Result<String> {
+    let url = match &arguments.url {
+        Some(url) => Url::parse(url).context("the URL cannot be understood")?,
+        None => of_service(&config.listen)?,
+    };
+    ensure!(url.scheme() == "http", "{url}: only http can be asked, as the service itself speaks it");
+    let begun = Instant::now();
+    loop {
+        match ask(&url) {
+            Ok(()) => return Ok("well".to_owned()),
+            Err(error) if begun.elapsed() >= Duration::from_secs(arguments.wait) => return Err(error),
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Where a service that listens like this is asked from the same machine.
+fn of_service(listen: &str) -> Result<Url> {
+    let listened = listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    let address = reachable(listened.with_context(|| format!("AGORA_LISTEN={listen} names no address"))?);
+    ensure!(address.port() != 0, "AGORA_LISTEN={listen} takes a free port: name the URL");
+    Ok(Url::parse(&format!("http://{address}{READY}"))?)
+}
+
+/// Sends one request; a status of success is all that counts.
+fn ask(url: &Url) -> Result<()> {
+    let unanswered = || format!("{url} does not answer");
+    let addresses = url.socket_addrs(|| None).with_context(unanswered)?;
+    let mut stream = connect(&addresses).with_context(unanswered)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let (host, path) =
+        (&url[Position::BeforeHost..Position::AfterPort], &url[Position::BeforePath..Position::AfterQuery]);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).with_context(unanswered)?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LINE)).read_line(&mut line).with_context(unanswered)?;
+    let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse::<u16>().ok());
+    match status {
+        Some(200..=299) => Ok(()),
+        Some(status) => bail!("{url} answers {status}"),
+        None => bail!("{url} does not answer as a service does"),
+    }
+}
+
+fn connect(addresses: &[SocketAddr]) -> Result<TcpStream> {
+    let mut failure = anyhow::anyhow!("it has no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_on_all_interfaces_is_asked_on_the_loopback_one() {
+        for (listen, url) in [
+            ("127.0.0.1:8080", "http://127.0.0.1:8080/health/ready"),
+            ("0.0.0.0:8080", "http://127.0.0.1:8080/health/ready"),
+            ("[::]:81", "http://[::1]:81/health/ready"),
+            ("192.0.2.1:80", "http://192.0.2.1/health/ready"),
+        ] {
+            assert_eq!(of_service(listen).unwrap().as_str(), url);
+        }
+        assert!(of_service("127.0.0.1:0").is_err() && of_service("nowhere").is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! The files of the repository.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+/// A path of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The text of a file of the repository.
+#[track_caller]
+pub(crate) fn read(path: &str) -> String {
+    fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The documents of a YAML file of the repository.
+#[track_caller]
+pub(crate) fn yaml(path: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(&read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The lines of a file that say something, without the comments between them.
+pub(crate) fn lines(path: &str) -> Vec<String> {
+    let text = read(path);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(str::to_owned).collect()
+}
+
+/// The files below a directory of the repository, by their paths in it.
+pub(crate) fn below(directory: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(repository(directory)).unwrap().map(Result::unwrap) {
+        let path = format!("{directory}/{}", entry.file_name().to_str().unwrap());
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(below(&path)),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The names in a text that begin like settings of ours.
+pub(crate) fn settings(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_uppercase() || c == '_';
+    let found = text.match_indices("AGORA_").filter(|(at, _)| !text[..*at].ends_with(is_part));
+    let name = |at: usize| text[at..].split(|c| !is_part(c)).next().unwrap_or_default().to_owned();
+    found.map(|(at, _)| name(at)).collect()
+}
+
+#[test]
+fn every_setting_that_is_named_exists() {
+    let known = settings(&read("docs/configuration.md"));
+    assert!(known.len() > 30);
+    let mut named = 0;
+    for path in below("deploy").into_iter().filter(|path| !path.contains("/secrets/")) {
+        for name in settings(&read(&path)) {
+            named += 1;
+            // A secret is given in a file by the setting's name and an ending.
+            let plain = name.strip_suffix("_FILE").unwrap_or(&name);
+            assert!([plain, &name].iter().any(|name| known.iter().any(|known| known == name)), "{path} names {name}");
+        }
+    }
+    assert!(named > 20, "{named}");
+}

@@ -1,0 +1,128 @@
+//! The resources for Kubernetes: that they fit each other, and the image.
+
+use agora_server::config::Config;
+use serde_json::Value;
+
+use crate::files::{below, lines, read, yaml};
+
+fn resource(name: &str) -> Value {
+    yaml(&format!("deploy/kubernetes/{name}.yaml")).remove(0)
+}
+
+fn container() -> Value {
+    resource("deployment")["spec"]["template"]["spec"]["containers"][0].clone()
+}
+
+#[test]
+fn selectors_find_the_pods() {
+    let deployment = resource("deployment");
+    let pods = &deployment["spec"]["template"]["metadata"]["labels"];
+    assert!(pods.as_object().is_some_and(|labels| !labels.is_empty()));
+    assert_eq!(&deployment["spec"]["selector"]["matchLabels"], pods);
+    assert_eq!(&resource("service")["spec"]["selector"], pods);
+    assert_eq!(&resource("poddisruptionbudget")["spec"]["selector"]["matchLabels"], pods);
+    let spread = &deployment["spec"]["template"]["spec"]["topologySpreadConstraints"][0];
+    assert_eq!(&spread["labelSelector"]["matchLabels"], pods);
+}
+
+#[test]
+fn ports_lead_from_the_ingress_to_the_service() {
+    let (service, ingress, container) = (resource("service"), resource("ingress"), container());
+    let port = &container["ports"][0]["name"];
+    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+        assert_eq!(&container[probe]["httpGet"]["port"], port);
+    }
+    assert_eq!(&service["spec"]["ports"][0]["targetPort"], port);
+    let backend = &ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"];
+    assert_eq!(backend["name"], service["metadata"]["name"]);
+    assert_eq!(backend["port"]["name"], service["spec"]["ports"][0]["name"]);
+    assert_eq!(ingress["spec"]["tls"][0]["hosts"][0], ingress["spec"]["rules"][0]["host"]);
+    let public = resource("configmap")["data"]["AGORA_PUBLIC_URL"].clone();
+    assert_eq!(public, format!("https://{}", ingress["spec"]["rules"][0]["host"].as_str().unwrap()));
+}
+
+#[test]
+fn a_pod_is_asked_whether_it_serves_and_started_again_only_when_it_is_stuck() {
+    let container = container();
+    assert_eq!(container["readinessProbe"]["httpGet"]["path"], "/health/ready");
+    // With the database in it, all pods would be started again together while that is away.
+    assert_eq!(container["livenessProbe"]["httpGet"]["path"], "/health/live");
+    assert_eq!(container["startupProbe"]["httpGet"]["path"], "/health/live");
+    let patience = |probe: &str, of: &str| container[probe][of].as_u64().unwrap();
+    assert!(patience("startupProbe", "periodSeconds") * patience("startupProbe", "failureThreshold") >= 300);
+}
+
+#[test]
+fn one_pod_serves_whatever_is_done_to_the_others() {
+    let deployment = resource("deployment");
+    let replicas = deployment["spec"]["replicas"].as_u64().unwrap();
+    assert!(replicas >= 2 && resource("poddisruptionbudget")["spec"]["minAvailable"].as_u64().unwrap() < replicas);
+    let update = &deployment["spec"]["strategy"]["rollingUpdate"];
+    assert!(update["maxUnavailable"] == 0 && update["maxSurge"] == 1);
+    // One connection more for each that starts or sweeps; PostgreSQL keeps three of its hundred to itself.
+    let settings = &resource("configmap")["data"];
+    let connections: u64 = settings["AGORA_DATABASE_CONNECTIONS"].as_str().unwrap().parse().unwrap();
+    assert!((replicas + 1) * (connections + 1) < 100 - 3);
+}
+
+#[test]
+fn a_pod_may_write_to_its_data_directory_alone() {
+    let pod = resource("deployment")["spec"]["template"]["spec"].clone();
+    let container = container();
+    let security = &container["securityContext"];
+    assert!(security["readOnlyRootFilesystem"] == true && security["allowPrivilegeEscalation"] == false);
+    assert_eq!(security["capabilities"]["drop"][0], "ALL");
+    assert!(pod["securityContext"]["runAsNonRoot"] == true && pod["automountServiceAccountToken"] == false);
+    let user = format!("USER {0}:{0}", pod["securityContext"]["runAsUser"]);
+    assert!(lines("deploy/docker/Dockerfile").contains(&user), "{user}");
+
+    let volumes = pod["volumes"].as_array().unwrap();
+    let settings = &resource("configmap")["data"];
+    for mount in container["volumeMounts"].as_array().unwrap() {
+        let volume = volumes.iter().find(|volume| volume["name"] == mount["name"]).unwrap();
+        let is_data = mount["mountPath"] == settings["AGORA_DATA_DIR"];
+        assert!(is_data == volume["emptyDir"].is_object() && is_data != (mount["readOnly"] == true), "{mount}");
+    }
+}
+
+#[test]
+fn settings_and_secrets_are_those_that_the_pods_read() {
+    let (pod, container) = (resource("deployment")["spec"]["template"]["spec"].clone(), container());
+    let settings = resource("configmap");
+    let secrets = yaml("deploy/kubernetes/secret.example.yaml");
+    let sources = container["envFrom"].as_array().unwrap();
+    assert_eq!(sources[0]["configMapRef"]["name"], settings["metadata"]["name"]);
+    assert_eq!(sources[1]["secretRef"]["name"], secrets[1]["metadata"]["name"]);
+    let volume = pod["volumes"].as_array().unwrap().iter().find(|volume| volume["secret"].is_object()).unwrap();
+    assert_eq!(volume["secret"]["secretName"], secrets[0]["metadata"]["name"]);
+    let mounts = container["volumeMounts"].as_array().unwrap();
+    let mount = mounts.iter().find(|mount| mount["name"] == volume["name"]).unwrap()["mountPath"].as_str().unwrap();
+    let files = settings["data"].as_object().unwrap().iter().filter(|(name, _)| name.ends_with("_FILE"));
+    let files: Vec<_> = files.map(|(_, file)| file.as_str().unwrap().to_owned()).collect();
+    let keys = secrets[0]["stringData"].as_object().unwrap().keys();
+    let mut kept: Vec<_> = keys.map(|key| format!("{mount}/{key}")).collect();
+    kept.sort();
+    assert_eq!(files, kept);
+    for secret in &secrets {
+        assert!(
+            secret["stringData"].as_object().unwrap().values().all(|value| value == ""),
+            "an example has no secrets"
+        );
+    }
+    // What is not a secret and not in a file is read as it would be from the environment.
+    let plain = |name: &str| settings["data"].get(name).and_then(Value::as_str).map(str::to_owned);
+    let config = Config::from_variables(|name| plain(name).filter(|_| !name.ends_with("_FILE"))).unwrap();
+    assert_eq!(config.listen, "0.0.0.0:8080");
+}
+
+#[test]
+fn all_of_it_is_applied_but_the_example() {
+    let listed = resource("kustomization")["resources"].clone();
+    let mut listed: Vec<_> =
+        listed.as_array().unwrap().iter().map(|it| format!("deploy/kubernetes/{}", it.as_str().unwrap())).collect();
+    listed.sort();
+    let others = ["deploy/kubernetes/kustomization.yaml", "deploy/kubernetes/secret.example.yaml"];
+    let all: Vec<_> = below("deploy/kubernetes").into_iter().filter(|path| !others.contains(&&**path)).collect();
+    assert_eq!(listed, all);
+    assert!(!read("deploy/kubernetes/deployment.yaml").contains(":latest"));
+}

@@ -1,0 +1,30 @@
+//! What is in `deploy/` against what it deploys, upgrades from every earlier schema, and the drill of a restore.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../end_to_end/api.rs"]
+mod api;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../end_to_end/backend.rs"]
+mod backend;
+mod container;
+mod files;
+mod health;
+mod kubernetes;
+mod lint;
+mod migrations;
+mod nginx;
+mod numbers;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../end_to_end/process.rs"]
+mod process;
+#[path = "../support/python.rs"]
+mod python;
+mod release;
+mod store;
+mod systemd;
+mod upgrade;

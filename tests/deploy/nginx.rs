@@ -1,0 +1,202 @@
+//! nginx as `deploy/nginx/agora.conf` sets it up, in front of the real binary.
+//!
+//! Of the file, only what must differ does: the addresses listened on, the service's, and the certificate.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicU8, Ordering},
+};
+
+use reqwest::{
+    Client, ClientBuilder, Method, RequestBuilder, Response, Version,
+    header::{CONTENT_TYPE, LOCATION, RETRY_AFTER},
+    multipart::{Form, Part},
+    redirect::Policy,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{PASSWORD, eventually, expect_picture, picture, text},
+    files::read,
+    process::{HANG, Home, Process, Service},
+};
+
+const HOST: &str = "agora.example.org";
+
+/// By this header, a test's client comes from elsewhere than this machine, as far as nginx can see.
+const FROM: &str = "X-Test-Client";
+
+/// A service behind nginx, and its clients.
+struct Proxied {
+    service: Service,
+    _nginx: Process,
+    client: Client,
+    http: SocketAddr,
+    https: SocketAddr,
+}
+
+impl Proxied {
+    async fn start(home: &Home) -> Self {
+        let url = format!("https://{HOST}");
+        let service = home.start_with(&[("AGORA_PUBLIC_URL", &url), ("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
+        let (http, https) = addresses();
+        let nginx = nginx(home, &service.address, http, https);
+        let listens = async || TcpStream::connect(https).ok();
+        eventually("nginx listens", listens).await;
+        Self { service, _nginx: nginx, client: client(https, |builder| builder), http, https }
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("https://{HOST}:{PORT}{path}"))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.request(Method::POST, path).json(body)
+    }
+
+    /// Somebody who has registered and logged in; the token.
+    async fn log_in(&self, name: &str) -> String {
+        let body = json!({ "username": name, "email": format!("{name}@example.org"), "password": PASSWORD });
+        assert_eq!(self.post("/api/auth/register", &body).send().await.unwrap().status(), 201);
+        let body = json!({ "identifier": name, "password": PASSWORD });
+        text(&self.post("/api/auth/login", &body).send().await.unwrap().json::<Value>().await.unwrap()["token"])
+    }
+
+    async fn upload(&self, token: &str, image: Vec<u8>) -> Response {
+        let form = Form::new().text("text", "Hello").part("image", Part::bytes(image).file_name("a.png"));
+        let request = self.request(Method::POST, "/api/posts/create").bearer_auth(token).multipart(form);
+        request.send().await.unwrap()
+    }
+
+    /// The status of a login of nobody.
+    async fn fail_to_log_in(&self, n: u32, from: &str, forwarded: Option<&str>) -> u16 {
+        let body = json!({ "identifier": format!("nobody-{n}"), "password": PASSWORD });
+        let mut request = self.post("/api/auth/login", &body).header(FROM, from);
+        if let Some(forwarded) = forwarded {
+            request = request.header("X-Forwarded-For", forwarded);
+        }
+        request.send().await.unwrap().status().as_u16()
+    }
+}
+
+const PORT: u16 = 8443;
+
+fn client(https: SocketAddr, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Client {
+    // The certificate is its own authority.
+    let builder = Client::builder().no_proxy().timeout(HANG).redirect(Policy::none()).resolve(HOST, https);
+    more(builder.tls_danger_accept_invalid_certs(true)).build().unwrap()
+}
+
+/// Two addresses of this machine that nobody else listens on: by the process and a count.
+fn addresses() -> (SocketAddr, SocketAddr) {
+    static COUNT: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let ip = Ipv4Addr::new(127, 64 | (high & 63), low, COUNT.fetch_add(1, Ordering::Relaxed));
+    ((ip, 8080).into(), (ip, PORT).into())
+}
+
+fn program() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]).map(|place| place.join("nginx"));
+    places.find(|program| program.exists()).expect("nginx is missing; install it: apt-get install nginx")
+}
+
+fn nginx(home: &Home, service: &str, http: SocketAddr, https: SocketAddr) -> Process {
+    let directory = home.path("nginx");
+    fs::create_dir(&directory).unwrap();
+    let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([HOST.to_owned()]).unwrap();
+    fs::write(directory.join("fullchain.pem"), cert.pem()).unwrap();
+    fs::write(directory.join("privkey.pem"), signing_key.serialize_pem()).unwrap();
+    let place = directory.to_str().unwrap();
+    let mut ours = read("deploy/nginx/agora.conf");
+    for (written, needed) in [
+        ("server 127.0.0.1:8080;", format!("server {service};")),
+        ("listen 80;", format!("listen {http};")),
+        ("listen [::]:80;", String::new()),
+        ("listen 443 ssl http2;", format!("listen {https} ssl http2;")),
+        ("listen [::]:443 ssl http2;", String::new()),
+        ("/etc/ssl/agora/", format!("{place}/")),
+    ] {
+        assert!(ours.contains(written), "{written}");
+        ours = ours.replace(written, &needed);
+    }
+    fs::write(directory.join("agora.conf"), ours).unwrap();
+    let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("    {kind}_temp_path {place}/{kind};\n"))
+        .concat();
+    // One process, so that nothing is left of it when the test is over.
+    let around = format!(
+        "daemon off;\nmaster_process off;\npid {place}/pid;\nerror_log stderr warn;\nevents {{}}\nhttp {{\n    access_log \
+         off;\n{paths}    set_real_ip_from 127.0.0.0/8;\n    real_ip_header {FROM};\n    include {place}/agora.conf;\n}}\n"
+    );
+    fs::write(directory.join("nginx.conf"), around).unwrap();
+    let mut command = Command::new(program());
+    command.args(["-e", "stderr", "-p", place, "-c", directory.join("nginx.conf").to_str().unwrap()]);
+    Process::spawn(command, "")
+}
+
+/// Checks that an answer is an error as the service has them.
+async fn expect_error(answer: Response, status: u16, message: &str) {
+    assert_eq!(answer.status(), status);
+    assert_eq!(answer.headers()[CONTENT_TYPE], "application/json");
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!(body, json!({ "success": false, "status": status, "message": message }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_served_as_without_a_proxy() {
+    let home = Home::new();
+    let proxied = Proxied::start(&home).await;
+    let answer = proxied.request(Method::GET, "/api/products/findAll").send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.version()), (200, Version::HTTP_2));
+    assert_eq!(answer.headers()["strict-transport-security"], "max-age=31536000");
+    let token = proxied.log_in("ada").await;
+    let answer = proxied.upload(&token, picture()).await;
+    assert_eq!(answer.status(), 201);
+    let image = text(&answer.json::<Value>().await.unwrap()["data"]["image"]);
+    let path = image.strip_prefix(&format!("https://{HOST}/media/")).unwrap();
+    let answer = proxied.request(Method::GET, &format!("/media/{path}")).send().await.unwrap();
+    assert_eq!(answer.headers()["cache-control"], "public, max-age=31536000, immutable");
+    expect_picture(&answer.bytes().await.unwrap());
+
+    // The service says what is too large up to where nginx does, and both in the same form.
+    let mebibytes = |n: usize| vec![b'a'; n << 20];
+    let answer = proxied.upload(&token, mebibytes(6)).await;
+    expect_error(answer, 413, "image must be at most 5 MiB").await;
+    let answer = proxied.upload(&token, mebibytes(9)).await;
+    expect_error(answer, 413, "The body must be at most 8 MiB").await;
+    let old = client(proxied.https, |builder| builder.http1_only());
+    let long = format!("https://{HOST}:{PORT}/api/posts/by-id/{}", "a".repeat(40_000));
+    expect_error(old.get(long).send().await.unwrap(), 414, "The address is too long").await;
+
+    let answer =
+        proxied.client.get(format!("http://{}/docs?a=b", proxied.http)).header("Host", HOST).send().await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()[LOCATION]),
+        (308, &format!("https://{HOST}/docs?a=b").parse().unwrap())
+    );
+
+    let Proxied { service, client, _nginx, .. } = proxied;
+    service.stop();
+    let answer = client.get(format!("https://{HOST}:{PORT}/api/products/findAll")).send().await.unwrap();
+    assert!(answer.headers().contains_key(RETRY_AFTER));
+    expect_error(answer, 503, "The service is not available").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_count_the_clients_and_not_the_proxy_nor_whom_a_client_pretends_to_be() {
+    let home = Home::new();
+    let proxied = Proxied::start(&home).await;
+    for n in 0..60 {
+        assert_eq!(proxied.fail_to_log_in(n, "203.0.113.5", None).await, 401, "{n}");
+    }
+    assert_eq!(proxied.fail_to_log_in(60, "203.0.113.5", None).await, 429);
+    assert_eq!(proxied.fail_to_log_in(61, "203.0.113.5", Some("198.51.100.7")).await, 429);
+    assert_eq!(proxied.fail_to_log_in(62, "203.0.113.5", Some("127.0.0.1")).await, 429);
+    assert_eq!(proxied.fail_to_log_in(63, "203.0.113.6", None).await, 401);
+    assert_eq!(proxied.fail_to_log_in(64, "203.0.113.6", Some("203.0.113.5")).await, 401);
+    proxied.service.stop();
+}

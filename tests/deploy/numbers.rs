@@ -1,0 +1,119 @@
+//! The numbers that the service, the units, the containers and the proxies must agree on.
+
+use std::time::Duration;
+
+use agora_server::config::Config;
+use serde_json::Value;
+
+use crate::{
+    files::{lines, read, yaml},
+    systemd,
+};
+
+fn defaults() -> Config {
+    Config::from_variables(|_| None).unwrap()
+}
+
+/// How long a service may take to stop: for the bodies that still arrive, the work on them, and what PostgreSQL has begun.
+fn stop_time() -> Duration {
+    let config = defaults();
+    config.client_timeout + Duration::from_secs(30) + config.database.statement_timeout + Duration::from_secs(2)
+}
+
+fn agora_of_compose() -> Value {
+    yaml("deploy/compose/compose.yaml")[0]["services"]["agora"].clone()
+}
+
+fn pod() -> Value {
+    yaml("deploy/kubernetes/deployment.yaml")[0]["spec"]["template"]["spec"].clone()
+}
+
+fn number(text: &str) -> u64 {
+    text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+}
+
+/// A size as it is written in one of the files, in mebibytes.
+fn mebibytes(text: &str) -> u64 {
+    assert!(["M", "m", "Mi", "MiB"].contains(&text.trim_start_matches(|c: char| c.is_ascii_digit())), "{text}");
+    number(text)
+}
+
+#[test]
+fn whoever_stops_a_service_waits_until_it_has_finished() {
+    let unit = systemd::unit("agora.service");
+    let pod = pod();
+    let before = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"].as_u64().unwrap();
+    for (name, seconds) in [
+        ("TimeoutStopSec", number(&systemd::values(&unit, "TimeoutStopSec")[0])),
+        ("stop_grace_period", number(agora_of_compose()["stop_grace_period"].as_str().unwrap())),
+        ("terminationGracePeriodSeconds", pod["terminationGracePeriodSeconds"].as_u64().unwrap() - before),
+    ] {
+        assert!(Duration::from_secs(seconds) >= stop_time(), "{name} is {seconds} s, it may take {:?}", stop_time());
+    }
+}
+
+#[test]
+fn there_is_memory_for_images_and_the_rest() {
+    let config = defaults();
+    let images = (u64::from(config.decode_memory) + u64::from(config.upload_memory)) >> 20;
+    let unit = systemd::unit("agora.service");
+    for (name, limit) in [
+        ("MemoryMax", mebibytes(&systemd::values(&unit, "MemoryMax")[0])),
+        ("mem_limit", mebibytes(agora_of_compose()["mem_limit"].as_str().unwrap())),
+        ("limits.memory", mebibytes(pod()["containers"][0]["resources"]["limits"]["memory"].as_str().unwrap())),
+    ] {
+        assert!(limit >= 2 * images, "{name} is {limit} MiB, and images may take {images}");
+    }
+}
+
+#[test]
+fn there_are_files_for_all_connections() {
+    let needed = 2 * Config::MAX_CONNECTIONS + 256 + defaults().database.connections;
+    let unit = systemd::unit("agora.service");
+    assert!(systemd::values(&unit, "LimitNOFILE")[0].parse::<usize>().unwrap() >= needed);
+    let compose = agora_of_compose();
+    assert!(compose["ulimits"]["nofile"].as_u64().unwrap() >= u64::try_from(needed).unwrap());
+}
+
+/// The value of a directive that a proxy's configuration has once.
+fn directive(lines: &[String], name: &str) -> String {
+    let found: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix(&format!("{name} "))).collect();
+    assert_eq!(found.len(), 1, "{name}: {found:?}");
+    found[0].trim_end_matches(';').to_owned()
+}
+
+#[test]
+fn proxies_take_every_upload_and_wait_for_every_answer() {
+    // A form is an image and a mebibyte of everything else.
+    let form = (u64::from(defaults().max_image_bytes) >> 20) + 1;
+    let (nginx, caddy) = (lines("deploy/nginx/agora.conf"), lines("deploy/caddy/Caddyfile"));
+    let body = directive(&nginx, "client_max_body_size");
+    assert!(mebibytes(&body) > form, "{body}");
+    assert!(read("deploy/caddy/Caddyfile").contains(&format!("request_buffers {}MiB", mebibytes(&body))));
+    assert!(read("deploy/kubernetes/ingress.yaml").contains(&format!("bodies of up to {} MiB", mebibytes(&body))));
+    for (lines, name) in [(&nginx, "proxy_read_timeout"), (&caddy, "response_header_timeout")] {
+        assert!(number(&directive(lines, name)) > 30, "{name} is below the time of a request");
+    }
+    for (lines, name) in [(&nginx, "keepalive_timeout"), (&caddy, "keepalive")] {
+        assert!(number(&directive(lines, name)) < 5, "{name}: the service closes idle connections after 5 s");
+    }
+    assert_eq!(directive(&nginx, "proxy_set_header X-Forwarded-For"), "$remote_addr");
+}
+
+#[test]
+fn everything_is_at_the_port_that_is_asked() {
+    let listen = defaults().listen;
+    let port = listen.rsplit(':').next().unwrap();
+    assert!(lines("deploy/nginx/agora.conf").contains(&format!("server {listen};")));
+    assert!(lines("deploy/caddy/Caddyfile").contains(&format!("reverse_proxy {listen} {{")));
+    let container = read("deploy/docker/Dockerfile");
+    assert!(
+        container.contains(&format!("AGORA_LISTEN=0.0.0.0:{port}")) && container.contains(&format!("EXPOSE {port}\n"))
+    );
+    let compose = agora_of_compose();
+    assert_eq!(compose["environment"]["AGORA_LISTEN"], format!("0.0.0.0:{port}"));
+    assert_eq!(compose["ports"][0], format!("127.0.0.1:{port}:{port}"));
+    let settings = &yaml("deploy/kubernetes/configmap.yaml")[0]["data"];
+    assert_eq!(settings["AGORA_LISTEN"], format!("0.0.0.0:{port}"));
+    assert_eq!(pod()["containers"][0]["ports"][0]["containerPort"].to_string(), port);
+}

@@ -1,0 +1,69 @@
+//! `scripts/release`: the same program wherever it is built.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use crate::files::repository;
+
+/// A small workspace with a program of the name of ours, in which messages of panics and a dependency name their files.
+fn workspace(directory: &Path, config: &str) -> PathBuf {
+    let write = |path: &str, text: &str| {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let package = |name: &str, more: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}\n")
+    };
+    write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
+    let program = "[[bin]]\nname = \"agora\"\npath = \"src/main.rs\"\n[dependencies]\npart = { path = \"../part\" }";
+    write("crates/server/Cargo.toml", &package("agora-server", program));
+    write(
+        "crates/server/src/main.rs",
+        "fn main() { println!(\"{} {}\", file!(), part::half(std::env::args().count())); }",
+    );
+    write("crates/part/Cargo.toml", &package("part", ""));
+    write("crates/part/src/lib.rs", "pub fn half(n: usize) -> usize { [4, 2][n] / file!().len() }");
+    write("rust-toolchain.toml", &fs::read_to_string(repository("rust-toolchain.toml")).unwrap());
+    write(".cargo/config.toml", config);
+    write("scripts/release", &fs::read_to_string(repository("scripts/release")).unwrap());
+    let locked = Command::new(env!("CARGO")).args(["generate-lockfile", "--offline"]).current_dir(directory).status();
+    assert!(locked.unwrap().success());
+    directory.to_owned()
+}
+
+fn release(workspace: &Path) -> Output {
+    let mut script = Command::new("bash");
+    script.arg(workspace.join("scripts/release"));
+    // Cargo, which runs the tests, tells them much that a build elsewhere is not told.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("CARGO_") && name != "CARGO_HOME" || name.starts_with("RUST") && name != "RUSTUP_HOME" {
+            script.env_remove(name);
+        }
+    }
+    script.output().unwrap()
+}
+
+#[test]
+fn two_builds_in_different_places_are_the_same_program() {
+    let home = tempfile::tempdir().unwrap();
+    let sums = ["here", "there/and/further"].map(|name| {
+        let output = release(&workspace(&home.path().join(name), ""));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
+    });
+    assert!(sums[0].len() == 64 && sums[0] == sums[1], "{sums:?}");
+}
+
+#[test]
+fn a_program_without_the_flags_of_its_database_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[env]\nLIBSQLITE3_FLAGS = \"-DSQLITE_ENABLE_WHATEVER\"\n";
+    let output = release(&workspace(home.path(), config));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("built without -DSQLITE_ENABLE_WHATEVER"), "{said}");
+}

@@ -1,0 +1,163 @@
+//! A database that is made by hand, as a release of an earlier schema would have left it.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use diesel::{
+    Connection, QueryableByName, RunQueryDsl, SqliteConnection, connection::SimpleConnection, sql_types::Text,
+};
+use serde_json::{Map, Value};
+
+use crate::{migrations::Migration, private_postgres, process::Home};
+
+/// `correct horse` at the lowest cost.
+const PASSWORD: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
+
+/// The columns of tables.
+pub(crate) type Columns = BTreeMap<String, Vec<String>>;
+/// The rows of tables, each as an object of its columns.
+pub(crate) type Rows = BTreeMap<String, Vec<Map<String, Value>>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    kind: Kind,
+    /// As a service is told of it.
+    pub(crate) url: String,
+    /// The file, or the name of the database.
+    place: String,
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+impl Store {
+    /// An empty one, or none yet.
+    pub(crate) fn new(kind: Kind, home: &Home, name: &str) -> Self {
+        let (place, url) = match kind {
+            Kind::Sqlite => {
+                let file: PathBuf = home.path(&format!("{name}.db"));
+                (file.display().to_string(), format!("sqlite:{}", file.display()))
+            }
+            Kind::Postgres => private_postgres::fresh_database_by_name(),
+        };
+        Self { kind, url, place }
+    }
+
+    /// Runs statements, in which placeholders stand for what the databases write differently: `{id 1}`, `{time 1}`, in
+    /// seconds after ten minutes ago, `{bytes 00ff}` and `{password}`.
+    pub(crate) fn run(&self, sql: &str) {
+        let sql = self.fill_in(sql);
+        match self.kind {
+            Kind::Sqlite => self.sqlite().batch_execute(&sql).unwrap(),
+            Kind::Postgres => drop(private_postgres::shared().session(&self.place).run(&strictly(&sql))),
+        }
+    }
+
+    /// Applies a migration, and has it on record as the program does.
+    pub(crate) fn migrate(&self, migration: &Migration) {
+        self.run(&format!(
+            "CREATE TABLE IF NOT EXISTS __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY NOT NULL, run_on \
+             TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);\n{}\nINSERT INTO __diesel_schema_migrations (version) VALUES \
+             ('{}');",
+            migration.sql,
+            migration.version()
+        ));
+    }
+
+    /// The versions on record.
+    pub(crate) fn versions(&self) -> Vec<String> {
+        self.lines("SELECT version AS line FROM __diesel_schema_migrations ORDER BY 1")
+    }
+
+    /// Every column of every table of ours.
+    pub(crate) fn columns(&self) -> Columns {
+        let listed = match self.kind {
+            Kind::Sqlite => {
+                "SELECT m.name || '.' || c.name AS line FROM sqlite_schema m, pragma_table_info(m.name) c \
+                 WHERE m.type = 'table' AND m.name NOT LIKE '\\_\\_%' ESCAPE '\\' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+            }
+            Kind::Postgres => {
+                "SELECT table_name || '.' || column_name AS line FROM information_schema.columns \
+                 WHERE table_schema = 'public' AND table_name NOT LIKE '\\_\\_%'"
+            }
+        };
+        let mut columns = Columns::new();
+        for line in self.lines(listed) {
+            let (table, column) = line.split_once('.').unwrap();
+            columns.entry(table.to_owned()).or_default().push(column.to_owned());
+        }
+        columns
+    }
+
+    /// The rows of tables, in no order that means anything.
+    pub(crate) fn rows(&self, columns: &Columns) -> Rows {
+        let read = |(table, columns): (&String, &Vec<String>)| {
+            let select = match self.kind {
+                Kind::Sqlite => {
+                    let pairs: Vec<_> = columns.iter().map(|it| format!("'{it}', quote(\"{it}\")")).collect();
+                    format!("SELECT json_object({}) AS line FROM {table}", pairs.join(", "))
+                }
+                Kind::Postgres => format!("SELECT row_to_json({table})::text AS line FROM {table}"),
+            };
+            let mut lines = self.lines(&select);
+            lines.sort();
+            (table.clone(), lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect())
+        };
+        columns.iter().map(read).collect()
+    }
+
+    fn lines(&self, select: &str) -> Vec<String> {
+        match self.kind {
+            Kind::Sqlite => {
+                let lines: Vec<Line> = diesel::sql_query(select).load(&mut self.sqlite()).unwrap();
+                lines.into_iter().map(|it| it.line).collect()
+            }
+            Kind::Postgres => {
+                let written = private_postgres::shared().session(&self.place).run(&strictly(&format!("{select};")));
+                written.lines().map(str::to_owned).collect()
+            }
+        }
+    }
+
+    fn sqlite(&self) -> SqliteConnection {
+        let mut conn = SqliteConnection::establish(&self.place).unwrap();
+        conn.batch_execute("PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON;").unwrap();
+        conn
+    }
+
+    /// The statements as this database writes identifiers, instants and bytes.
+    fn fill_in(&self, sql: &str) -> String {
+        let mut filled = sql.replace("{password}", PASSWORD);
+        while let Some(begin) = filled.find('{') {
+            let length = filled[begin..].find('}').unwrap();
+            let (name, value) = filled[begin + 1..begin + length].split_once(' ').unwrap();
+            let value = match (name, self.kind) {
+                ("id", Kind::Sqlite) => format!("X'00000000000070008000{value:0>12}'"),
+                ("id", Kind::Postgres) => format!("'00000000-0000-7000-8000-{value:0>12}'"),
+                // Nothing is so old that it is swept.
+                ("time", Kind::Sqlite) => format!("((unixepoch() - 600 + {value}) * 1000000)"),
+                ("time", Kind::Postgres) => {
+                    format!("(date_trunc('second', now()) - interval '600 s' + interval '{value} s')")
+                }
+                ("bytes", Kind::Sqlite) => format!("X'{value}'"),
+                ("bytes", Kind::Postgres) => format!("'\\x{value}'"),
+                _ => panic!("no placeholder: {name}"),
+            };
+            filled.replace_range(begin..=begin + length, &value);
+        }
+        filled
+    }
+}
+
+/// Statements of which one that fails ends the session, which then is noticed.
+fn strictly(sql: &str) -> String {
+    format!("\\set ON_ERROR_STOP on\nSET client_min_messages = warning;\n{sql}")
+}

@@ -1,0 +1,219 @@
+//! Upgrades: databases of every earlier schema, with rows in them, under this program; and this schema under what earlier
+//! releases say; and this program under what the next release may add.
+//!
+//! `fixtures/` has a file for each migration: statements of a release of that schema, as both databases understand them.
+//! Whoever adds a migration adds one.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    api::{Api, User, list},
+    files::read,
+    migrations::{Migration, migrations},
+    process::{Home, Service, run},
+    store::{Kind, Rows, Store},
+};
+
+/// The statements of a release of the schema that a migration makes.
+fn fixture(migration: &Migration) -> String {
+    read(&format!("tests/deploy/fixtures/{}.sql", migration.name))
+}
+
+/// A database of each kind, with the migrations of its kind.
+fn stores(home: &Home, name: &str) -> [(Store, Vec<Migration>); 2] {
+    [(Kind::Sqlite, "sqlite"), (Kind::Postgres, "postgres")]
+        .map(|(kind, database)| (Store::new(kind, home, name), migrations(database)))
+}
+
+fn start(home: &Home, store: &Store) -> Service {
+    home.start_with(&[("AGORA_DATABASE_URL", &store.url)])
+}
+
+/// What was stored, as the users see it.
+async fn expect_what_was_stored(api: &Api) {
+    expect_what_was_stored_beside(api, 0).await;
+}
+
+/// The same, beside as many who came later.
+async fn expect_what_was_stored_beside(api: &Api, others: usize) {
+    let (ada, bob) = (api.log_in("ada").await, api.log_in("bob").await);
+    api.login("eve", crate::api::PASSWORD).await.expect(401);
+    let post = api.view(&bob, &id(21)).await;
+    assert_eq!((&post["content"], &post["author"]["username"]), (&json!("Before the upgrade"), &json!("ada")));
+    assert_eq!((&post["likeCount"], &post["commentCount"], &post["likedByMe"]), (&json!(1), &json!(1), &json!(true)));
+    assert_eq!(post["likedBy"][0]["username"], "Bob");
+    let feed = contents(api, &bob, "/api/posts/following/all").await;
+    assert_eq!(feed, ["For my followers: Ünïcødé, 'quoted'", "Before the upgrade"]);
+    assert_eq!(contents(api, &ada, &format!("/api/posts/{}/all", ada.id)).await.len(), 3);
+    assert_eq!(contents(api, &ada, &format!("/api/comments/all/{}", id(21))).await, ["Still here"]);
+    let products = api.send(api.request(Method::GET, "/api/products/findAll?q=SHIRT")).await.expect(200).json();
+    let product = &products["products"][0];
+    assert_eq!(
+        (&product["sku"], &product["price"], &product["variants"][0]["color"]),
+        (&json!("T-1"), &json!(19.99), &json!("red"))
+    );
+    assert_eq!(list(&api.get(&ada, "/api/users/all").await.expect(200).data()).len(), 3 + others);
+
+    // And goes on from there.
+    api.call(&ada, Method::PUT, &format!("/api/posts/like/{}", id(21))).await.expect(200);
+    api.send(api.commenting(&ada, &id(21), "So it is")).await.expect(201);
+    api.post(&ada, "After the upgrade", None).await;
+    let post = api.view(&bob, &id(21)).await;
+    assert_eq!((&post["likeCount"], &post["commentCount"]), (&json!(2), &json!(2)));
+    assert_eq!(contents(api, &bob, "/api/posts/following/all").await[0], "After the upgrade");
+    api.call(&bob, Method::DELETE, &format!("/api/follow/follow/{}", ada.id)).await.expect(200);
+    assert!(contents(api, &bob, "/api/posts/following/all").await.is_empty());
+    api.call(&ada, Method::DELETE, &format!("/api/posts/delete/{}", id(21))).await.expect(200);
+}
+
+fn id(n: u32) -> String {
+    format!("00000000-0000-7000-8000-{n:012}")
+}
+
+async fn contents(api: &Api, viewer: &User, path: &str) -> Vec<String> {
+    let entries = api.get(viewer, path).await.expect(200).data();
+    list(&entries).iter().map(|entry| crate::api::text(&entry["content"])).collect()
+}
+
+/// Checks that rows are as they were, save columns and tables that are gone: those are a matter of the rule for migrations.
+fn expect_same(before: &Rows, after: &Rows, what: &str) {
+    for (table, rows) in before {
+        assert!(!rows.is_empty(), "the fixtures have nothing for {table}");
+        let Some(now) = after.get(table) else { continue };
+        let without = |rows: &[Map<String, Value>], others: &[Map<String, Value>]| -> BTreeSet<String> {
+            let is_kept = |name: &String| others.first().is_some_and(|row| row.contains_key(name));
+            let row =
+                |row: &Map<_, _>| row.iter().filter(|(name, _)| is_kept(name)).map(|it| format!("{it:?}")).collect();
+            rows.iter().map(row).collect()
+        };
+        assert_eq!(without(now, rows), without(rows, now), "{table}, {what}");
+        assert_eq!(now.len(), rows.len(), "{table}, {what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_every_earlier_schema_is_brought_up_to_date_with_its_rows() {
+    let home = Home::new();
+    for n in 1..=migrations("sqlite").len() {
+        for (store, migrations) in stores(&home, &format!("of-{n}")) {
+            for migration in &migrations[..n] {
+                store.migrate(migration);
+                store.run(&fixture(migration));
+            }
+            let before = store.rows(&store.columns());
+            let service = start(&home, &store);
+            expect_same(&before, &store.rows(&store.columns()), &migrations[n - 1].name);
+            expect_what_was_stored(&service.api).await;
+            service.stop();
+            assert_eq!(store.versions(), migrations.iter().map(Migration::version).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_every_earlier_release_says_is_understood_by_the_present_schema() {
+    let home = Home::new();
+    for n in 1..=migrations("sqlite").len() {
+        for (store, migrations) in stores(&home, &format!("under-{n}")) {
+            start(&home, &store).stop();
+            for migration in &migrations[..n] {
+                store.run(&fixture(migration));
+            }
+            let service = start(&home, &store);
+            expect_what_was_stored(&service.api).await;
+            service.stop();
+        }
+    }
+}
+
+/// Does once what users do, as somebody new.
+async fn go_round(api: &Api, name: &str) {
+    let (me, ada) = (api.user(name).await, api.log_in("ada").await);
+    let post = crate::api::text(&api.post(&me, name, None).await["id"]);
+    for (who, method, path) in [
+        (&ada, Method::PUT, format!("/api/posts/like/{post}")),
+        (&ada, Method::POST, format!("/api/follow/follow/{}", me.id)),
+        (&me, Method::PUT, format!("/api/follow/follow/{}", ada.id)),
+        (&ada, Method::GET, "/api/posts/following/all".to_owned()),
+        (&me, Method::GET, format!("/api/posts/{}/all", ada.id)),
+        (&me, Method::GET, format!("/api/posts/{post}/likes")),
+        (&me, Method::GET, format!("/api/follow/followers/{}", me.id)),
+        (&ada, Method::GET, "/api/posts/all".to_owned()),
+        (&ada, Method::GET, "/api/users/all".to_owned()),
+        (&me, Method::GET, "/api/products".to_owned()),
+    ] {
+        api.call(who, method, &path).await.expect(200);
+    }
+    api.send(api.commenting(&ada, &post, "So soon").header("Idempotency-Key", name)).await.expect(201);
+    let change = json!({ "text": "changed" });
+    let update = api.request_as(&me, Method::PUT, &format!("/api/posts/update/{post}")).json(&change);
+    api.send(update).await.expect(200);
+    let view = api.view(&ada, &post).await;
+    assert_eq!(
+        (&view["content"], &view["commentCount"], &view["likedByMe"]),
+        (&json!("changed"), &json!(1), &json!(true))
+    );
+    let product = json!({ "sku": name, "name": "Cup", "description": "", "price": 1, "category": "Cups", "stock": 1 });
+    api.send(api.request_as(&ada, Method::POST, "/api/products").json(&product)).await.expect(201);
+    api.call(&me, Method::DELETE, &format!("/api/posts/delete/{post}")).await.expect(200);
+    let user = json!({ "roleId": "ADMIN", "action": "ADD" });
+    let promote = api.request_as(&ada, Method::PUT, &format!("/api/users/update/{}", me.id)).json(&user);
+    api.send(promote).await.expect(200);
+    api.call(&me, Method::POST, "/api/auth/logout").await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_service_goes_on_under_what_the_next_release_may_add() {
+    let home = Home::new();
+    for (store, migrations) in stores(&home, "next") {
+        for migration in &migrations {
+            store.migrate(migration);
+            store.run(&fixture(migration));
+        }
+        let service = start(&home, &store);
+        // By now statements are prepared, on more connections than one.
+        for n in 0..3 {
+            go_round(&service.api, &format!("before-{n}")).await;
+        }
+        // As a node of the next release does at its start.
+        for table in store.columns().keys() {
+            store.run(&format!("ALTER TABLE {table} ADD COLUMN added_later INTEGER NOT NULL DEFAULT 7;"));
+            store.run(&format!("CREATE INDEX {table}_later ON {table} (added_later);"));
+        }
+        store.run("CREATE TABLE made_later (id INTEGER NOT NULL PRIMARY KEY);");
+        for n in 0..3 {
+            go_round(&service.api, &format!("after-{n}")).await;
+        }
+        expect_what_was_stored_beside(&service.api, 6).await;
+        service.stop();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_a_newer_release_is_refused_and_left_as_it_is() {
+    const NEWER: &str = "99991231000000";
+    let home = Home::new();
+    for (store, _) in stores(&home, "newer") {
+        let service = start(&home, &store);
+        service.api.register("alice").await.expect(201);
+        service.stop();
+        store.run(&format!("INSERT INTO __diesel_schema_migrations (version) VALUES ('{NEWER}');"));
+        let before = (store.rows(&store.columns()), store.versions());
+        let file = home.path("never.tar");
+        for arguments in [&[][..], &["backup", file.to_str().unwrap()], &["admin", "grant", "alice"]] {
+            let mut command = home.agora(arguments);
+            command.env("AGORA_DATABASE_URL", &store.url);
+            run(command, "").expect_refusal(&[NEWER, "is newer than this program", "use the newer version of Agora"]);
+        }
+        assert!(!file.exists());
+        assert_eq!((store.rows(&store.columns()), store.versions()), before);
+        // As good as before for the release that it is of.
+        store.run(&format!("DELETE FROM __diesel_schema_migrations WHERE version = '{NEWER}';"));
+        let service = start(&home, &store);
+        service.api.log_in("alice").await;
+        service.stop();
+    }
+}

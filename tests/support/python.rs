@@ -1,0 +1,36 @@
+//! Programs from the registry of Python, in an environment that is made once for each set of requirements.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What to do when it is missing.
+pub(crate) const WITHOUT_PYTHON: &str =
+    "this needs Python 3.11 or newer with venv: apt-get install python3-venv, then the registry of Python";
+
+/// The directory of an environment's programs, which has what the requirements name.
+pub(crate) fn environment(name: &str, requirements: &Path) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let wanted = fs::read_to_string(requirements).unwrap();
+    // Written last: an environment without it is not whole.
+    let installed = directory.join("requirements.txt");
+    if !fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory), WITHOUT_PYTHON);
+        let mut install = Command::new(directory.join("bin/python"));
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement"]);
+        succeed(install.arg(requirements), WITHOUT_PYTHON);
+        fs::write(installed, wanted).unwrap();
+    }
+    directory.join("bin")
+}
+
+/// Runs a command to its end, which is to be good; what it wrote.
+#[track_caller]
+pub(crate) fn succeed(command: &mut Command, without_it: &str) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; {without_it}"));
+    let written = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned()).concat();
+    assert!(output.status.success(), "{command:?} ended with {}; {without_it}\n{written}", output.status);
+    written
+}

@@ -1,0 +1,151 @@
+//! `deploy/restore-drill`, and what a backup holds that is taken while clients are in each other's way.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::{
+    api::{Api, User, eventually, list, picture, text},
+    backup::expect_consistent,
+    place::Place,
+    process::{AGORA, Home, run},
+};
+
+/// What clients do to each other's posts.
+#[derive(Clone)]
+struct Crowd {
+    api: Api,
+    users: Arc<Vec<User>>,
+    /// The newest posts, whoever's.
+    posts: Arc<Mutex<Vec<String>>>,
+    stop: Arc<AtomicBool>,
+    rounds: Arc<AtomicUsize>,
+}
+
+impl Crowd {
+    fn newest(&self) -> Option<String> {
+        self.posts.lock().unwrap().last().cloned()
+    }
+
+    /// Writes as one of them until it is told to stop. What somebody else has deleted meanwhile is not there (404).
+    async fn write(self, n: usize) {
+        let (api, me) = (&self.api, &self.users[n]);
+        let followed = &self.users[(n + 1) % self.users.len()].id;
+        while !self.stop.load(Ordering::Relaxed) {
+            let round = self.rounds.fetch_add(1, Ordering::Relaxed);
+            if round.is_multiple_of(3) {
+                let post = text(&api.post(me, "In the crowd", Some(&picture())).await["id"]);
+                self.posts.lock().unwrap().push(post);
+            }
+            if let Some(post) = self.newest() {
+                for method in [Method::PUT, Method::POST, Method::PUT] {
+                    expect_known(api.call(me, method, &format!("/api/posts/like/{post}")).await.status, &[200, 404]);
+                }
+                expect_known(api.send(api.commenting(me, &post, "Me too")).await.status, &[201, 404]);
+                self.take_back(me, &post).await;
+            }
+            api.call(me, Method::POST, &format!("/api/follow/follow/{followed}")).await.expect(200);
+            // The oldest of many goes, with all that others have said of it, when it is one's own.
+            let oldest = self.posts.lock().unwrap().first().cloned();
+            if let Some(post) = oldest.filter(|_| round % 4 == 3) {
+                let gone = api.call(me, Method::DELETE, &format!("/api/posts/delete/{post}")).await.status;
+                expect_known(gone, &[200, 403, 404]);
+                if gone == 200 {
+                    self.posts.lock().unwrap().retain(|kept| *kept != post);
+                }
+            }
+        }
+    }
+
+    /// Deletes one's oldest comment on a post, when there are two.
+    async fn take_back(&self, me: &User, post: &str) {
+        let answer = self.api.get(me, &format!("/api/comments/all/{post}")).await;
+        if answer.status != 200 {
+            return;
+        }
+        let comments = answer.data();
+        let mine: Vec<&Value> = list(&comments).iter().filter(|it| it["author"]["id"] == *me.id).collect();
+        if let [first, _, ..] = mine[..] {
+            let path = format!("/api/comments/delete/{}", text(&first["id"]));
+            expect_known(self.api.call(me, Method::DELETE, &path).await.status, &[200, 404]);
+        }
+    }
+
+    async fn await_rounds(&self, more: usize) {
+        let enough = self.rounds.load(Ordering::Relaxed) + more;
+        eventually("the crowd writes", async || (self.rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
+    }
+}
+
+#[track_caller]
+fn expect_known(status: u16, known: &[u16]) {
+    assert!(known.contains(&status), "{status}");
+}
+
+/// Checks that each side of a follow relation knows the other.
+async fn expect_follows(api: &Api, users: &[User]) {
+    for user in users {
+        let followed = api.get(user, &format!("/api/follow/followed/{}", user.id)).await.expect(200).data();
+        for other in list(&followed) {
+            let other = users.iter().find(|it| other["id"] == *it.id).expect("one of the crowd");
+            let followers = api.get(other, &format!("/api/follow/followers/{}", other.id)).await.expect(200).data();
+            assert!(list(&followers).iter().any(|it| it["id"] == *user.id), "{} and {}", user.name, other.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
+    let drill = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill");
+    let home = Home::new();
+    for (n, place) in [Place::embedded(&home, "a"), Place::scaled(&home, "b")].into_iter().enumerate() {
+        let service = place.start(&home);
+        let mut users = Vec::new();
+        for n in 0..4 {
+            users.push(service.api.user(&format!("member-{n}")).await);
+        }
+        let users = Arc::new(users);
+        let (posts, stop, rounds) = Default::default();
+        let crowd = Crowd { api: service.api.clone(), users: Arc::clone(&users), posts, stop, rounds };
+        let writers: Vec<_> = (0..4).map(|n| tokio::spawn(crowd.clone().write(n))).collect();
+        crowd.await_rounds(20).await;
+
+        // Its settings are those of the service, as for the command that it begins with.
+        let command = place.command(&home, &[]);
+        let mut drilling = home.program("bash");
+        drilling.arg(&drill).arg(AGORA);
+        drilling.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let told = tokio::task::spawn_blocking(move || run(drilling, "")).await.unwrap().expect_success().stdout;
+        assert!(told.contains("Saved ") && told.contains("compared and served: it could be restored."), "{told}");
+
+        // What was answered before a backup begins is in it, and the tokens of then are good.
+        let api = &service.api;
+        let post = text(&api.post(&users[0], "Before the backup", Some(&picture())).await["id"]);
+        api.call(&users[1], Method::PUT, &format!("/api/posts/like/{post}")).await.expect(200);
+        crowd.await_rounds(5).await;
+        let elsewhere = Home::new();
+        let file = elsewhere.path("backup.tar");
+        let backup = place.command(&home, &["backup", file.to_str().unwrap()]);
+        tokio::task::spawn_blocking(move || run(backup, "")).await.unwrap().expect_success();
+        crowd.stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        service.stop();
+        let to = if n == 0 { Place::scaled(&elsewhere, "to") } else { Place::embedded(&elsewhere, "to") };
+        to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+        expect_consistent(&to, &elsewhere).await;
+        let restored = to.start(&elsewhere);
+        let view = restored.api.view(&users[1], &post).await;
+        assert!(view["content"] == "Before the backup" && view["likedByMe"] == true, "{view}");
+        expect_follows(&restored.api, &users).await;
+        restored.stop();
+    }
+}
