@@ -25,10 +25,13 @@ use tracing_subscriber::{
 use url::Url;
 
 use crate::{
-    admin,
-    app::{Adapters, App},
+    admin::{self, command::AdminCommand},
+    app::App,
     config::Config,
     demo::{self, SeedArguments},
+    media::{self, command::MediaCommand},
+    migrate::{self, MigrateCommand},
+    products::{self, command::ProductsCommand},
     progress::Interrupt,
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
 };
@@ -56,9 +59,18 @@ const AFTER_HELP: &str = "Everything is configured by environment variables; doc
 enum Command {
     /// Serve the HTTP interface (what happens without a command)
     Serve,
-    /// Make and appoint administrators
+    /// Make and appoint administrators, and manage accounts
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Take products over from a file, or write them to one
+    #[command(subcommand)]
+    Products(ProductsCommand),
+    /// Look after stored images
+    #[command(subcommand)]
+    Media(MediaCommand),
+    /// Show or apply the migrations of the database's schema
+    #[command(subcommand)]
+    Migrate(MigrateCommand),
     /// Copy everything from one database to another, from one image store to another, or both. Stop the service first:
     /// what is written meanwhile stays behind
     Copy(CopyArguments),
@@ -77,28 +89,6 @@ enum DemoCommand {
     Seed(SeedArguments),
 }
 
-#[derive(Debug, Subcommand)]
-enum AdminCommand {
-    /// Make an account with ADMIN and USER
-    Create {
-        /// Its username [AGORA_ADMIN_USERNAME]
-        #[arg(long)]
-        username: Option<String>,
-        /// Its email address [AGORA_ADMIN_EMAIL]
-        #[arg(long)]
-        email: Option<String>,
-        /// Its password [AGORA_ADMIN_PASSWORD]; other users of the machine can see it here, so better leave it out: it
-        /// is asked for, or read from the standard input
-        #[arg(long)]
-        password: Option<String>,
-    },
-    /// Give ADMIN to an account
-    Grant {
-        /// The account's username or email
-        identifier: String,
-    },
-}
-
 /// Runs the program; its exit code.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
@@ -107,7 +97,7 @@ pub fn run() -> ExitCode {
         Err(error) => {
             // Without a place to write to, the exit code says it.
             let _ = writeln!(io::stderr(), "agora: {error:#}");
-            ExitCode::FAILURE
+            error.downcast_ref::<migrate::NotUpToDate>().map_or(ExitCode::FAILURE, migrate::NotUpToDate::exit_code)
         }
     }
 }
@@ -157,7 +147,14 @@ fn execute(arguments: Arguments) -> Result<()> {
     survive_limits_of_files(&runtime)?;
     match arguments.command {
         None | Some(Command::Serve) => runtime.block_on(serve(&config)),
-        Some(Command::Admin(command)) => runtime.block_on(administer(&config, command)),
+        Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(&config, command, setting))?),
+        Some(Command::Products(command)) => {
+            runtime.block_on(interruptible(|interrupt| products::command::run(&config, command, interrupt)))
+        }
+        Some(Command::Media(command)) => {
+            runtime.block_on(interruptible(|interrupt| media::command::run(&config, command, interrupt)))
+        }
+        Some(Command::Migrate(command)) => runtime.block_on(migrate::run(&config, command)),
         Some(Command::Copy(arguments)) => {
             runtime.block_on(interruptible(|interrupt| command::copy(&config, arguments, setting, interrupt)))
         }
@@ -281,30 +278,11 @@ fn shell_word(text: &str) -> String {
     }
 }
 
-async fn administer(config: &Config, command: AdminCommand) -> Result<()> {
-    let file = config.data_dir.join("agora.db");
-    let has_database = config.database_url.is_some() || file.exists();
-    // An account can be made before the first start, but one to promote must be somewhere.
-    let promotes = matches!(command, AdminCommand::Grant { .. });
-    ensure!(has_database || !promotes, "there is no database {} (AGORA_DATA_DIR)", file.display());
-    let adapters = Adapters::open(config).await?;
-    let told = match command {
-        AdminCommand::Create { username, email, password } => {
-            let given = |flag: Option<String>, name: &str| flag.or_else(|| setting(name));
-            let username = given(username, "AGORA_ADMIN_USERNAME").context("--username is required")?;
-            let email = given(email, "AGORA_ADMIN_EMAIL").context("--email is required")?;
-            let password = match given(password, "AGORA_ADMIN_PASSWORD") {
-                Some(password) => password,
-                None => admin::ask_password()?,
-            };
-            admin::create(&adapters, &username, &email, &password).await?
-        }
-        AdminCommand::Grant { identifier } => admin::grant(&adapters, &identifier).await?,
-    };
-    say(&told)
-}
-
-fn say(text: &str) -> Result<()> {
+/// Says what was done, if there is anything to say.
+pub(crate) fn say(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }

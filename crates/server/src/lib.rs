@@ -2,17 +2,23 @@
 
 #![forbid(unsafe_code)]
 
-pub mod admin;
+mod admin;
 pub mod app;
 pub mod cli;
 pub mod config;
 mod data_dir;
 mod demo;
 mod files;
+mod media;
+mod migrate;
+mod products;
 mod progress;
 mod sweep;
 mod system;
 mod transfer;
 
+/// What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 #[cfg(feature = "fuzzing")]
-pub use transfer::fuzzing;
+pub mod fuzzing {
+    pub use crate::{products::fuzzing::*, transfer::fuzzing::*};
+}
