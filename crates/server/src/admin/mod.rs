@@ -6,9 +6,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use agora_domain::{
     Error,
-    accounts::{
-        Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange,
-    },
+    accounts::{Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange},
 };
 use anyhow::{Context, Result, bail};
 

@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 
 /// The fields of a row, in the order of an export.
-pub(super) const FIELDS: [&str; 8] =
-    ["sku", "name", "description", "price", "category", "stock", "variants", "images"];
+pub(super) const FIELDS: [&str; 8] = ["sku", "name", "description", "price", "category", "stock", "variants", "images"];
 
 /// What a file of products is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
