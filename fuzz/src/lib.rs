@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod archive;
+pub mod catalog;
 pub mod client;
 pub mod configuration;
 pub mod cursor;

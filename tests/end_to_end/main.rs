@@ -6,6 +6,7 @@
 mod administrators;
 mod api;
 mod backend;
+mod catalog;
 mod configuration;
 mod connection;
 mod crash;
@@ -15,6 +16,9 @@ mod embedded;
 mod first_start;
 mod life;
 mod manual;
+mod media;
+mod migrations;
+mod operator;
 mod parallel;
 #[allow(dead_code, reason = "some of it serves other tests alone")]
 mod process;

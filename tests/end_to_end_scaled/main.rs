@@ -10,6 +10,8 @@ mod administrators;
 #[path = "../end_to_end/api.rs"]
 mod api;
 mod bucket_away;
+#[path = "../end_to_end/catalog.rs"]
+mod catalog;
 #[path = "../end_to_end/configuration.rs"]
 mod configuration;
 #[path = "../end_to_end/connection.rs"]
@@ -26,6 +28,12 @@ mod first_start;
 mod life;
 #[path = "../end_to_end/manual.rs"]
 mod manual;
+#[path = "../end_to_end/media.rs"]
+mod media;
+#[path = "../end_to_end/migrations.rs"]
+mod migrations;
+#[path = "../end_to_end/operator.rs"]
+mod operator;
 #[path = "../end_to_end/parallel.rs"]
 mod parallel;
 #[path = "../support/postgres.rs"]

@@ -66,15 +66,21 @@ async fn fill(url: &str, posts: usize) {
     load.commit().await.unwrap();
 }
 
+/// Runs a command that succeeds; how it ended, and the most memory it had.
+fn succeeded(command: Command) -> (Finished, u64) {
+    let (finished, peak) = measured(command);
+    (finished.expect_success(), peak)
+}
+
 /// Runs a command; how it ended, and the most memory it had.
-fn measured(command: Command) -> (Finished, u64) {
+pub(crate) fn measured(command: Command) -> (Finished, u64) {
     let mut process = Process::spawn(command, "");
     let mut peak = 0;
     while !process.has_ended() {
         peak = process.peak_memory().unwrap_or(0).max(peak);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    (process.finish().expect_success(), peak)
+    (process.finish(), peak)
 }
 
 /// The lines of a report that name a table, its rows and their checksum.
@@ -88,13 +94,13 @@ async fn a_hundred_thousand_posts_go_to_postgresql_and_back_in_steady_memory() {
     let copy = |from: &str, to: &str| home.agora(&["copy", "--from", from, "--to", to]);
     let few = Place::embedded(&home, "few").database;
     fill(&few, 5_000).await;
-    let (_, memory_for_few) = measured(copy(&few, &Place::scaled(&home, "few").database));
+    let (_, memory_for_few) = succeeded(copy(&few, &Place::scaled(&home, "few").database));
 
     let (first, second) = (Place::embedded(&home, "first"), Place::scaled(&home, "second"));
     let third = Place::embedded(&home, "third");
     fill(&first.database, 100_000).await;
-    let (there, memory_there) = measured(copy(&first.database, &second.database));
-    let (back, memory_back) = measured(copy(&second.database, &third.database));
+    let (there, memory_there) = succeeded(copy(&first.database, &second.database));
+    let (back, memory_back) = succeeded(copy(&second.database, &third.database));
     assert!(there.stdout.contains("Copied 401000 rows"), "{there:?}");
     assert_eq!(sums(&there.stdout).len(), Table::ALL.len());
     assert_eq!(sums(&there.stdout), sums(&back.stdout));
@@ -105,7 +111,7 @@ async fn a_hundred_thousand_posts_go_to_postgresql_and_back_in_steady_memory() {
 
     // What is saved of the first and of the last is the same but for when it was.
     let exports = [(&first, "first.tar"), (&second, "second.tar"), (&third, "third.tar")].map(|(place, name)| {
-        let (_, memory) = measured(place.command(&home, &["backup", name]));
+        let (_, memory) = succeeded(place.command(&home, &["backup", name]));
         assert!(memory < memory_for_few + (24 << 20), "{memory} bytes, and {memory_for_few} for a few posts");
         content(&home, name)
     });
@@ -143,7 +149,7 @@ fn images_go_to_a_bucket_and_back_in_bounded_memory() {
     }
     for (from, to) in [(&first, &bucket), (&bucket, &last)] {
         let command = home.agora(&["copy", "--media-from", &from.media, "--media-to", &to.media]);
-        let (copied, memory) = measured(command);
+        let (copied, memory) = succeeded(command);
         assert!(copied.stdout.contains(&format!("Copied {IMAGES} images")), "{copied:?}");
         // Of 300 MB of images only some are on their way at once.
         assert!(memory < 120 << 20, "{memory} bytes");

@@ -1,4 +1,4 @@
-//! `agora copy`, `agora backup`, `agora restore` and `agora demo seed`: the real binary, between real databases.
+//! `agora copy`, `agora backup`, `agora restore`, `agora demo seed` and `agora products import`: the real binary, between real databases.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -7,6 +7,7 @@
 #[path = "../end_to_end/api.rs"]
 mod api;
 mod backup;
+mod catalog;
 mod copy;
 mod demo;
 mod drill;

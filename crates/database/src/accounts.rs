@@ -70,6 +70,11 @@ impl AccountRepository for Database {
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }
 
+    async fn list_admins(&self) -> Result<Vec<Account>> {
+        let rows = read!(self, accounts::list_admins())?;
+        Ok(rows.into_iter().map(UserRow::account).collect::<std::result::Result<_, _>>()?)
+    }
+
     async fn has_admin(&self) -> Result<bool> {
         read!(self, accounts::has_admin())
     }

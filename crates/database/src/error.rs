@@ -162,6 +162,14 @@ pub enum OpenError {
     /// The schema could not be brought up to date.
     #[error("cannot bring the database schema up to date")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database could not be saved as it is before its schema is changed, so it was not changed.
+    #[error("cannot save the database as it is before its schema is changed, at {}", file.display())]
+    Save {
+        /// Where it was to be saved.
+        file: PathBuf,
+        /// What the system or SQLite says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The URL of a PostgreSQL database cannot be understood.
     #[error("the PostgreSQL URL cannot be understood: {0}")]
     Url(&'static str),

@@ -1,13 +1,14 @@
-//! The record of the images that no row names.
+//! The images that rows name, and the record of those that none does.
 
 use agora_domain::{
     Result,
     clock::Timestamp,
-    media::{ImageKey, UnnamedImages},
+    id::UserId,
+    media::{ImageKey, NamedImages, UnnamedImages},
 };
 use async_trait::async_trait;
 
-use crate::{Database, sql_types::DbInstant, write};
+use crate::{Database, read, sql_types::DbInstant, write};
 
 #[async_trait]
 impl UnnamedImages for Database {
@@ -22,8 +23,36 @@ impl UnnamedImages for Database {
         Ok(keys.iter().filter_map(|text| ImageKey::parse(text)).collect())
     }
 
+    async fn recorded(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
+        let keys = texts(keys);
+        let keys = read!(self, images::recorded(keys))?;
+        Ok(keys.iter().filter_map(|text| ImageKey::parse(text)).collect())
+    }
+
     async fn forget(&self, keys: &[ImageKey]) -> Result<()> {
-        let keys: Vec<String> = keys.iter().map(|key| key.as_str().to_owned()).collect();
+        let keys = texts(keys);
         write!(self, images::forget(keys))
     }
+}
+
+#[async_trait]
+impl NamedImages for Database {
+    async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>> {
+        let from = format!("{folder:02x}");
+        // What comes after the last hexadecimal digit, after the last folder.
+        let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
+        let named = read!(self, images::named_between(from, to))?;
+        let named = named.into_iter().filter_map(|(key, owner)| Some((ImageKey::parse(&key?)?, owner.0.into())));
+        Ok(named.collect())
+    }
+
+    async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
+        let keys = texts(keys);
+        let named = read!(self, images::named_of(keys))?;
+        Ok(named.into_iter().filter_map(|key| ImageKey::parse(&key?)).collect())
+    }
+}
+
+fn texts(keys: &[ImageKey]) -> Vec<String> {
+    keys.iter().map(|key| key.as_str().to_owned()).collect()
 }

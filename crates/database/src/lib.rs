@@ -9,6 +9,7 @@
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
 mod accounts;
+mod catalog;
 mod comments;
 mod error;
 mod feeds;
@@ -40,16 +41,16 @@ use agora_domain::{
     comments::CommentRepository,
     follows::FollowRepository,
     idempotency::IdempotencyRepository,
-    media::UnnamedImages,
+    media::{NamedImages, UnnamedImages},
     posts::PostRepository,
-    products::ProductRepository,
+    products::{Catalog, ProductRepository},
 };
 pub use error::OpenError;
 pub use lock::{Task, TaskLock};
 pub use options::Options;
 pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
-pub use version::schema_version;
+pub use version::{Migrated, Migrations, schema_version};
 
 use crate::{feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
 
@@ -117,7 +118,7 @@ pub(crate) use {hot, read, write};
 /// # Errors
 /// [`OpenError`], in words for an operator that do not repeat the URL.
 pub fn check_url(url: &str) -> Result<(), OpenError> {
-    if Database::is_postgres(url) {
+    if is_postgres(url) {
         return postgres::check_url(url);
     }
     Database::file(url).map(drop).ok_or(OpenError::Scheme)
@@ -168,18 +169,38 @@ impl Database {
         Self::open_to(Opening::Inspect, url, options).await
     }
 
+    /// Brings the schema of the database that the URL names up to date, as [`Self::open`] does, and does no more.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn migrate(url: &str, options: &Options) -> Result<Migrated, OpenError> {
+        if is_postgres(url) {
+            return Postgres::migrate(url, options).await;
+        }
+        Sqlite::migrate(&Self::file(url).ok_or(OpenError::Scheme)?)
+    }
+
+    /// The migrations of the database that the URL names. Nothing about it is changed.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator; not when the database is newer than this program.
+    pub async fn migrations(url: &str, options: &Options) -> Result<Migrations, OpenError> {
+        let applied = if is_postgres(url) {
+            Postgres::applied(url, options).await?
+        } else {
+            Sqlite::applied(&Self::file(url).ok_or(OpenError::Scheme)?)?
+        };
+        Ok(Migrations::of(applied))
+    }
+
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
-        if Self::is_postgres(url) {
+        if is_postgres(url) {
             let postgres = Postgres::open(opening, url, options).await?;
             return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
         }
         let file = Self::file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
-    }
-
-    fn is_postgres(url: &str) -> bool {
-        url.starts_with("postgres://") || url.starts_with("postgresql://")
     }
 
     fn of(backend: Backend) -> Self {
@@ -235,8 +256,18 @@ impl Database {
         Arc::new(self.clone())
     }
 
+    /// The whole catalog, for work on all of it.
+    pub fn catalog(&self) -> Arc<dyn Catalog> {
+        Arc::new(self.clone())
+    }
+
     /// The record of requests that may be sent again.
     pub fn idempotency(&self) -> Arc<dyn IdempotencyRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The images that rows name.
+    pub fn named_images(&self) -> Arc<dyn NamedImages> {
         Arc::new(self.clone())
     }
 
@@ -244,4 +275,8 @@ impl Database {
     pub fn unnamed_images(&self) -> Arc<dyn UnnamedImages> {
         Arc::new(self.clone())
     }
+}
+
+fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
 }

@@ -9,7 +9,7 @@ use diesel::{
 use crate::{
     Database, Options,
     error::{Failure, OpenError},
-    postgres, sqlite, version,
+    is_postgres, postgres, sqlite, version,
 };
 
 /// What a database says of itself.
@@ -73,7 +73,7 @@ struct OfSqlite {
 /// [`OpenError`], in words for an operator: when it is not there, cannot be used, or has a newer schema.
 pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     let failed = |failure: Failure| OpenError::Migration(failure.into());
-    if Database::is_postgres(url) {
+    if is_postgres(url) {
         let mut conn = postgres::look(url, options).await?;
         let of = postgres::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
         let of = of.await.map_err(|error| OpenError::Connect(error.into()))?;

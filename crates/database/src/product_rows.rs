@@ -17,7 +17,7 @@ use crate::{
 
 /// The columns of a product.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = products)]
+#[diesel(table_name = products, treat_none_as_default_value = false)]
 pub(crate) struct ProductRow {
     pub(crate) id: DbId,
     pub(crate) sku: String,
@@ -35,7 +35,7 @@ pub(crate) struct ProductRow {
 
 /// The columns of a variant.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = product_variants)]
+#[diesel(table_name = product_variants, treat_none_as_default_value = false)]
 pub(crate) struct VariantRow {
     product_id: DbId,
     position: i32,
@@ -46,7 +46,7 @@ pub(crate) struct VariantRow {
 
 /// The columns of an image's address.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = product_images)]
+#[diesel(table_name = product_images, treat_none_as_default_value = false)]
 pub(crate) struct ImageRow {
     product_id: DbId,
     position: i32,
@@ -62,6 +62,15 @@ pub(crate) struct ProductRows {
 }
 
 impl ProductRows {
+    pub(crate) fn of_all(products: &[Product]) -> Self {
+        products.iter().map(Self::of).fold(Self::default(), |mut all, rows| {
+            all.products.extend(rows.products);
+            all.variants.extend(rows.variants);
+            all.images.extend(rows.images);
+            all
+        })
+    }
+
     pub(crate) fn of(product: &Product) -> Self {
         let product_id = DbId(product.id.uuid());
         let row = ProductRow {

@@ -1,8 +1,10 @@
 //! Which schema a database has, and which this program works on.
 
+use std::path::PathBuf;
+
 use diesel::{
     QueryableByName,
-    migration::{Migration, MigrationSource},
+    migration::{Migration, MigrationSource, MigrationVersion},
     sql_types::Bool,
     sqlite::Sqlite,
 };
@@ -20,6 +22,44 @@ pub(crate) fn pending(found: Option<&str>) -> usize {
     let migrations = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
     let versions = migrations.iter().map(|migration| migration.name().version().to_string());
     versions.filter(|version| found.is_none_or(|found| version.as_str() > found)).count()
+}
+
+/// The migrations of a database's schema, each by its name, in the order in which they are applied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Migrations {
+    /// Those that are applied.
+    pub applied: Vec<String>,
+    /// Those that this program has and that are not.
+    pub pending: Vec<String>,
+    /// The versions of those that are applied and that this program does not have: it is older than the database.
+    pub unknown: Vec<String>,
+}
+
+impl Migrations {
+    /// Those of a database in which these versions are applied.
+    pub(crate) fn of(versions: Vec<String>) -> Self {
+        let mut migrations = Self { unknown: versions, ..Self::default() };
+        let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
+        let mut known: Vec<_> =
+            known.iter().map(|it| (it.name().version().to_string(), it.name().to_string())).collect();
+        known.sort();
+        for (version, name) in known {
+            let before = migrations.unknown.len();
+            migrations.unknown.retain(|applied| *applied != version);
+            let is_applied = migrations.unknown.len() < before;
+            if is_applied { &mut migrations.applied } else { &mut migrations.pending }.push(name);
+        }
+        migrations
+    }
+}
+
+/// What was done to a database to bring its schema up to date.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Migrated {
+    /// The names of the migrations that were applied, in that order.
+    pub applied: Vec<String>,
+    /// Where a SQLite database that was there already is kept as it was.
+    pub saved: Option<PathBuf>,
 }
 
 /// What a database is opened for.
@@ -49,4 +89,10 @@ pub(crate) fn check(found: Option<String>, opening: Opening) -> Result<(), OpenE
 pub(crate) struct Answer {
     #[diesel(sql_type = Bool)]
     pub(crate) holds: bool,
+}
+
+/// The names of the migrations of these versions.
+pub(crate) fn names(versions: &[MigrationVersion<'_>]) -> Vec<String> {
+    let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
+    Migrations::of(versions).applied
 }

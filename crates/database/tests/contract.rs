@@ -19,8 +19,10 @@ async fn open(url: &str) -> Repositories {
         comments: database.comments(),
         follows: database.follows(),
         products: database.products(),
+        catalog: database.catalog(),
         idempotency: database.idempotency(),
         images: database.unnamed_images(),
+        named_images: database.named_images(),
     }
 }
 

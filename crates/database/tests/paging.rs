@@ -135,8 +135,10 @@ fn repositories(database: &Database) -> Repositories {
         comments: database.comments(),
         follows: database.follows(),
         products: database.products(),
+        catalog: database.catalog(),
         idempotency: database.idempotency(),
         images: database.unnamed_images(),
+        named_images: database.named_images(),
     }
 }
 

@@ -14,9 +14,9 @@ use agora_domain::{
     comments::CommentRepository,
     follows::FollowRepository,
     idempotency::IdempotencyRepository,
-    media::UnnamedImages,
+    media::{NamedImages, UnnamedImages},
     posts::PostRepository,
-    products::ProductRepository,
+    products::{Catalog, ProductRepository},
 };
 
 mod cases;
@@ -39,10 +39,14 @@ pub struct Repositories {
     pub follows: Arc<dyn FollowRepository>,
     /// Products.
     pub products: Arc<dyn ProductRepository>,
+    /// The whole catalog.
+    pub catalog: Arc<dyn Catalog>,
     /// Requests that are sent again.
     pub idempotency: Arc<dyn IdempotencyRepository>,
     /// The record of the images that no row names.
     pub images: Arc<dyn UnnamedImages>,
+    /// The images that rows name.
+    pub named_images: Arc<dyn NamedImages>,
 }
 
 /// Publishes the cases listed and makes the macro that tests them all. The first token is a dollar sign, which a macro
@@ -93,6 +97,7 @@ contract! { $
     /// Accounts: uniqueness, lookups, roles, profiles and passwords.
     accounts {
         has_admin_tells_whether_any_account_has_the_role,
+        those_with_admin_are_listed_oldest_first_the_disabled_too,
         a_role_is_given_and_taken_and_nothing_else_changes,
         changing_an_unknown_account_is_none,
         the_last_enabled_admin_keeps_the_role_and_stays_enabled,
@@ -241,6 +246,16 @@ contract! { $
         edits_of_a_product_made_at_once_all_take_effect,
         a_deleted_product_is_gone_and_its_sku_free,
     }
+    /// The whole catalog, in one transaction.
+    catalog {
+        a_snapshot_is_of_one_moment_and_reads_everything_oldest_first,
+        products_are_found_by_their_skus_in_any_letter_case,
+        changes_are_there_once_they_are_committed,
+        a_transaction_that_is_dropped_changes_nothing,
+        a_product_is_replaced_with_all_that_belongs_to_it,
+        a_sku_that_is_taken_fails_the_transaction,
+        readers_go_on_and_another_writer_waits_for_a_transaction,
+    }
     /// The record of the images that no row names, kept in step with the rows.
     images {
         images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first,
@@ -254,6 +269,8 @@ contract! { $
         an_image_is_named_by_two_rows_never,
         an_image_is_either_named_or_condemned,
         images_given_and_given_up_at_once_are_all_accounted_for,
+        named_images_are_found_by_the_beginning_of_their_keys_each_with_whose_it_is,
+        of_keys_those_that_rows_name_and_those_on_record_are_told,
     }
     /// Requests that are sent again, and the writes that are part of them.
     idempotency {

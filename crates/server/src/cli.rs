@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use tokio::{
@@ -17,14 +17,17 @@ use tokio::{
 };
 
 use crate::{
-    admin,
-    app::{Adapters, App},
+    admin::{self, command::AdminCommand},
+    app::App,
     config::{self, Config, Flags, Invalid, Loaded, Purpose, table},
     demo::{self, SeedArguments},
     doctor,
     greeting::greeting,
     health::{self, HealthArguments},
     logging, manual,
+    media::{self, command::MediaCommand},
+    migrate::{self, MigrateCommand},
+    products::{self, command::ProductsCommand},
     progress::Interrupt,
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
 };
@@ -54,9 +57,18 @@ Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be.
 enum Command {
     /// Serve the HTTP interface (what happens without a command)
     Serve,
-    /// Make and appoint administrators
+    /// Make and appoint administrators, and manage accounts
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Take products over from a file, or write them to one
+    #[command(subcommand)]
+    Products(ProductsCommand),
+    /// Look after stored images
+    #[command(subcommand)]
+    Media(MediaCommand),
+    /// Show or apply the migrations of the database's schema
+    #[command(subcommand)]
+    Migrate(MigrateCommand),
     /// Show or check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -102,28 +114,6 @@ enum DemoCommand {
     Seed(SeedArguments),
 }
 
-#[derive(Debug, Subcommand)]
-enum AdminCommand {
-    /// Make an account with ADMIN and USER
-    Create {
-        /// Its username [AGORA_ADMIN_USERNAME]
-        #[arg(long)]
-        username: Option<String>,
-        /// Its email address [AGORA_ADMIN_EMAIL]
-        #[arg(long)]
-        email: Option<String>,
-        /// Its password [AGORA_ADMIN_PASSWORD]. Better leave it out, since other users of the machine can see it here:
-        /// it is asked for, or read from the standard input
-        #[arg(long)]
-        password: Option<String>,
-    },
-    /// Give ADMIN to an account
-    Grant {
-        /// The account's username or email
-        identifier: String,
-    },
-}
-
 /// What a program ends with that was given a command line or a configuration that cannot be.
 const MISUSE: u8 = 2;
 
@@ -133,7 +123,10 @@ pub fn run() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             tell(&format!("{error:#}"));
-            if error.is::<Invalid>() { MISUSE.into() } else { ExitCode::FAILURE }
+            if error.is::<Invalid>() {
+                return MISUSE.into();
+            }
+            error.downcast_ref::<migrate::NotUpToDate>().map_or(ExitCode::FAILURE, migrate::NotUpToDate::exit_code)
         }
     }
 }
@@ -174,7 +167,14 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     match command {
         Some(Command::Health(arguments)) => say(&health::health(config, &arguments)?),
         None | Some(Command::Serve) => runtime.block_on(serve(config)),
-        Some(Command::Admin(command)) => runtime.block_on(administer(&loaded, command)),
+        Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(&loaded, command))?),
+        Some(Command::Products(command)) => {
+            runtime.block_on(interruptible(|interrupt| products::command::run(config, command, interrupt)))
+        }
+        Some(Command::Media(command)) => {
+            runtime.block_on(interruptible(|interrupt| media::command::run(config, command, interrupt)))
+        }
+        Some(Command::Migrate(command)) => runtime.block_on(migrate::run(config, command)),
         Some(Command::Copy(arguments)) => {
             let setting = |name: &str| table::ALL.iter().find(|setting| setting.variable == name);
             let setting = |name: &str| loaded.values.text(setting(name)?).map(str::to_owned);
@@ -275,32 +275,11 @@ async fn serve(config: &Config) -> Result<()> {
     Ok(())
 }
 
-async fn administer(loaded: &Loaded, command: AdminCommand) -> Result<()> {
-    let config = loaded.config()?;
-    let file = config.data_dir.join("agora.db");
-    let has_database = config.database_url.is_some() || file.exists();
-    // An account can be made before the first start, but one to promote must be somewhere.
-    let promotes = matches!(command, AdminCommand::Grant { .. });
-    ensure!(has_database || !promotes, "there is no database {} (AGORA_DATA_DIR)", file.display());
-    let adapters = Adapters::open(config).await?;
-    let told = match command {
-        AdminCommand::Create { username, email, password } => {
-            let given = |flag: Option<String>, setting| flag.or_else(|| loaded.values.text(setting).map(str::to_owned));
-            let username = given(username, &table::ADMIN_USERNAME);
-            let username = username.ok_or_else(|| Invalid::because("--username is required"))?;
-            let email = given(email, &table::ADMIN_EMAIL).ok_or_else(|| Invalid::because("--email is required"))?;
-            let password = match given(password, &table::ADMIN_PASSWORD) {
-                Some(password) => password,
-                None => admin::ask_password()?,
-            };
-            admin::create(&adapters, &username, &email, &password).await?
-        }
-        AdminCommand::Grant { identifier } => admin::grant(&adapters, &identifier).await?,
-    };
-    say(&told)
-}
-
-fn say(text: &str) -> Result<()> {
+/// Says what was done, if there is anything to say.
+pub(crate) fn say(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod admin;
+mod admin;
 pub mod app;
 pub mod cli;
 pub mod config;
@@ -14,10 +14,16 @@ mod greeting;
 mod health;
 mod logging;
 mod manual;
+mod media;
+mod migrate;
+mod products;
 mod progress;
 mod sweep;
 mod system;
 mod transfer;
 
+/// What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 #[cfg(feature = "fuzzing")]
-pub use transfer::fuzzing;
+pub mod fuzzing {
+    pub use crate::{products::fuzzing::*, transfer::fuzzing::*};
+}

@@ -30,12 +30,12 @@ use self::{
     pool::{Lease, Manager, Pool, UNPROVEN},
 };
 use crate::{
-    Options, Task,
+    Options, Table, Task,
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
     schema::{comments, posts, products, users},
     sql_types::DbId,
-    version::{self, Answer, Opening},
+    version::{self, Answer, Migrated, Opening},
 };
 
 mod connect;
@@ -174,6 +174,18 @@ impl Postgres {
         Ok(Self { connector, pool, shared, exclusive, runtime, wait: options.wait_timeout, limit, running, ended })
     }
 
+    /// Brings the schema up to date, and does no more.
+    pub(crate) async fn migrate(url: &str, options: &Options) -> std::result::Result<Migrated, OpenError> {
+        prepare(Opening::Change, &Connector::new(url, options)?).await
+    }
+
+    /// The versions of the migrations that were applied.
+    pub(crate) async fn applied(url: &str, options: &Options) -> std::result::Result<Vec<String>, OpenError> {
+        let conn = Connector::new(url, options)?.connect().await;
+        let mut conn = conn.map_err(|error| OpenError::Connect(error.into()))?;
+        queries::transfer::applied(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))
+    }
+
     /// A connection from the pool, or a new one.
     async fn lease(&self) -> Result<Lease> {
         let got = timeout(self.wait, self.pool.get()).await;
@@ -245,9 +257,9 @@ impl Postgres {
         Session::snapshot(&self.connector).await
     }
 
-    /// Begins to fill the database.
-    pub(crate) async fn load(&self) -> Result<Session> {
-        Session::load(&self.connector).await
+    /// Begins to change these tables.
+    pub(crate) async fn change(&self, tables: &'static [Table]) -> Result<Session> {
+        Session::change(&self.connector, tables).await
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Sender<Infallible>>> {
@@ -284,8 +296,8 @@ fn key(task: Task) -> i64 {
     }
 }
 
-/// Checks the schema; to serve the database, brings it up to date, when no other node does.
-async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result<(), OpenError> {
+/// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
+async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result<Migrated, OpenError> {
     let mut conn = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
@@ -297,9 +309,10 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
     if opening != Opening::Inspect {
         // The lock goes with the connection.
         let mut harness = AsyncMigrationHarness::new(conn);
-        harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+        let applied = harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+        return Ok(Migrated { applied: version::names(&applied), saved: None });
     }
-    Ok(())
+    Ok(Migrated::default())
 }
 
 async fn transact_again<T>(

@@ -13,6 +13,8 @@ use crate::{
 /// A transaction. Dropping it undoes what is not committed, with the connection.
 pub(crate) struct Session {
     conn: Conn,
+    /// The tables that it changes.
+    tables: &'static [Table],
 }
 
 impl Session {
@@ -25,19 +27,19 @@ impl Session {
         // The transaction sees the database as of its first query.
         let first = "SELECT count(*) FROM users WHERE false";
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Self::begin(connector, &format!("{begin}; {}; {first}", Self::UNLIMITED)).await
+        Self::begin(connector, &format!("{begin}; {}; {first}", Self::UNLIMITED), &[]).await
     }
 
-    /// Begins to write, with everybody else kept from it. They may read.
-    pub(crate) async fn load(connector: &Connector) -> Result<Self> {
-        let tables = Table::ALL.map(Table::name).join(", ");
-        Self::begin(connector, &format!("BEGIN; {}; LOCK TABLE {tables} IN EXCLUSIVE MODE", Self::UNLIMITED)).await
+    /// Begins to change these tables, with everybody else kept from changing them. They may read.
+    pub(crate) async fn change(connector: &Connector, tables: &'static [Table]) -> Result<Self> {
+        let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", names(tables));
+        Self::begin(connector, &format!("BEGIN; {}; {lock}", Self::UNLIMITED), tables).await
     }
 
-    async fn begin(connector: &Connector, statements: &str) -> Result<Self> {
+    async fn begin(connector: &Connector, statements: &str, tables: &'static [Table]) -> Result<Self> {
         let mut conn = connector.connect().await.map_err(Error::unavailable)?;
         conn.batch_execute(statements).await.map_err(Failure::from)?;
-        Ok(Self { conn })
+        Ok(Self { conn, tables })
     }
 
     /// Runs work in the transaction.
@@ -51,7 +53,11 @@ impl Session {
     /// Commits. Nothing can be done after it. What was filled is measured first: until the server gets round to that by
     /// itself, its plans would be those for empty tables.
     pub(crate) async fn commit(&mut self) -> Result<()> {
-        let tables = Table::ALL.map(Table::name).join(", ");
-        Ok(self.conn.batch_execute(&format!("ANALYZE {tables}; COMMIT")).await.map_err(Failure::from)?)
+        let commit = format!("ANALYZE {}; COMMIT", names(self.tables));
+        Ok(self.conn.batch_execute(&commit).await.map_err(Failure::from)?)
     }
+}
+
+fn names(tables: &[Table]) -> String {
+    tables.iter().map(|table| table.name()).collect::<Vec<_>>().join(", ")
 }

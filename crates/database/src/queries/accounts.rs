@@ -52,6 +52,11 @@ pub(crate) async fn list(conn: &mut Conn, slice: Slice) -> Outcome<Vec<UserRow>>
     Ok(super::load!(users::table.select(UserRow::as_select()), users, slice, conn)?)
 }
 
+pub(crate) async fn list_admins(conn: &mut Conn) -> Outcome<Vec<UserRow>> {
+    let admins = users::table.filter(users::is_admin).order((users::created_at, users::id));
+    Ok(admins.select(UserRow::as_select()).load(conn).await?)
+}
+
 pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }

@@ -4,8 +4,8 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use super::{Conn, RunQueryDsl};
 use crate::{
     error::{Failure, Outcome},
-    schema::unnamed_images,
-    sql_types::DbInstant,
+    schema::{posts, unnamed_images, users},
+    sql_types::{DbId, DbInstant},
 };
 
 /// Records an image that is about to be stored.
@@ -27,6 +27,35 @@ pub(crate) async fn condemn(conn: &mut Conn, cutoff: DbInstant, now: DbInstant, 
         .returning(unnamed_images::key)
         .load(conn)
         .await?)
+}
+
+/// Those of the images that are on record.
+pub(crate) async fn recorded(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<String>> {
+    let recorded = unnamed_images::table.filter(unnamed_images::key.eq_any(keys));
+    Ok(recorded.select(unnamed_images::key).load(conn).await?)
+}
+
+/// An image that a row names, and whose it is.
+type Named = (Option<String>, DbId);
+
+/// The images that rows name, from one text on to before another, and whose they are.
+pub(crate) async fn named_between(conn: &mut Conn, from: String, to: String) -> Outcome<Vec<Named>> {
+    let posted = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
+    let mut named: Vec<Named> = posted.select((posts::image, posts::author_id)).load(conn).await?;
+    let shown = users::table.filter(users::profile_picture.ge(from).and(users::profile_picture.lt(to)));
+    let pictures: Vec<Named> = shown.select((users::profile_picture, users::id)).load(conn).await?;
+    named.extend(pictures);
+    Ok(named)
+}
+
+/// Those of the images that rows name.
+pub(crate) async fn named_of(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<Option<String>>> {
+    let posted = posts::table.filter(posts::image.eq_any(keys.clone()));
+    let mut named: Vec<Option<String>> = posted.select(posts::image).load(conn).await?;
+    let shown = users::table.filter(users::profile_picture.eq_any(keys));
+    let pictures: Vec<Option<String>> = shown.select(users::profile_picture).load(conn).await?;
+    named.extend(pictures);
+    Ok(named)
 }
 
 pub(crate) async fn forget(conn: &mut Conn, keys: Vec<String>) -> Outcome<()> {

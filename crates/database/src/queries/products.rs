@@ -41,6 +41,13 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<ProductRows> {
     with_parts(conn, found.into_iter().collect()).await
 }
 
+/// The products whose SKU has one of these keys.
+pub(crate) async fn find_by_sku(conn: &mut Conn, keys: Vec<String>) -> Outcome<ProductRows> {
+    let named = products::table.filter(products::sku_key.eq_any(keys));
+    let found = named.select(ProductRow::as_select()).load(conn).await?;
+    with_parts(conn, found).await
+}
+
 pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outcome<ProductRows> {
     let mut query = products::table.select(ProductRow::as_select()).into_boxed();
     if let Some(key) = filter.category_key {
@@ -102,6 +109,27 @@ async fn update(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
         diesel::delete(product_images::table.filter(product_images::product_id.eq(id))).execute(conn).await?;
     }
     insert_parts(conn, rows.variants, rows.images).await
+}
+
+/// How many rows a statement adds at most: a database takes 32,766 parameters or more.
+const AT_ONCE: usize = 1_000;
+
+/// Puts products in the place of those of some ids, and adds others: many, with a statement for each table.
+pub(crate) async fn replace(conn: &mut Conn, replaced: Vec<DbId>, rows: ProductRows) -> Outcome<()> {
+    if !replaced.is_empty() {
+        // What belongs to them goes with them.
+        diesel::delete(products::table.filter(products::id.eq_any(replaced))).execute(conn).await?;
+    }
+    for rows in rows.products.chunks(AT_ONCE) {
+        diesel::insert_into(products::table).values(rows).execute(conn).await?;
+    }
+    for rows in rows.variants.chunks(AT_ONCE) {
+        diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
+    }
+    for rows in rows.images.chunks(AT_ONCE) {
+        diesel::insert_into(product_images::table).values(rows).execute(conn).await?;
+    }
+    Ok(())
 }
 
 /// Whether there was such a product.

@@ -57,6 +57,21 @@ pub(crate) async fn schema(conn: &mut Conn) -> Outcome<Option<String>> {
     Ok(last.get_result::<Schema>(conn).await?.version)
 }
 
+#[derive(QueryableByName)]
+struct Applied {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// The versions of the migrations that were applied, in order.
+pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
+    if !has_migrations(conn).await? {
+        return Ok(Vec::new());
+    }
+    let versions = diesel::sql_query("SELECT version FROM __diesel_schema_migrations ORDER BY version");
+    Ok(versions.load::<Applied>(conn).await?.into_iter().map(|applied| applied.version).collect())
+}
+
 /// How many rows the table has.
 pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
     macro_rules! count {

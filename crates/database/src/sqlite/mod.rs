@@ -20,7 +20,7 @@ use diesel::{
     Connection, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, connection::SimpleConnection,
     query_dsl::LoadQuery, result::Error as DieselError,
 };
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use url::Url;
@@ -33,11 +33,12 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::posts,
     sql_types::DbId,
-    version::{self, Answer, Opening},
+    version::{self, Answer, Migrated, Opening},
 };
 
 pub(crate) mod hot;
 mod locks;
+mod migrate;
 mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
@@ -217,11 +218,10 @@ impl Sqlite {
         // First of all: a service that is refused has changed nothing.
         let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
         let mut connection = connect(file, Access::Write)?;
-        version::check(schema_of(&mut connection, file)?, opening)?;
-        if opening != Opening::Inspect && connection.has_pending_migration(MIGRATIONS).map_err(OpenError::Migration)? {
-            // Nor does a command change the schema below a service.
-            let _alone = service.is_none().then(|| lock_service(file)).transpose()?;
-            connection.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+        let found = schema_of(&mut connection, file)?;
+        version::check(found.clone(), opening)?;
+        if opening != Opening::Inspect {
+            migrate::run(&mut connection, file, found, service.is_some())?;
         }
         let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
@@ -240,6 +240,22 @@ impl Sqlite {
             writer_thread: Mutex::new(Some(writer_thread)),
             service: Mutex::new(service),
         })
+    }
+
+    /// Brings the schema of the file, which is made when missing, up to date, and does no more.
+    pub(crate) fn migrate(file: &Path) -> Result<Migrated, OpenError> {
+        let failed = |source| OpenError::Create { file: file.to_owned(), source };
+        let _starting = lock_directory(file).map_err(failed)?;
+        drop(create(file).map_err(failed)?);
+        let mut connection = connect(file, Access::Write)?;
+        let found = schema_of(&mut connection, file)?;
+        version::check(found.clone(), Opening::Change)?;
+        migrate::run(&mut connection, file, found, false)
+    }
+
+    /// The versions of the migrations that were applied to the file, which is only read.
+    pub(crate) fn applied(file: &Path) -> Result<Vec<String>, OpenError> {
+        told(complete(queries::transfer::applied(&mut connect_to_inspect(file)?)), file)
     }
 
     /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one
@@ -392,8 +408,13 @@ fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
 
 /// Checks that the file is a database with the schema of this program.
 fn inspect(file: &Path) -> Result<(), OpenError> {
-    let mut conn = open_to_read(file, "mode=ro")?;
-    version::check(schema_of(&mut conn, file)?, Opening::Inspect)
+    version::check(schema_of(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
+}
+
+/// A connection that changes nothing, not even how the file keeps its log: one that may write would make it a database
+/// that keeps a write-ahead log.
+fn connect_to_inspect(file: &Path) -> Result<Conn, OpenError> {
+    open_to_read(file, "mode=ro")
 }
 
 /// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
@@ -404,8 +425,7 @@ pub(crate) fn look(file: &Path) -> Result<Conn, OpenError> {
     open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })
 }
 
-/// Opens the file as these parameters say. A connection that may write would make it a database that keeps a write-ahead
-/// log.
+/// Opens the file as these parameters say.
 fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
     let whole = file.canonicalize().ok().filter(|path| path.is_file());
     let mut url =
@@ -420,8 +440,12 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
 
 /// The version of the schema that the database has; nothing when it is not one of ours.
 pub(crate) fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
-    match complete(queries::transfer::schema(conn)) {
-        Ok(version) => Ok(version),
+    told(complete(queries::transfer::schema(conn)), file)
+}
+
+fn told<T>(outcome: Outcome<T>, file: &Path) -> Result<T, OpenError> {
+    match outcome {
+        Ok(value) => Ok(value),
         Err(Failure::Database(source)) => Err(unusable(file, source)),
         Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
     }

@@ -66,7 +66,7 @@ impl Rows {
 pub struct Position(AnyKey);
 
 /// A transaction on a connection of its own.
-enum Session {
+pub(crate) enum Session {
     Sqlite(sqlite::Session),
     Postgres(Box<postgres::Session>),
 }
@@ -75,14 +75,45 @@ enum Session {
 macro_rules! run {
     ($session:expr, $module:ident::$query:ident($($arg:expr),*)) => {
         match $session {
-            Session::Sqlite(session) => {
-                session.run(move |conn| sqlite::complete(sqlite::queries::$module::$query(conn, $($arg),*))).await
+            crate::transfer::Session::Sqlite(session) => {
+                let work = move |conn: &mut crate::sqlite::Conn| {
+                    crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
+                };
+                session.run(work).await
             }
-            Session::Postgres(session) => {
-                session.run(move |conn| Box::pin(postgres::queries::$module::$query(conn, $($arg),*))).await
+            crate::transfer::Session::Postgres(session) => {
+                session.run(move |conn| Box::pin(crate::postgres::queries::$module::$query(conn, $($arg),*))).await
             }
         }
     };
+}
+
+pub(crate) use run;
+
+impl Session {
+    /// Begins to read everything, as it is now.
+    pub(crate) async fn snapshot(database: &Database) -> Result<Self> {
+        Ok(match &database.backend {
+            Backend::Sqlite(database) => Self::Sqlite(database.snapshot().await?),
+            Backend::Postgres(database) => Self::Postgres(Box::new(database.snapshot().await?)),
+        })
+    }
+
+    /// Begins to change these tables, with everybody else kept from changing them.
+    pub(crate) async fn change(database: &Database, tables: &'static [Table]) -> Result<Self> {
+        Ok(match &database.backend {
+            Backend::Sqlite(database) => Self::Sqlite(database.load().await?),
+            Backend::Postgres(database) => Self::Postgres(Box::new(database.change(tables).await?)),
+        })
+    }
+
+    /// Commits. Nothing can be done after it.
+    pub(crate) async fn commit(self) -> Result<()> {
+        match self {
+            Self::Sqlite(mut session) => session.commit().await,
+            Self::Postgres(mut session) => session.commit().await,
+        }
+    }
 }
 
 /// What a database holds, as of one moment.
@@ -179,10 +210,7 @@ impl Load {
     /// # Errors
     /// When the database fails.
     pub async fn commit(self) -> Result<()> {
-        match self.0.0 {
-            Session::Sqlite(mut session) => session.commit().await,
-            Session::Postgres(mut session) => session.commit().await,
-        }
+        self.0.0.commit().await
     }
 }
 
@@ -192,10 +220,7 @@ impl Database {
     /// # Errors
     /// When the database fails.
     pub async fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot(match &self.backend {
-            Backend::Sqlite(database) => Session::Sqlite(database.snapshot().await?),
-            Backend::Postgres(database) => Session::Postgres(Box::new(database.snapshot().await?)),
-        }))
+        Session::snapshot(self).await.map(Snapshot)
     }
 
     /// Begins to fill the database. Others should not write to it meanwhile.
@@ -203,9 +228,6 @@ impl Database {
     /// # Errors
     /// When the database fails, or another process writes to it.
     pub async fn load(&self) -> Result<Load> {
-        Ok(Load(Snapshot(match &self.backend {
-            Backend::Sqlite(database) => Session::Sqlite(database.load().await?),
-            Backend::Postgres(database) => Session::Postgres(Box::new(database.load().await?)),
-        })))
+        Session::change(self, &Table::ALL).await.map(|session| Load(Snapshot(session)))
     }
 }

@@ -64,6 +64,9 @@ pub trait AccountRepository: Send + Sync {
     /// All accounts, oldest first.
     async fn list(&self, page: PageRequest) -> Result<Page<Account>>;
 
+    /// The accounts with ADMIN, disabled ones too, oldest first.
+    async fn list_admins(&self) -> Result<Vec<Account>>;
+
     /// Whether any account has ADMIN.
     async fn has_admin(&self) -> Result<bool>;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, PasswordHasher,
-    ProfileChanges, Registration, Role, RoleAction, RoleChange, Roles, SessionRepository, sessions::Changed,
+    Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, Password,
+    PasswordChange, PasswordHasher, ProfileChanges, Registration, RoleChange, Roles, SessionRepository,
+    sessions::Changed,
 };
 use crate::{
     clock::Clock,
@@ -27,7 +28,7 @@ pub struct Accounts {
     ids: Arc<dyn IdGenerator>,
 }
 
-/// An account that an administrator is about to change: proof that it exists and that the caller may.
+/// An account that an administrator, or the operator, is about to change: proof that it exists and that the caller may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManagedAccount(UserId);
 
@@ -82,14 +83,32 @@ impl Accounts {
         Ok(id)
     }
 
-    /// Gives ADMIN to an account: for the operator, not for clients.
+    /// The account that the identifier names, to be changed: for the operator, not for clients.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the identifier names no account.
-    pub async fn grant_admin(&self, identifier: &LoginIdentifier) -> Result<UserId> {
-        let id = self.accounts.find_id(identifier).await?.ok_or(Error::NotFound(Resource::User))?;
-        self.apply_role(id, RoleChange { role: Role::Admin, action: RoleAction::Add }).await?;
-        Ok(id)
+    /// [`Error::NotFound`] when it names none.
+    pub async fn managed_by_operator(&self, identifier: &LoginIdentifier) -> Result<ManagedAccount> {
+        self.accounts.find_id(identifier).await?.map(ManagedAccount).ok_or(Error::NotFound(Resource::User))
+    }
+
+    /// Gives an account another password and ends all of its sessions: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the password is changed by somebody else at the same time.
+    pub async fn reset_password(&self, ManagedAccount(user): ManagedAccount, password: &Password) -> Result<()> {
+        let new = self.passwords.hash(password).await?;
+        let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
+        let _told = Changed(self.sessions.as_ref(), user);
+        let change = PasswordChange { user, verified, new, keep: None, at: self.clock.now() };
+        self.accounts.change_password(&change).await?.ok_or(Error::Conflict(Conflict::Unforeseen))
+    }
+
+    /// The accounts with ADMIN, oldest first: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn admins(&self) -> Result<Vec<Account>> {
+        self.accounts.list_admins().await
     }
 
     /// Whether any account has ADMIN.
@@ -137,10 +156,6 @@ impl Accounts {
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would lose it.
     pub async fn change_role(&self, ManagedAccount(id): ManagedAccount, change: RoleChange) -> Result<()> {
-        self.apply_role(id, change).await
-    }
-
-    async fn apply_role(&self, id: UserId, change: RoleChange) -> Result<()> {
         let _told = Changed(self.sessions.as_ref(), id);
         self.accounts.change_role(id, change).await?.ok_or(Error::NotFound(Resource::User))
     }

@@ -1,10 +1,11 @@
-//! Images: what the domain needs of them, the ports that check and keep them, and the sweep.
+//! Images: what the domain needs of them, the ports that check and keep them, the sweep, and the check of a store.
 //!
 //! An image is stored before the row that names it and deleted after the row that named it, so that no row ever names
 //! a missing object. As long as no row names it, it is on record as [`UnnamedImages`], from before it is stored until
 //! it is deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] collects it: that and nothing
 //! else, however many more objects the store holds.
 
+mod check;
 mod sweep;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -13,10 +14,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-pub use self::sweep::MediaSweep;
+pub use self::{
+    check::{MediaCheck, MediaReport, Usage},
+    sweep::MediaSweep,
+};
 use crate::{
     clock::{Clock, Timestamp},
     error::{Error, FieldErrors, Resource, Result},
+    id::UserId,
 };
 
 /// An accepted image format.
@@ -175,6 +180,17 @@ pub struct OpenImage {
     pub bytes: BoxStream<'static, Result<Bytes>>,
 }
 
+/// An image as a store lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredImage {
+    /// Names it.
+    pub key: ImageKey,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// When it was stored.
+    pub modified: Timestamp,
+}
+
 /// Keeps images.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
@@ -197,6 +213,10 @@ pub trait ImageStore: Send + Sync {
     /// The keys of all images, in any order. Objects whose name is no key are passed over.
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>>;
 
+    /// The images whose keys begin with this byte, in any order: a 256th of all. Objects whose name is no key are passed
+    /// over.
+    async fn list_folder(&self, folder: u8) -> Result<BoxStream<'static, Result<StoredImage>>>;
+
     /// The address at which clients fetch an image from where it is kept; `None` when the service alone serves it.
     /// Whether there is such an image is not looked up.
     fn public_url(&self, key: &ImageKey) -> Option<String>;
@@ -218,8 +238,22 @@ pub trait UnnamedImages: Send + Sync {
     /// one that cannot be deleted comes again, after those that were not tried.
     async fn condemn(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
 
+    /// Those of the images that are on record, condemned or not, in any order.
+    async fn recorded(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
+
     /// Takes images off the record whose objects are deleted; no error when they are not on it.
     async fn forget(&self, keys: &[ImageKey]) -> Result<()>;
+}
+
+/// Tells which images rows name.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait NamedImages: Send + Sync {
+    /// The images that posts and profiles name and whose keys begin with this byte, each with whose it is, in any order.
+    async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>>;
+
+    /// Those of the images, a few hundred at most, that rows name, in any order.
+    async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
 }
 
 /// The ports of whatever stores images.

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use super::{Price, Product, ProductEdit, ProductFilter, ProductName};
+use super::{CatalogChange, Price, Product, ProductEdit, ProductFilter, ProductName};
 use crate::{
     clock::Timestamp,
     error::Result,
     id::ProductId,
     idempotency::Once,
-    page::{Page, PageRequest},
+    page::{Keyset, Page, PageRequest},
 };
 
 /// A product in the short listing.
@@ -44,4 +44,38 @@ pub trait ProductRepository: Send + Sync {
 
     /// Deletes a product; `None` when there is none.
     async fn delete(&self, id: ProductId) -> Result<Option<()>>;
+}
+
+/// The whole catalog as of one moment.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait CatalogSnapshot: Send {
+    /// The products whose [`Sku::key`](super::Sku::key) is one of these, a few hundred at most, in any order.
+    async fn find_by_sku(&mut self, keys: Vec<String>) -> Result<Vec<Product>>;
+
+    /// The products after a position, oldest first, from the very first one on without; so many at most. None are left
+    /// when there is none.
+    async fn after(&mut self, position: Option<Keyset>, limit: usize) -> Result<Vec<Product>>;
+}
+
+/// A change of the whole catalog. It sees its own changes; nothing of it lasts before it is committed, and dropping it
+/// undoes everything.
+#[async_trait]
+pub trait CatalogTransaction: CatalogSnapshot {
+    /// Makes changes, a few hundred at most. MUST fail with [`Conflict::Sku`](crate::error::Conflict) when a product
+    /// that is added has the SKU of another; nothing can be done then but to drop it.
+    async fn store(&mut self, changes: Vec<CatalogChange>) -> Result<()>;
+
+    /// Makes everything last.
+    async fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// Keeps the catalog, for work on all of it that takes long. What reads goes on meanwhile.
+#[async_trait]
+pub trait Catalog: Send + Sync {
+    /// The catalog as it is now.
+    async fn snapshot(&self) -> Result<Box<dyn CatalogSnapshot>>;
+
+    /// Begins to change the catalog. Nobody else can, until it is over.
+    async fn change(&self) -> Result<Box<dyn CatalogTransaction>>;
 }

@@ -1,3 +1,5 @@
+mod import;
+
 use std::sync::Arc;
 
 use uuid::Uuid;

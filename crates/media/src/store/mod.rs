@@ -6,8 +6,9 @@ mod tests;
 use std::{ops::Range, sync::Arc};
 
 use agora_domain::{
+    clock::Timestamp,
     error::{Error, Result},
-    media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage},
+    media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage, StoredImage},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -122,15 +123,27 @@ impl ImageStore for ObjectImageStore {
 
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>> {
         let objects = Arc::clone(&self.objects);
-        let folders = stream::iter(0..=u8::MAX).map(|folder| Path::from(format!("{folder:02x}")));
-        let listed = folders.flat_map(move |folder| each_within(ANSWER, objects.list(Some(&folder))));
+        let listed = stream::iter(0..=u8::MAX).flat_map(move |folder| listed(&*objects, folder));
         let keys = listed.try_filter_map(|meta| future::ok(key_of(&meta)));
         Ok(keys.map_err(unavailable).boxed())
+    }
+
+    async fn list_folder(&self, folder: u8) -> Result<BoxStream<'static, Result<StoredImage>>> {
+        let images = listed(&*self.objects, folder).try_filter_map(|meta| {
+            let modified = Timestamp::from_unix_millis(meta.last_modified.timestamp_millis());
+            future::ok(key_of(&meta).map(|key| StoredImage { key, bytes: meta.size, modified }))
+        });
+        Ok(images.map_err(unavailable).boxed())
     }
 
     fn public_url(&self, key: &ImageKey) -> Option<String> {
         self.public_base.as_ref().map(|base| format!("{base}/{}", path_of(key)))
     }
+}
+
+/// The objects in the folder of the keys that begin with this byte.
+fn listed(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+    each_within(ANSWER, objects.list(Some(&Path::from(format!("{folder:02x}")))))
 }
 
 fn path_of(key: &ImageKey) -> Path {

@@ -260,3 +260,51 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
     assert!(named.is_disjoint(&unnamed));
     assert_eq!(named.union(&unnamed).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
 }
+
+pub async fn named_images_are_found_by_the_beginning_of_their_keys_each_with_whose_it_is(db: Repositories) {
+    let w = World::new(&db);
+    let key = |first: u8, n: u8| {
+        let mut bits = [n; 16];
+        bits[0] = first;
+        ImageKey::new(bits, ImageFormat::Gif)
+    };
+    let (ada, ben) = (w.account("Ada").await.id, w.account("Ben").await.id);
+    let posted =
+        [(ada, key(0, 0)), (ben, key(0, 0xff)), (ada, key(0x9f, 1)), (ada, key(0xff, 0)), (ben, key(0xff, 0xff))];
+    for (author, key) in &posted {
+        w.post_with(*author, |post| post.image = Some(key.clone())).await;
+    }
+    w.post(ada).await;
+    let shown = key(0x9f, 0);
+    w.announce(Some(&shown)).await;
+    db.accounts.update_profile(ben, &picture(&shown), w.now()).await.unwrap().unwrap();
+    let [.., (_, first), (_, last)] = &posted;
+    for (folder, expected) in [
+        (0, vec![(key(0, 0), ada), (key(0, 0xff), ben)]),
+        (0x9e, vec![]),
+        (0x9f, vec![(shown, ben), (key(0x9f, 1), ada)]),
+        (0xa0, vec![]),
+        (0xff, vec![(first.clone(), ada), (last.clone(), ben)]),
+    ] {
+        let mut named = db.named_images.named_in(folder).await.unwrap();
+        named.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        assert_eq!(named, expected, "{folder:x}");
+    }
+}
+
+pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let [posted, shown, condemned, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
+    w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    let post = w.post(ada).await;
+    db.posts.edit(post.id, &replace(&posted), w.now()).await.unwrap().unwrap();
+    db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap().unwrap();
+    assert_eq!(w.unnamed().await, set(&[&condemned]));
+    w.announce(Some(&recorded)).await;
+    let unknown = w.new_image();
+    let keys = [&posted, &shown, &condemned, &recorded, &unknown].map(Clone::clone);
+    let told = |keys: Vec<ImageKey>| keys.into_iter().collect::<HashSet<_>>();
+    assert_eq!(told(db.named_images.named_of(&keys).await.unwrap()), set(&[&posted, &shown]));
+    assert_eq!(told(db.images.recorded(&keys).await.unwrap()), set(&[&condemned, &recorded]));
+}

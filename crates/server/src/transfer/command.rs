@@ -98,7 +98,7 @@ pub(crate) async fn copy(
 }
 
 /// Refuses a directory of images that is not there, which opening it would make.
-fn expect_directory(url: &str) -> Result<()> {
+pub(crate) fn expect_directory(url: &str) -> Result<()> {
     let directory = Url::parse(url).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok());
     ensure!(directory.is_none_or(|directory| directory.exists()), "there is no directory {url}");
     Ok(())

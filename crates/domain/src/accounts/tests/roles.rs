@@ -188,7 +188,7 @@ async fn an_unknown_account_is_not_found() {
         accounts.get(&admin(), BOB).await.map(drop),
         accounts.managed(&admin(), BOB).await.map(drop),
         accounts.me(&alice(Roles::NONE)).await.map(drop),
-        accounts.grant_admin(&identifier).await.map(drop),
+        accounts.managed_by_operator(&identifier).await.map(drop),
     ] {
         assert!(matches!(missing, Err(Error::NotFound(Resource::User))));
     }
@@ -213,7 +213,7 @@ async fn accounts_are_shown_to_admins_and_the_own_one_to_everybody() {
 }
 
 #[tokio::test]
-async fn the_operator_grants_admin_by_name() {
+async fn the_operator_manages_accounts_by_name() {
     let mut ports = Ports::default();
     ports
         .accounts
@@ -229,5 +229,29 @@ async fn the_operator_grants_admin_by_name() {
         .returning(|_, _| Ok(Some(())));
     ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
     let identifier = LoginIdentifier::parse("Bob@example.com").unwrap();
-    assert_eq!(ports.accounts().grant_admin(&identifier).await.unwrap(), BOB);
+    let accounts = ports.accounts();
+    let bob = accounts.managed_by_operator(&identifier).await.unwrap();
+    accounts.change_role(bob, ADD_ADMIN).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_operator_resets_a_password_and_ends_every_session() {
+    for is_still_the_one in [true, false] {
+        let mut ports = Ports::default();
+        ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
+        ports.passwords.expect_hash().once().returning(|_| Ok(hash("new")));
+        ports.accounts.expect_find_password().once().withf(|id| *id == BOB).returning(|_| Ok(Some(hash("old"))));
+        let expected = PasswordChange { user: BOB, verified: hash("old"), new: hash("new"), keep: None, at: NOW };
+        ports
+            .accounts
+            .expect_change_password()
+            .once()
+            .withf(move |change| *change == expected)
+            .returning(move |_| Ok(is_still_the_one.then_some(())));
+        ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
+        let accounts = ports.accounts();
+        let bob = accounts.managed_by_operator(&LoginIdentifier::parse("bob").unwrap()).await.unwrap();
+        let reset = accounts.reset_password(bob, &Password::parse("correct horse").unwrap()).await;
+        assert!(matches!((is_still_the_one, &reset), (true, Ok(())) | (false, Err(Error::Conflict(_)))), "{reset:?}");
+    }
 }

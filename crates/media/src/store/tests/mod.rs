@@ -3,7 +3,12 @@
 mod bucket;
 mod directory;
 
-use std::{collections::HashSet, fs, path::PathBuf};
+use std::{
+    collections::HashSet,
+    fs,
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use object_store::{local::LocalFileSystem, memory::InMemory, prefix::PrefixStore};
 use tempfile::TempDir;
@@ -144,6 +149,36 @@ async fn every_image_is_listed() {
             stored.insert(put(store, "0123456789").await.unwrap());
         }
         assert_eq!(keys(store).await, stored);
+    }
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods, reason = "files and servers stamp what they keep with the time of the system")]
+async fn the_images_of_a_folder_are_listed_with_their_sizes_and_times() {
+    let stores = stores().await;
+    for (store, objects) in &stores.all {
+        let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let begun = i64::try_from(begun).unwrap();
+        let keys = ["ab".repeat(16), "ab".to_owned() + &"cd".repeat(15), "cd".repeat(16)];
+        let keys = keys.map(|stem| ImageKey::parse(&format!("{stem}.png")).unwrap());
+        for (key, bytes) in keys.iter().zip(["0", "01", "012"]) {
+            store.put(key, bytes.into()).await.unwrap();
+        }
+        objects.put(&Path::from("ab/notes.txt"), "x".into()).await.unwrap();
+        let listed = async |folder| -> Vec<(ImageKey, u64)> {
+            let images: Vec<_> = store.list_folder(folder).await.unwrap().try_collect().await.unwrap();
+            for image in &images {
+                // A store may keep whole seconds.
+                assert!((begun - 2_000..begun + 600_000).contains(&image.modified.unix_millis()), "{image:?}");
+            }
+            let mut images: Vec<_> = images.into_iter().map(|image| (image.key, image.bytes)).collect();
+            images.sort_by_key(|(_, bytes)| *bytes);
+            images
+        };
+        let [one, two, three] = keys;
+        assert_eq!(listed(0xab).await, [(one, 1), (two, 2)]);
+        assert_eq!(listed(0xcd).await, [(three, 3)]);
+        assert_eq!(listed(0xef).await, []);
     }
 }
 

@@ -39,6 +39,18 @@ pub async fn has_admin_tells_whether_any_account_has_the_role(db: Repositories) 
     assert!(db.accounts.has_admin().await.unwrap());
 }
 
+pub async fn those_with_admin_are_listed_oldest_first_the_disabled_too(db: Repositories) {
+    let w = World::new(&db);
+    assert_eq!(db.accounts.list_admins().await.unwrap(), []);
+    let root = w.admin("Root").await;
+    w.account("Ada").await;
+    let ben = w.account_with("Ben", |account| account.roles = ADMIN_ONLY).await;
+    let cat = w.admin("Cat").await;
+    db.accounts.set_enabled(cat.id, false, w.now()).await.unwrap().unwrap();
+    let listed = db.accounts.list_admins().await.unwrap();
+    assert_eq!(listed, [root, ben, Account { enabled: false, ..cat }]);
+}
+
 pub async fn a_role_is_given_and_taken_and_nothing_else_changes(db: Repositories) {
     let w = World::new(&db);
     w.admin("Root").await;

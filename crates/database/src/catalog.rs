@@ -1,0 +1,70 @@
+//! The whole catalog, in one transaction.
+
+use agora_domain::{
+    Result,
+    page::Keyset,
+    products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, Product},
+};
+use async_trait::async_trait;
+
+use crate::{
+    Database, Table,
+    product_rows::ProductRows,
+    rows::{Slice, Toward},
+    sql_types::DbId,
+    transfer::{Session, run},
+    values::Filter,
+};
+
+/// What a change of the catalog changes.
+const TABLES: [Table; 3] = [Table::Products, Table::ProductVariants, Table::ProductImages];
+
+/// A transaction over the catalog.
+struct OpenCatalog(Session);
+
+#[async_trait]
+impl CatalogSnapshot for OpenCatalog {
+    async fn find_by_sku(&mut self, keys: Vec<String>) -> Result<Vec<Product>> {
+        Ok(run!(&mut self.0, products::find_by_sku(keys))?.products()?)
+    }
+
+    async fn after(&mut self, position: Option<Keyset>, limit: usize) -> Result<Vec<Product>> {
+        let all = Filter { category_key: None, search_pattern: None };
+        let slice = Slice::new(Toward::Newer, position, limit);
+        Ok(run!(&mut self.0, products::list(all, slice))?.products()?)
+    }
+}
+
+#[async_trait]
+impl CatalogTransaction for OpenCatalog {
+    async fn store(&mut self, changes: Vec<CatalogChange>) -> Result<()> {
+        let mut replaced = Vec::new();
+        let mut products = Vec::with_capacity(changes.len());
+        for change in changes {
+            products.push(match change {
+                CatalogChange::Create(product) => product,
+                CatalogChange::Update(product) => {
+                    replaced.push(DbId(product.id.uuid()));
+                    product
+                }
+            });
+        }
+        let rows = ProductRows::of_all(&products);
+        run!(&mut self.0, products::replace(replaced, rows))
+    }
+
+    async fn commit(self: Box<Self>) -> Result<()> {
+        self.0.commit().await
+    }
+}
+
+#[async_trait]
+impl Catalog for Database {
+    async fn snapshot(&self) -> Result<Box<dyn CatalogSnapshot>> {
+        Ok(Box::new(OpenCatalog(Session::snapshot(self).await?)))
+    }
+
+    async fn change(&self) -> Result<Box<dyn CatalogTransaction>> {
+        Ok(Box::new(OpenCatalog(Session::change(self, &TABLES).await?)))
+    }
+}

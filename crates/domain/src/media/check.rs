@@ -1,0 +1,164 @@
+//! Compares what a store holds with what rows name.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::{ByteRange, ImageKey, ImageStore, NamedImages, StoredImage, UnnamedImages};
+use crate::{
+    clock::{Clock, Timestamp},
+    error::Result,
+    id::UserId,
+};
+
+/// Some images, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many.
+    pub images: u64,
+    /// How many bytes they have together.
+    pub bytes: u64,
+}
+
+impl Usage {
+    fn add(&mut self, bytes: u64) {
+        self.images += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What a comparison found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MediaReport {
+    /// The images that rows name and that are there.
+    pub named: Usage,
+    /// Those of them that each user's posts and profile name.
+    pub users: HashMap<UserId, Usage>,
+    /// The images that no row names and that are on record: the sweep collects them.
+    pub on_record: Usage,
+    /// The images that nothing knows.
+    pub unknown: Usage,
+    /// Those of them that are old enough to be deleted.
+    pub deletable: Usage,
+    /// Those of them that were deleted.
+    pub deleted: Usage,
+    /// How many images rows name that are not there.
+    pub lost: u64,
+    /// The first of them, [`MediaCheck::MAX_LOST`] at most.
+    pub first_lost: Vec<ImageKey>,
+}
+
+/// Compares the objects of the store with the rows that name them, a 256th of them at a time, which bounds the memory.
+pub struct MediaCheck {
+    store: Arc<dyn ImageStore>,
+    named: Arc<dyn NamedImages>,
+    unnamed: Arc<dyn UnnamedImages>,
+    oldest_in_flight: Timestamp,
+}
+
+impl MediaCheck {
+    /// How many lost images are named.
+    pub const MAX_LOST: usize = 10;
+
+    /// How many images are asked about at once.
+    const BATCH: usize = 500;
+
+    /// How many answers of the store are waited for at once.
+    const AT_ONCE: usize = 8;
+
+    /// A comparison that takes every object younger than `min_age_millis` for one of an upload in flight.
+    pub fn new(
+        store: Arc<dyn ImageStore>,
+        named: Arc<dyn NamedImages>,
+        unnamed: Arc<dyn UnnamedImages>,
+        clock: &dyn Clock,
+        min_age_millis: i64,
+    ) -> Self {
+        Self { store, named, unnamed, oldest_in_flight: clock.now().plus_millis(-min_age_millis) }
+    }
+
+    /// Compares the images whose keys begin with a byte, and adds what it finds to a report. With `delete`, it deletes
+    /// those that nothing knows: no row names them and none ever will, since only what is on record can come to be
+    /// named. They must be old enough besides.
+    ///
+    /// # Errors
+    /// The first failure of the store or the database.
+    pub async fn folder(&self, folder: u8, delete: bool, report: &mut MediaReport) -> Result<()> {
+        // The objects first: an image is stored before a row names it, and deleted after.
+        let objects: Vec<StoredImage> = self.store.list_folder(folder).await?.try_collect().await?;
+        let named = self.named.named_in(folder).await?;
+        let mut missing = Vec::new();
+        let mut unnamed: HashMap<ImageKey, StoredImage> =
+            objects.into_iter().map(|object| (object.key.clone(), object)).collect();
+        for (key, owner) in named {
+            match unnamed.remove(&key) {
+                Some(object) => {
+                    report.named.add(object.bytes);
+                    report.users.entry(owner).or_default().add(object.bytes);
+                }
+                None => missing.push(key),
+            }
+        }
+        let unnamed: Vec<StoredImage> = unnamed.into_values().collect();
+        for objects in unnamed.chunks(Self::BATCH) {
+            self.judge(objects, delete, report).await?;
+        }
+        for keys in missing.chunks(Self::BATCH) {
+            let mut lost = self.lost(keys).await?;
+            report.lost += u64::try_from(lost.len()).unwrap_or(u64::MAX);
+            lost.truncate(Self::MAX_LOST.saturating_sub(report.first_lost.len()));
+            report.first_lost.extend(lost);
+        }
+        Ok(())
+    }
+
+    /// Tells what the objects are that no row named when it was looked, and deletes what may be.
+    async fn judge(&self, objects: &[StoredImage], delete: bool, report: &mut MediaReport) -> Result<()> {
+        let keys: Vec<ImageKey> = objects.iter().map(|object| object.key.clone()).collect();
+        // In this order: a row takes an image off the record when it comes to name it.
+        let on_record: HashSet<ImageKey> = self.unnamed.recorded(&keys).await?.into_iter().collect();
+        let named: HashSet<ImageKey> = self.named.named_of(&keys).await?.into_iter().collect();
+        let mut deletable = Vec::new();
+        for object in objects {
+            if named.contains(&object.key) {
+                // A row has come to name it since: the next check tells whose it is.
+                report.named.add(object.bytes);
+            } else if on_record.contains(&object.key) {
+                report.on_record.add(object.bytes);
+            } else {
+                report.unknown.add(object.bytes);
+                if object.modified < self.oldest_in_flight {
+                    report.deletable.add(object.bytes);
+                    deletable.push(object);
+                }
+            }
+        }
+        if delete {
+            let deletions =
+                deletable.into_iter().map(async |object| self.store.delete(&object.key).await.map(|()| object.bytes));
+            let mut deleted = stream::iter(deletions).buffer_unordered(Self::AT_ONCE);
+            while let Some(bytes) = deleted.try_next().await? {
+                report.deleted.add(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the images that are not there although a row names them still.
+    async fn lost(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
+        let looked = keys.iter().cloned().map(async |key| {
+            let found = self.store.open(&key, Some(ByteRange::Last(0))).await?;
+            Ok::<_, crate::Error>(found.is_none().then_some(key))
+        });
+        let looked: Vec<Option<ImageKey>> = stream::iter(looked).buffer_unordered(Self::AT_ONCE).try_collect().await?;
+        let gone: Vec<ImageKey> = looked.into_iter().flatten().collect();
+        if gone.is_empty() { Ok(gone) } else { self.named.named_of(&gone).await }
+    }
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! Taking over many products at once, each by its SKU.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{CatalogSnapshot, Product, ProductFields, Sku};
+use crate::{
+    clock::Timestamp,
+    error::{Error, FieldErrors, Result},
+    id::{IdGenerator, ProductId},
+};
+
+/// A row of a file of products.
+#[derive(Debug, Clone, Default)]
+pub struct ImportRow {
+    /// Where it begins, counted from 1.
+    pub line: u64,
+    /// What it gives.
+    pub fields: ProductFields,
+    /// What it gives in a form that no field has.
+    pub wrong: FieldErrors,
+}
+
+/// A row that cannot be taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedRow {
+    /// Where it begins, counted from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reasons: FieldErrors,
+}
+
+/// What a row does to the catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogChange {
+    /// Adds a product.
+    Create(Product),
+    /// Puts a product in the place of the one with its id.
+    Update(Product),
+}
+
+/// What some rows do to the catalog, in their order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ImportPlan {
+    /// The changes.
+    pub changes: Vec<CatalogChange>,
+    /// How many rows change nothing.
+    pub unchanged: u64,
+    /// The rows that cannot be taken over.
+    pub refused: Vec<RefusedRow>,
+}
+
+/// One pass over the rows of a file. It remembers the SKUs that it saw, each with its line.
+pub struct ImportPass {
+    at: Timestamp,
+    ids: Arc<dyn IdGenerator>,
+    lines: HashMap<String, u64>,
+}
+
+impl ImportPass {
+    /// The most rows that are planned at once.
+    pub const MAX_ROWS: usize = 200;
+
+    /// A pass that makes and changes products at `at`.
+    pub fn new(at: Timestamp, ids: Arc<dyn IdGenerator>) -> Self {
+        Self { at, ids, lines: HashMap::new() }
+    }
+
+    /// What the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, do to the catalog. A product with the SKU of a row, in
+    /// any letter case, is changed in what the row gives; without one, a product is added. A SKU that an earlier row of
+    /// the pass has is refused.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub async fn plan(&mut self, catalog: &mut dyn CatalogSnapshot, rows: Vec<ImportRow>) -> Result<ImportPlan> {
+        let mut named = Vec::with_capacity(rows.len());
+        for mut row in rows {
+            let sku = row.fields.sku.as_deref().and_then(|text| Sku::parse(text).ok());
+            let key = sku.as_ref().map(Sku::key);
+            if let (Some(sku), Some(key)) = (sku, key.clone())
+                && let Some(line) = self.lines.insert(key.clone(), row.line)
+            {
+                row.wrong.add("sku", format!("SKU {} is on line {line} already", sku.as_str()));
+                self.lines.insert(key, line);
+            }
+            named.push((key, row));
+        }
+        let keys: Vec<String> = named.iter().filter_map(|(key, _)| key.clone()).collect();
+        let stored = if keys.is_empty() { Vec::new() } else { catalog.find_by_sku(keys).await? };
+        let stored: HashMap<String, Product> = stored.into_iter().map(|product| (product.sku.key(), product)).collect();
+        let mut plan = ImportPlan::default();
+        for (key, row) in named {
+            let ImportRow { line, fields, wrong: mut reasons } = row;
+            match self.change(key.and_then(|key| stored.get(&key)), fields) {
+                Ok(Some(change)) if reasons.is_empty() => plan.changes.push(change),
+                Ok(None) if reasons.is_empty() => plan.unchanged += 1,
+                Ok(_) => plan.refused.push(RefusedRow { line, reasons }),
+                Err(Error::Invalid(errors)) => {
+                    reasons.merge(errors);
+                    plan.refused.push(RefusedRow { line, reasons });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// What the fields do to the product that has their SKU, if there is one.
+    fn change(&self, stored: Option<&Product>, fields: ProductFields) -> Result<Option<CatalogChange>> {
+        let Some(stored) = stored else {
+            let id = ProductId::new(self.ids.generate());
+            return Ok(Some(CatalogChange::Create(fields.into_new()?.into_product(id, self.at))));
+        };
+        let edited = stored.clone().apply(&fields.into_edit()?, self.at)?;
+        Ok((edited != *stored).then_some(CatalogChange::Update(edited)))
+    }
+}

@@ -1,0 +1,112 @@
+//! What the rows of a file do to the catalog.
+
+use super::*;
+
+/// A pass over a catalog that holds one product, the least that there is.
+struct Passing {
+    pass: ImportPass,
+    catalog: MockCatalogSnapshot,
+}
+
+impl Passing {
+    fn new() -> Self {
+        let mut catalog = MockCatalogSnapshot::new();
+        catalog.expect_find_by_sku().returning(|keys| {
+            let stored = product(fields()).unwrap();
+            Ok(if keys.contains(&stored.sku.key()) { vec![stored] } else { vec![] })
+        });
+        let mut ids = MockIdGenerator::new();
+        ids.expect_generate().return_const(ID.uuid());
+        Self { pass: ImportPass::new(NOW, Arc::new(ids)), catalog }
+    }
+
+    /// What rows with these fields, from a line on, do.
+    async fn plan(&mut self, line: u64, rows: Vec<ProductFields>) -> ImportPlan {
+        let row = |(line, fields)| ImportRow { line, fields, wrong: FieldErrors::default() };
+        self.pass.plan(&mut self.catalog, (line..).zip(rows).map(row).collect()).await.unwrap()
+    }
+}
+
+fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(&'static str, String)>)> {
+    plan.refused.iter().map(|row| (row.line, listed(&row.reasons))).collect()
+}
+
+#[tokio::test]
+async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
+    let new = ProductFields { sku: some("NEW"), ..fields() };
+    let changed = ProductFields { sku: some("SKU-1"), price: some("5"), ..ProductFields::default() };
+    let same = ProductFields { sku: some("SKU-1"), name: some(" Mug "), ..ProductFields::default() };
+    let respelled = ProductFields { sku: some("sku-1"), ..ProductFields::default() };
+    let stored = product(fields()).unwrap();
+    let update = |change: Product| vec![CatalogChange::Update(Product { updated_at: NOW, ..change })];
+    let created = product(new.clone()).map(|new| Product { created_at: NOW, updated_at: NOW, ..new }).unwrap();
+    for (row, changes) in [
+        (new, vec![CatalogChange::Create(created)]),
+        (changed, update(Product { price: Price::parse("5").unwrap(), ..stored.clone() })),
+        (same, vec![]),
+        (respelled, update(Product { sku: Sku::parse("sku-1").unwrap(), ..stored })),
+    ] {
+        let plan = Passing::new().plan(2, vec![row]).await;
+        let unchanged = u64::from(changes.is_empty());
+        assert_eq!(plan, ImportPlan { changes, unchanged, refused: vec![] });
+    }
+}
+
+#[tokio::test]
+async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons() {
+    let rows = vec![
+        ProductFields { sku: some("NEW"), price: some("1.234"), ..ProductFields::default() },
+        fields(),
+        ProductFields { name: some("Cup"), ..ProductFields::default() },
+        // The rule of stock looks at what is stored, too.
+        ProductFields { sku: some("sku-2"), variants: variants(&[1, 2]), ..fields() },
+    ];
+    let plan = Passing::new().plan(7, rows).await;
+    let lines: Vec<_> = refused(&plan)
+        .into_iter()
+        .map(|(line, reasons)| (line, reasons.into_iter().map(|it| it.0).collect()))
+        .collect();
+    let expected: [(u64, Vec<&str>); 3] = [
+        (7, vec!["category", "name", "price", "stock"]),
+        (9, vec!["category", "price", "sku", "stock"]),
+        (10, vec!["stock"]),
+    ];
+    assert_eq!((lines, plan.unchanged), (expected.to_vec(), 1));
+}
+
+#[tokio::test]
+async fn a_sku_that_comes_twice_is_refused_with_both_lines() {
+    let mut passing = Passing::new();
+    let named = |sku| ProductFields { sku: some(sku), ..fields() };
+    let plan = passing.plan(2, vec![named("one"), named("two"), named("ONE")]).await;
+    assert_eq!(plan.changes.len(), 2);
+    assert_eq!(refused(&plan), [(4, vec![("sku", "SKU ONE is on line 2 already".to_owned())])]);
+    // Also between rows that are planned apart; and it is always the first line that is told.
+    let plan = passing.plan(5, vec![named("One"), named("three")]).await;
+    assert_eq!(refused(&plan), [(5, vec![("sku", "SKU One is on line 2 already".to_owned())])]);
+}
+
+#[tokio::test]
+async fn what_was_wrong_before_joins_the_reasons() {
+    let mut wrong = FieldErrors::default();
+    wrong.add("name", "name must be a string");
+    let row = ImportRow { line: 3, fields: ProductFields { name: None, stock: Some(-1), ..fields() }, wrong };
+    let mut passing = Passing::new();
+    let plan = passing.pass.plan(&mut passing.catalog, vec![row.clone()]).await.unwrap();
+    let stock = ("stock", "Stock must be 0 to 2147483647".to_owned());
+    let expected = vec![("name", "name must be a string".to_owned()), stock];
+    assert_eq!(refused(&plan), [(3, expected)]);
+    // Even when all the rest is right.
+    let right = ImportRow { fields: fields(), ..row };
+    let plan = Passing::new().pass.plan(&mut passing.catalog, vec![right]).await.unwrap();
+    assert_eq!((plan.refused.len(), plan.changes.len(), plan.unchanged), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn a_catalog_that_fails_is_no_bad_row() {
+    let mut catalog = MockCatalogSnapshot::new();
+    catalog.expect_find_by_sku().once().returning(|_| Err(Error::unavailable("away")));
+    let row = ImportRow { line: 1, fields: fields(), ..ImportRow::default() };
+    let planned = Passing::new().pass.plan(&mut catalog, vec![row]).await;
+    assert!(matches!(planned, Err(Error::Unavailable(_))), "{planned:?}");
+}

@@ -1,0 +1,89 @@
+//! The arguments of `agora admin`, and what they open.
+
+use anyhow::{Result, ensure};
+use clap::Subcommand;
+
+use super::{Administration, ask_password};
+use crate::{
+    app::Adapters,
+    config::{Invalid, Loaded, table},
+};
+
+/// What `agora admin` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Make an account with ADMIN and USER
+    Create {
+        /// Its username [AGORA_ADMIN_USERNAME]
+        #[arg(long)]
+        username: Option<String>,
+        /// Its email address [AGORA_ADMIN_EMAIL]
+        #[arg(long)]
+        email: Option<String>,
+        /// Its password [AGORA_ADMIN_PASSWORD]. Better leave it out, since other users of the machine can see it here:
+        /// it is asked for, or read from the standard input
+        #[arg(long)]
+        password: Option<String>,
+    },
+    /// List the accounts with ADMIN
+    List,
+    /// Give ADMIN to an account
+    Grant {
+        /// The account's username or email
+        identifier: String,
+    },
+    /// Take ADMIN from an account
+    Revoke {
+        /// The account's username or email
+        identifier: String,
+    },
+    /// Disable an account, whatever its roles, and log it out everywhere
+    Disable {
+        /// The account's username or email
+        identifier: String,
+    },
+    /// Enable an account that was disabled
+    Enable {
+        /// The account's username or email
+        identifier: String,
+    },
+    /// Give an account a new password, which is asked for, or read from the standard input, and log it out everywhere
+    ResetPassword {
+        /// The account's username or email
+        identifier: String,
+    },
+}
+
+/// `agora admin`; what to tell the operator.
+///
+/// # Errors
+/// What is wrong with the arguments, or what a rule forbids.
+pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String> {
+    let config = loaded.config()?;
+    let file = config.data_dir.join("agora.db");
+    let has_database = config.database_url.is_some() || file.exists();
+    // An account can be made before the first start, but others must be somewhere.
+    let makes = matches!(command, AdminCommand::Create { .. });
+    ensure!(has_database || makes, "there is no database {} (AGORA_DATA_DIR)", file.display());
+    let adapters = Adapters::open(config).await?;
+    let administration = Administration::new(&adapters);
+    match command {
+        AdminCommand::Create { username, email, password } => {
+            let given = |flag: Option<String>, setting| flag.or_else(|| loaded.values.text(setting).map(str::to_owned));
+            let username = given(username, &table::ADMIN_USERNAME);
+            let username = username.ok_or_else(|| Invalid::because("--username is required"))?;
+            let email = given(email, &table::ADMIN_EMAIL).ok_or_else(|| Invalid::because("--email is required"))?;
+            let password = match given(password, &table::ADMIN_PASSWORD) {
+                Some(password) => password,
+                None => ask_password()?,
+            };
+            administration.create(&username, &email, &password).await
+        }
+        AdminCommand::List => administration.list().await,
+        AdminCommand::Grant { identifier } => administration.grant(&identifier).await,
+        AdminCommand::Revoke { identifier } => administration.revoke(&identifier).await,
+        AdminCommand::Disable { identifier } => administration.set_enabled(&identifier, false).await,
+        AdminCommand::Enable { identifier } => administration.set_enabled(&identifier, true).await,
+        AdminCommand::ResetPassword { identifier } => administration.reset_password(&identifier, ask_password).await,
+    }
+}

@@ -1,0 +1,97 @@
+//! `agora media check`: what is stored, and what rows name.
+
+use std::sync::Arc;
+
+use agora_domain::{
+    accounts::AccountRepository,
+    media::{MediaCheck, MediaReport, Usage},
+};
+use anyhow::{Result, bail, ensure};
+
+use crate::{cli::say, progress::Progress, transfer::Told};
+
+/// What is looked at, as it is named to an operator.
+const IMAGES: &str = "the images";
+
+/// What to check, and how much of it to tell.
+pub(super) struct Check {
+    pub(super) images: MediaCheck,
+    pub(super) accounts: Arc<dyn AccountRepository>,
+    /// How many users are listed.
+    pub(super) top: usize,
+}
+
+/// Compares store and rows; what to tell the operator.
+///
+/// # Errors
+/// When images are missing, which is told before; and when the store or the database fails.
+pub(super) async fn check(check: &Check, delete: bool, mut progress: Progress) -> Result<String> {
+    let mut report = check.pass("check", false, &mut progress).await?;
+    if delete && report.deletable.images > 0 {
+        // Most likely another database's images.
+        ensure!(
+            report.named.images > 0,
+            "rows name none of the {} images that are stored: is it the right database, and the right store? Nothing was \
+             deleted",
+            report.unknown.images
+        );
+        report = check.pass("delete", true, &mut progress).await?;
+    }
+    drop(progress);
+    let told = check.told(&report).await?;
+    if report.lost == 0 {
+        return Ok(told);
+    }
+    say(&told)?;
+    let names: Vec<&str> = report.first_lost.iter().map(|key| key.as_str()).collect();
+    let more = if u64::try_from(names.len())? < report.lost { ", ..." } else { "" };
+    bail!("{} images that rows name are missing: {}{more}", report.lost, names.join(", "))
+}
+
+impl Check {
+    async fn pass(&self, phase: &'static str, delete: bool, progress: &mut Progress) -> Result<MediaReport> {
+        progress.phase(phase, Some(256));
+        let mut report = MediaReport::default();
+        for folder in 0..=u8::MAX {
+            self.images.folder(folder, delete, &mut report).await.told(IMAGES)?;
+            progress.advance(1)?;
+        }
+        Ok(report)
+    }
+
+    async fn told(&self, report: &MediaReport) -> Result<String> {
+        let MediaReport { named, users, on_record, unknown, deletable, deleted, lost, .. } = report;
+        let mut lines = vec![
+            format!("Images that rows name: {}", in_words(*named)),
+            format!("Images on record for the sweep: {}", in_words(*on_record)),
+        ];
+        let young = Usage { images: unknown.images - deletable.images, bytes: unknown.bytes - deletable.bytes };
+        lines.push(format!("Images that nothing knows: {}", in_words(*unknown)));
+        if young.images > 0 {
+            lines.push(format!("  younger than an hour, and left: {}", in_words(young)));
+        }
+        if deleted.images > 0 {
+            lines.push(format!("  deleted: {}", in_words(*deleted)));
+        } else if deletable.images > 0 {
+            lines.push(format!("  that --delete would delete: {}", in_words(*deletable)));
+        }
+        lines.push(format!("Images that rows name and that are missing: {lost}"));
+        let mut most: Vec<_> = users.iter().collect();
+        most.sort_by_key(|(user, usage)| (std::cmp::Reverse(usage.bytes), user.uuid()));
+        if self.top > 0 && !most.is_empty() {
+            lines.push("Users with the most:".to_owned());
+        }
+        for (user, usage) in most.into_iter().take(self.top) {
+            let account = self.accounts.find(*user).await.told(IMAGES)?;
+            let name = account.map_or_else(|| user.uuid().to_string(), |it| it.username.as_str().to_owned());
+            lines.push(format!("  {name}: {}", in_words(*usage)));
+        }
+        Ok(lines.join("\n"))
+    }
+}
+
+/// As in "3 (1.2 MB)".
+fn in_words(Usage { images, bytes }: Usage) -> String {
+    let tenths = bytes.div_ceil(100_000);
+    format!("{images} ({}.{} MB)", tenths / 10, tenths % 10)
+}

@@ -1,0 +1,92 @@
+//! The commands' arguments, and what they open.
+
+use std::{path::PathBuf, sync::Arc};
+
+use agora_database::Database;
+use agora_domain::clock::Clock;
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+
+use super::{
+    export,
+    format::Format,
+    import::{self, Import},
+    source::Source,
+};
+use crate::{
+    app,
+    config::Config,
+    progress::{Interrupt, Progress},
+    system::{SystemClock, SystemIds},
+};
+
+/// What `agora products` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProductsCommand {
+    /// Take over products from a file, all of them or none: one with a SKU that is there already, in any letter case, is
+    /// changed in what the file gives, others are added
+    Import(ImportArguments),
+    /// Write all products to a file that an import takes
+    Export(ExportArguments),
+}
+
+/// What `agora products import` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The file to read, or - for the standard input
+    file: PathBuf,
+    /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Check the file and tell what would be done, but change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `agora products export` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    /// The file to write, which must not exist; the standard output without, or for -
+    file: Option<PathBuf>,
+    /// What the file is to be, if its ending does not tell; jsonl on the standard output
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+/// `agora products`; what to tell the operator.
+///
+/// # Errors
+/// See [`import::import`] and [`export::export`].
+pub(crate) async fn run(config: &Config, command: ProductsCommand, interrupt: Interrupt) -> Result<String> {
+    let progress = Progress::new(interrupt);
+    match command {
+        ProductsCommand::Import(ImportArguments { file, format, dry_run }) => {
+            let format = match format {
+                Some(format) => format,
+                None => Format::of(&file)?,
+            };
+            // First of all: whoever pipes a file into this is not to wait for a database that is not there.
+            let database = open(config).await?;
+            let source = Source::open(&file, format)?;
+            let (clock, ids) = (SystemClock, Arc::new(SystemIds));
+            let import = Import { catalog: database.catalog(), at: clock.now(), ids, source };
+            import::import(import, dry_run, progress).await
+        }
+        ProductsCommand::Export(ExportArguments { file, format }) => {
+            let file = file.filter(|file| file.as_os_str() != "-");
+            let format = match (format, &file) {
+                (Some(format), _) => format,
+                (None, Some(file)) => Format::of(file)?,
+                (None, None) => Format::Jsonl,
+            };
+            let database = open(config).await?;
+            export::export(&*database.catalog(), file.as_deref(), format, progress).await
+        }
+    }
+}
+
+async fn open(config: &Config) -> Result<Database> {
+    let url = app::database_url(config, &config.data_dir);
+    let database = Database::open_existing(url.expose(), &config.database).await;
+    database.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")
+}

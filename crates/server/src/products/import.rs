@@ -1,0 +1,174 @@
+//! `agora products import`: a file into the catalog.
+
+use std::{fmt, sync::Arc};
+
+use agora_domain::{
+    FieldErrors,
+    clock::Timestamp,
+    id::IdGenerator,
+    products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan},
+};
+use anyhow::{Result, bail};
+
+use super::source::{Batch, Row, Source};
+use crate::{progress::Progress, transfer::Told};
+
+/// How the catalog is named to an operator.
+pub(super) const CATALOG: &str = "the catalog";
+
+/// How many bad rows are told.
+const TOLD: usize = 20;
+
+/// What to take over, and into what.
+pub(super) struct Import {
+    pub(super) catalog: Arc<dyn Catalog>,
+    /// When that is.
+    pub(super) at: Timestamp,
+    pub(super) ids: Arc<dyn IdGenerator>,
+    pub(super) source: Source,
+}
+
+/// How many rows do what.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    created: u64,
+    updated: u64,
+    unchanged: u64,
+}
+
+impl Tally {
+    fn add(&mut self, plan: &ImportPlan) {
+        self.unchanged += plan.unchanged;
+        for change in &plan.changes {
+            match change {
+                CatalogChange::Create(_) => self.created += 1,
+                CatalogChange::Update(_) => self.updated += 1,
+            }
+        }
+    }
+
+    fn total(self) -> u64 {
+        self.created + self.updated + self.unchanged
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { created, updated, unchanged } = self;
+        write!(f, "{created} created, {updated} updated, {unchanged} unchanged")
+    }
+}
+
+/// The rows that cannot be taken over: how many they are, and the first of them.
+#[derive(Default)]
+struct Refusals {
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Refusals {
+    /// Adds some of one part of the file.
+    fn add(&mut self, mut rows: Vec<(u64, String)>) {
+        rows.sort_by_key(|(line, _)| *line);
+        for (line, reason) in rows {
+            self.count += 1;
+            if self.first.len() < TOLD {
+                self.first.push(format!("line {line}: {reason}"));
+            }
+        }
+    }
+
+    fn judge(self) -> Result<()> {
+        let more = self.count.saturating_sub(u64::try_from(self.first.len())?);
+        let (lines, count) = (self.first.join("\n"), self.count);
+        let rows = if count == 1 { "row" } else { "rows" };
+        match (count, more) {
+            (0, _) => Ok(()),
+            (_, 0) => bail!("{count} bad {rows}; nothing was changed\n{lines}"),
+            (_, more) => bail!("{count} bad {rows}; nothing was changed\n{lines}\nand {more} more"),
+        }
+    }
+}
+
+/// What a pass does with the catalog.
+enum Access {
+    Check(Box<dyn CatalogSnapshot>),
+    Write(Box<dyn CatalogTransaction>),
+}
+
+impl Access {
+    fn catalog(&mut self) -> &mut dyn CatalogSnapshot {
+        match self {
+            Self::Check(catalog) => &mut **catalog,
+            Self::Write(catalog) => &mut **catalog,
+        }
+    }
+
+    async fn store(&mut self, changes: Vec<CatalogChange>) -> agora_domain::Result<()> {
+        match self {
+            Self::Write(catalog) if !changes.is_empty() => catalog.store(changes).await,
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Import {
+    /// Reads the file once.
+    async fn pass(&self, access: &mut Access, progress: &mut Progress) -> Result<Tally> {
+        let (mut tally, mut refusals) = (Tally::default(), Refusals::default());
+        let mut pass = ImportPass::new(self.at, Arc::clone(&self.ids));
+        let mut rows = self.source.rows()?;
+        while let Some(Batch { rows, kib }) = rows.next().await? {
+            let (mut fields, mut refused) = (Vec::with_capacity(rows.len()), Vec::new());
+            for row in rows {
+                match row {
+                    Row::Fields(row) => fields.push(row),
+                    Row::Bad { line, reason } => refused.push((line, reason)),
+                }
+            }
+            let plan = pass.plan(access.catalog(), fields).await.told(CATALOG)?;
+            tally.add(&plan);
+            refused.extend(plan.refused.iter().map(|row| (row.line, in_words(&row.reasons))));
+            refusals.add(refused);
+            access.store(plan.changes).await.told(CATALOG)?;
+            progress.advance(kib)?;
+        }
+        refusals.judge()?;
+        Ok(tally)
+    }
+}
+
+/// What is wrong with the fields of a row, on one line.
+fn in_words(errors: &FieldErrors) -> String {
+    let reasons = errors.iter().map(|(field, messages)| format!("{field}: {}", messages.join(", ")));
+    reasons.collect::<Vec<_>>().join("; ")
+}
+
+/// Takes the file over; what to tell the operator.
+///
+/// # Errors
+/// Every row that cannot be taken over, and what could not be read or written. Then nothing was changed.
+pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress) -> Result<String> {
+    let kib = import.source.kib()?;
+    progress.phase("check (KiB)", Some(kib));
+    let mut check = Access::Check(import.catalog.snapshot().await.told(CATALOG)?);
+    let found = import.pass(&mut check, &mut progress).await?;
+    drop(check);
+    if dry_run {
+        return Ok(format!("A dry run of {} products: {found}. Nothing was changed.", found.total()));
+    }
+    if found.created + found.updated == 0 {
+        return Ok(told(found));
+    }
+    progress.phase("write (KiB)", Some(kib));
+    let mut write = Access::Write(import.catalog.change().await.told(CATALOG)?);
+    let done = import.pass(&mut write, &mut progress).await?;
+    if let Access::Write(catalog) = write {
+        catalog.commit().await.told(CATALOG)?;
+    }
+    Ok(told(done))
+}
+
+fn told(tally: Tally) -> String {
+    format!("Imported {} products: {tally}.", tally.total())
+}

@@ -1,0 +1,25 @@
+//! The catalog as a file: `agora products import`, `agora products export`.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `command` | arguments, and what they open |
+//! | `format` | what a file can be |
+//! | `source` | a file that is read twice, row by row, and no row without a bound |
+//! | `json`, `table` | rows of JSON, rows of CSV |
+//! | `import`, `export` | into the catalog, and out of it |
+//!
+//! A file is read once to check all of it and a second time to write, so that nobody waits for the catalog while a long
+//! file is checked, and every bad row is told at once. What rows mean is the domain's matter.
+
+pub(crate) mod command;
+mod export;
+mod format;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod import;
+mod json;
+mod source;
+mod table;
+
+#[cfg(test)]
+mod tests;

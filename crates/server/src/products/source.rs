@@ -1,0 +1,200 @@
+//! A file of products, read row by row.
+
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, BufReader, Cursor, Read, Seek},
+    path::Path,
+};
+
+use agora_domain::products::{ImportPass, ImportRow};
+use anyhow::{Context, Result, ensure};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{format::Format, json, table};
+
+/// The most bytes of a row.
+pub(super) const MAX_ROW: u64 = 1 << 20;
+
+/// How many bytes of rows are handed on at once, or one row of more.
+const BATCH: u64 = MAX_ROW;
+
+/// A row of a file.
+#[derive(Debug, Clone)]
+pub(super) enum Row {
+    /// Its fields, though not all of them may be right.
+    Fields(ImportRow),
+    /// Why it has none that can be told, and where it begins, counted from 1.
+    Bad { line: u64, reason: String },
+}
+
+/// Takes rows, as long as it says so.
+pub(super) type Take<'a> = &'a mut dyn FnMut(Row) -> bool;
+
+/// A file that can be read several times.
+pub(super) struct Source {
+    file: File,
+    format: Format,
+}
+
+impl Source {
+    /// Opens the file; `-` is the standard input, which is kept in a file of its own, as is all that can be read only
+    /// once.
+    pub(super) fn open(path: &Path, format: Format) -> Result<Self> {
+        let name = path.display();
+        let spool = |mut input: &mut dyn Read| -> Result<File> {
+            let mut file = tempfile::tempfile().context("cannot make a temporary file (TMPDIR)")?;
+            io::copy(&mut input, &mut file).with_context(|| format!("cannot read {name}"))?;
+            Ok(file)
+        };
+        if path.as_os_str() == "-" {
+            return Ok(Self { file: spool(&mut io::stdin().lock())?, format });
+        }
+        let mut file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        let metadata = file.metadata().with_context(|| format!("cannot read {name}"))?;
+        ensure!(!metadata.is_dir(), "{name} is a directory");
+        if !metadata.is_file() {
+            file = spool(&mut file)?;
+        }
+        Ok(Self { file, format })
+    }
+
+    /// How long it is.
+    pub(super) fn kib(&self) -> Result<u64> {
+        Ok(self.file.metadata()?.len() >> 10)
+    }
+
+    /// Reads it from its beginning, on a thread of its own.
+    pub(super) fn rows(&self) -> Result<Rows> {
+        let mut file = self.file.try_clone()?;
+        file.rewind()?;
+        let format = self.format;
+        let (sender, batches) = mpsc::channel(1);
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut rows = Vec::new();
+            let mut sent = 0;
+            let position = Position::default();
+            let mut send = |rows: &mut Vec<Row>, offset: u64| {
+                let kib = (offset >> 10) - (sent >> 10);
+                sent = offset;
+                sender.blocking_send(Batch { rows: std::mem::take(rows), kib }).is_ok()
+            };
+            let mut begun = 0;
+            let mut wanted = true;
+            read(format, file, &position, &mut |row| {
+                rows.push(row);
+                let offset = position.offset.get();
+                if rows.len() == ImportPass::MAX_ROWS || offset - begun >= BATCH {
+                    begun = offset;
+                    wanted = send(&mut rows, offset);
+                }
+                wanted
+            })?;
+            // Whoever no longer takes any does not miss them.
+            let _ = send(&mut rows, position.offset.get());
+            Ok(())
+        });
+        Ok(Rows { batches, reading: Some(reading) })
+    }
+}
+
+/// Some rows of a file.
+pub(super) struct Batch {
+    /// They are [`ImportPass::MAX_ROWS`] at most.
+    pub(super) rows: Vec<Row>,
+    /// How much of the file was read for them.
+    pub(super) kib: u64,
+}
+
+/// The rows of a file.
+pub(super) struct Rows {
+    batches: mpsc::Receiver<Batch>,
+    reading: Option<JoinHandle<Result<()>>>,
+}
+
+impl Rows {
+    pub(super) async fn next(&mut self) -> Result<Option<Batch>> {
+        if let Some(batch) = self.batches.recv().await {
+            return Ok(Some(batch));
+        }
+        if let Some(reading) = self.reading.take() {
+            reading.await??;
+        }
+        Ok(None)
+    }
+}
+
+/// How far a file is read.
+pub(super) struct Position {
+    /// The line of the next byte, counted from 1.
+    pub(super) line: Cell<u64>,
+    /// How many bytes were read.
+    pub(super) offset: Cell<u64>,
+    /// How many had been when the present row began.
+    row: Cell<u64>,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self { line: Cell::new(1), offset: Cell::new(0), row: Cell::new(0) }
+    }
+}
+
+impl Position {
+    /// A row begins.
+    pub(super) fn begin_row(&self) {
+        self.row.set(self.offset.get());
+    }
+
+    /// Whether the present row is longer than it may be.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.offset.get() - self.row.get() > MAX_ROW
+    }
+}
+
+/// What is wrong with such a row.
+pub(super) fn too_long() -> String {
+    format!("it is longer than {} MiB", MAX_ROW >> 20)
+}
+
+/// A reader that keeps its position up to date, and fails within a row that is too long.
+struct Counted<'a, R> {
+    inner: R,
+    position: &'a Position,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.position.is_too_long() {
+            return Err(io::Error::other(too_long()));
+        }
+        let count = self.inner.read(bytes)?;
+        let read = bytes.get(..count).unwrap_or_default();
+        let lines = read.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+        self.position.line.set(self.position.line.get() + lines);
+        self.position.offset.set(self.position.offset.get() + u64::try_from(count).map_err(io::Error::other)?);
+        Ok(count)
+    }
+}
+
+/// Reads the rows of a file, until none is wanted any more.
+///
+/// # Errors
+/// When it cannot be read, or is no file of products at all.
+pub(super) fn read(format: Format, mut input: impl Read, position: &Position, take: Take<'_>) -> Result<()> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    let mut head = Vec::new();
+    (&mut input).take(3).read_to_end(&mut head).context("the file cannot be read")?;
+    let is_utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    ensure!(!is_utf16, "the file is UTF-16: save it as UTF-8");
+    if head == BOM {
+        head.clear();
+    }
+    let input = BufReader::new(Cursor::new(head).chain(input));
+    let input = Counted { inner: input, position };
+    match format {
+        Format::Json => json::read_array(input, position, take),
+        Format::Jsonl => json::read_lines(BufReader::new(input), position, take),
+        Format::Csv => table::read(input, position, take),
+    }
+}

@@ -1,0 +1,167 @@
+//! The catalog from files and into files, beside a running service.
+
+use std::fs;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Api, list, text},
+    process::{Finished, Home, run},
+    world::World,
+};
+
+/// A home whose database is there and empty.
+fn home() -> Home {
+    let home = Home::new();
+    run(home.agora(&["migrate", "run"]), "").expect_success();
+    home
+}
+
+fn import(home: &Home, format: &str, file: &str) -> Finished {
+    run(home.agora(&["products", "import", "-", "--format", format]), file)
+}
+
+fn export(home: &Home, format: &str) -> String {
+    run(home.agora(&["products", "export", "--format", format]), "").expect_success().stdout
+}
+
+/// The catalog as clients see it, without ids and times.
+async fn catalog(api: &Api) -> Vec<Value> {
+    let answer = api.send(api.request(Method::GET, "/api/products/findAll")).await.expect(200).json();
+    let mut products = list(&answer["products"]).to_vec();
+    for product in &mut products {
+        for field in ["id", "createdAt", "updatedAt"] {
+            product.as_object_mut().unwrap().remove(field).unwrap();
+        }
+    }
+    products
+}
+
+/// The versions of all products, by their SKUs.
+async fn versions(api: &Api) -> Vec<(String, String)> {
+    let answer = api.send(api.request(Method::GET, "/api/products/findAll")).await.expect(200).json();
+    list(&answer["products"]).iter().map(|product| (text(&product["sku"]), text(&product["updatedAt"]))).collect()
+}
+
+const TWO: &str = r#"{"sku":"T-1","name":"T-shirt","price":19.99,"category":"Clothes","variants":[{"color":"red","size":"M","stock":3}],"images":["https://shop.example.org/t.png"]}
+{"sku":"Mug","name":"Mug, \"big\"","description":"For\ntea","price":5,"category":"Kitchen","stock":7}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_adds_products_and_changes_those_that_are_there_while_the_service_runs() {
+    let home = Home::new();
+    let service = home.start_with_root();
+    let told = import(&home, "jsonl", TWO).expect_success().stdout;
+    assert_eq!(told, "Imported 2 products: 2 created, 0 updated, 0 unchanged.\n");
+    let shirt = json!({
+        "sku": "T-1", "name": "T-shirt", "description": "", "price": 19.99, "category": "Clothes", "stock": 3,
+        "variants": [{ "color": "red", "size": "M", "stock": 3 }], "images": ["https://shop.example.org/t.png"],
+    });
+    let mug = json!({
+        "sku": "Mug", "name": "Mug, \"big\"", "description": "For\ntea", "price": 5.00, "category": "Kitchen",
+        "stock": 7, "variants": [], "images": [],
+    });
+    assert_eq!(catalog(&service.api).await, [shirt.clone(), mug.clone()]);
+    let before = versions(&service.api).await;
+
+    // What is given changes, in any letter case of the SKU; the rest stays, and so does what is as it was.
+    let told = import(&home, "csv", "price,sku,stock\n6.5,mUG,\n19.99,T-1,3\n1,New,0\n").expect_refusal(&["line 4"]);
+    for missing in ["Name is required", "Category is required"] {
+        assert!(told.stderr.contains(missing), "{told:?}");
+    }
+    assert_eq!(versions(&service.api).await, before);
+    let told = import(&home, "csv", "price,sku,stock\n6.5,Mug,\n19.99,T-1,3\n").expect_success().stdout;
+    assert_eq!(told, "Imported 2 products: 0 created, 1 updated, 1 unchanged.\n");
+    let mut cheaper = mug;
+    cheaper["price"] = json!(6.5);
+    assert_eq!(catalog(&service.api).await, [shirt, cheaper]);
+    let after = versions(&service.api).await;
+    assert!(after[0] == before[0] && after[1].1 > before[1].1, "{before:?} {after:?}");
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_tells_what_would_be_done_and_changes_nothing() {
+    let home = home();
+    import(&home, "jsonl", TWO).expect_success();
+    let before = export(&home, "jsonl");
+    let file = home.path("catalog.json");
+    fs::write(&file, r#"[{"sku":"T-1","name":"Shirt"},{"sku":"Mug"}]"#).unwrap();
+    let dry = run(home.agora(&["products", "import", "--dry-run", file.to_str().unwrap()]), "").expect_success();
+    assert_eq!(dry.stdout, "A dry run of 2 products: 0 created, 1 updated, 1 unchanged. Nothing was changed.\n");
+    assert_eq!(export(&home, "jsonl"), before);
+    run(home.agora(&["products", "import", file.to_str().unwrap()]), "").expect_success();
+    assert_ne!(export(&home, "jsonl"), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
+    let home = home();
+    import(&home, "jsonl", TWO).expect_success();
+    let before = export(&home, "jsonl");
+    let good = |n: usize| format!(r#"{{"sku":"N-{n}","name":"New","price":1,"category":"C","stock":1}}"#);
+    let mut rows: Vec<String> = (1..=1_000).map(good).collect();
+    rows[998] = r#"{"sku":"T-1","stock":4}"#.to_owned();
+    rows[499] = good(7).to_lowercase();
+    let refused = import(&home, "jsonl", &rows.join("\n")).expect_refusal(&[
+        "2 bad rows; nothing was changed",
+        "line 500: sku: SKU n-7 is on line 7 already",
+        "line 999: stock: Stock must be the sum of the variants' stock, 3",
+    ]);
+    assert!(!refused.stderr.contains("more"), "{refused:?}");
+    assert_eq!(export(&home, "jsonl"), before);
+
+    let many: String = (0..1_000).map(|n| format!("{{\"sku\":\"S-{n}\"}}\n")).collect();
+    let refused = import(&home, "jsonl", &many).expect_refusal(&["1000 bad rows", "line 1: ", "line 20: ", "980 more"]);
+    assert!(!refused.stderr.contains("line 21: "), "{refused:?}");
+    assert_eq!(export(&home, "jsonl"), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_is_imported_without_any_change_and_makes_the_same_catalog_elsewhere() {
+    let home = Home::new();
+    let service = home.start_with_root();
+    World::make(&service.api).await;
+    let odd = r#"{"sku":"'; DROP TABLE x; --","name":"=1+1,\t\"q\" 'é' 👍","description":"a\r\nb\nc,\"d\"\\","price":0.05,"category":"ß","stock":2147483647,"images":["https://e.org/?a=%20,b\"c"]}"#;
+    import(&home, "jsonl", &format!("{odd}\n{TWO}").replace("T-1", "T-2")).expect_success();
+    let (seen, before) = (catalog(&service.api).await, versions(&service.api).await);
+    assert_eq!(seen.len(), 4);
+    for format in ["json", "jsonl", "csv"] {
+        let file = home.path(&format!("export.{format}"));
+        let path = file.to_str().unwrap();
+        let told = run(home.agora(&["products", "export", path]), "").expect_success().stdout;
+        assert_eq!(told, format!("Exported 4 products to {path}.\n"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), export(&home, format), "the same on the standard output");
+        let told = run(home.agora(&["products", "import", path]), "").expect_success().stdout;
+        assert_eq!(told, "Imported 4 products: 0 created, 0 updated, 4 unchanged.\n", "{format}");
+        assert_eq!(versions(&service.api).await, before, "{format}");
+        run(home.agora(&["products", "export", path]), "").expect_refusal(&[path, "exists already"]);
+
+        let elsewhere = self::home();
+        run(elsewhere.agora(&["products", "import", path]), "").expect_success();
+        let copy = elsewhere.start();
+        assert_eq!(catalog(&copy.api).await, seen, "{format}");
+        copy.stop();
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_named() {
+    let home = home();
+    let refused = |file: &str, words: &[&str]| {
+        let file = home.path(file);
+        run(home.agora(&["products", "import", file.to_str().unwrap()]), "").expect_refusal(words);
+    };
+    refused("missing.csv", &["missing.csv", "No such file"]);
+    fs::create_dir(home.path("directory.json")).unwrap();
+    refused("directory.json", &["directory.json is a directory"]);
+    refused("catalog.txt", &["catalog.txt", "--format"]);
+    import(&home, "csv", "sku,colour\nA,red\n").expect_refusal(&["there are no columns \"colour\""]);
+    import(&home, "json", "").expect_refusal(&["the file is empty"]);
+    let elsewhere = Home::new();
+    let mut command = elsewhere.agora(&["products", "import", "-", "--format", "csv"]);
+    command.env("AGORA_DATABASE_URL", format!("sqlite:{}", elsewhere.path("none.db").display()));
+    run(command, "sku\nA\n").expect_refusal(&["there is no database", "none.db"]);
+}

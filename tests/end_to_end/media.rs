@@ -1,0 +1,88 @@
+//! What is stored and what rows name, compared from the command line.
+
+use std::{
+    fs::{self, File},
+    time::{Duration, SystemTime},
+};
+
+use crate::{
+    api::{key, picture, text},
+    process::{Finished, Home, run},
+};
+
+fn check(home: &Home, arguments: &[&str]) -> Finished {
+    run(home.agora(&[&["media", "check"], arguments].concat()), "")
+}
+
+/// Places a file in the store that nothing knows, as old as is said; its key.
+fn place(home: &Home, letter: char, age: Duration) -> String {
+    let key = format!("{}.png", letter.to_string().repeat(32));
+    let path = home.image_file(&key);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, vec![0; 250_000]).unwrap();
+    #[allow(clippy::disallowed_methods, reason = "a file has its time from the system")]
+    File::options().append(true).open(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    key
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nothing_knows_is_deleted_when_asked_for_unless_it_is_young() {
+    let home = Home::new();
+    let service = home.start();
+    let (alice, bob) = (service.api.user("alice").await, service.api.user("bob").await);
+    let post = service.api.post(&alice, "", Some(&picture())).await;
+    service.api.post(&alice, "", Some(&picture())).await;
+    service.api.post(&bob, "", Some(&picture())).await;
+    let (hour, minute) = (Duration::from_secs(3_600), Duration::from_secs(60));
+    let [old, young] = [place(&home, 'a', hour + minute), place(&home, 'b', hour - minute)];
+
+    let told = check(&home, &["--top", "1"]).expect_success().stdout;
+    assert_eq!(
+        told,
+        "Images that rows name: 3 (0.1 MB)\n\
+         Images on record for the sweep: 0 (0.0 MB)\n\
+         Images that nothing knows: 2 (0.5 MB)\n  \
+           younger than an hour, and left: 1 (0.3 MB)\n  \
+           that --delete would delete: 1 (0.3 MB)\n\
+         Images that rows name and that are missing: 0\n\
+         Users with the most:\n  \
+           alice: 2 (0.1 MB)\n"
+    );
+    assert!(home.image_file(&old).exists() && home.image_file(&young).exists(), "nothing was asked to be deleted");
+    let told = check(&home, &["--delete", "--top", "0"]).expect_success().stdout;
+    assert!(told.contains("  deleted: 1 (0.3 MB)\n") && !told.contains("Users"), "{told}");
+    assert!(!home.image_file(&old).exists() && home.image_file(&young).exists());
+    assert!(check(&home, &[]).expect_success().stdout.contains("Images that nothing knows: 1 (0.3 MB)"));
+    service.api.image(&service.api.view(&bob, &text(&post["id"])).await["image"]).await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_is_missing_is_named_and_makes_the_check_fail() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    let lost = key(&service.api.post(&alice, "", Some(&picture())).await["image"]);
+    service.api.post(&alice, "", Some(&picture())).await;
+    service.stop();
+    fs::remove_file(home.image_file(&lost)).unwrap();
+    let failed = check(&home, &[]).expect_refusal(&["1 images that rows name are missing", &lost]);
+    assert!(failed.stdout.contains("Images that rows name and that are missing: 1\n"), "{failed:?}");
+    assert!(failed.stdout.contains("Images that rows name: 1 "), "{failed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_images_of_another_database_are_not_deleted() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    service.stop();
+    let old = place(&home, 'c', Duration::from_secs(7_200));
+    check(&home, &["--delete"]).expect_refusal(&["rows name none of the 1 images", "is it the right database"]);
+    assert!(home.image_file(&old).exists());
+    let service = home.start();
+    service.api.post(&service.api.log_in(&alice.name).await, "", Some(&picture())).await;
+    check(&home, &["--delete"]).expect_success();
+    assert!(!home.image_file(&old).exists());
+    service.stop();
+}

@@ -1,0 +1,114 @@
+//! The schema of a database that another version of the program has left.
+
+use std::{fs, path::PathBuf};
+
+use crate::process::{Home, mode, run};
+
+/// The last migration, and what undoes it.
+const LAST: &str = "2026-11-22-020000_idempotency";
+const UNDO: &str = "DROP TABLE idempotency; DELETE FROM __diesel_schema_migrations WHERE version = '20261122020000'";
+
+/// The schema that is left then.
+const BEFORE: &str = "20261122000000";
+
+/// A home whose database has alice, and is of the version before.
+async fn older() -> Home {
+    let home = Home::new();
+    let service = home.start();
+    service.api.user("alice").await;
+    service.stop();
+    home.backend.sql(&home.data_dir(), UNDO);
+    home
+}
+
+/// The copies of the database, where there are any.
+fn copies(home: &Home) -> Vec<PathBuf> {
+    let files = fs::read_dir(home.data_dir()).unwrap().map(|file| file.unwrap().path());
+    let mut copies: Vec<_> = files.filter(|file| file.to_str().unwrap().contains("-schema-")).collect();
+    copies.sort();
+    copies
+}
+
+/// Whether the database is a file that is copied before it is changed.
+fn is_file(home: &Home) -> bool {
+    home.data_dir().join("agora.db").exists()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_tells_what_is_applied_pending_and_unknown() {
+    let home = older().await;
+    let status = |code: i32| {
+        let finished = run(home.agora(&["migrate", "status"]), "");
+        assert_eq!(finished.code, Some(code), "{finished:?}");
+        finished
+    };
+    let pending = status(3);
+    assert!(pending.stdout.starts_with("2026-11-21-000000_initial: applied\n"), "{pending:?}");
+    assert!(pending.stdout.ends_with(&format!("{LAST}: pending\n")), "{pending:?}");
+    assert!(pending.stderr.contains("agora migrate run applies them"), "{pending:?}");
+    assert!(copies(&home).is_empty(), "a look changes nothing");
+
+    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert!(told.starts_with(&format!("Applied {LAST}.\n")) || told == format!("Applied {LAST}.\n"), "{told}");
+    let applied = status(0).stdout;
+    assert!(applied.ends_with(&format!("{LAST}: applied\n")), "{applied}");
+    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert_eq!(told, "No migration is pending.\n");
+
+    home.backend.sql(&home.data_dir(), "INSERT INTO __diesel_schema_migrations (version) VALUES ('29990101000000')");
+    let newer = status(4);
+    assert!(newer.stdout.ends_with("29990101000000: applied, but unknown to this program\n"), "{newer:?}");
+    for command in [&[][..], &["migrate", "run"], &["admin", "list"]] {
+        run(home.agora(command), "").expect_refusal(&["29990101000000 is newer than this program"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
+    let home = older().await;
+    let is_file = is_file(&home);
+    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert_eq!(told.contains("The database as it was before: "), is_file, "{told}");
+    let service = home.start();
+    service.api.log_in("alice").await;
+    service.stop();
+    if !is_file {
+        assert!(copies(&home).is_empty());
+        return;
+    }
+    let copy = home.data_dir().join(format!("agora.db-schema-{BEFORE}"));
+    assert_eq!(copies(&home), [copy.clone()]);
+    assert_eq!(mode(&copy), 0o600);
+    assert!(told.contains(copy.file_name().unwrap().to_str().unwrap()), "{told}");
+
+    // A start does the same, and leaves the first copy alone.
+    let first = fs::read(&copy).unwrap();
+    home.backend.sql(&home.data_dir(), UNDO);
+    let service = home.start();
+    service.api.log_in("alice").await;
+    assert!(service.log().contains("saved the database as it was before its schema is brought up to date"));
+    service.stop();
+    assert_eq!(copies(&home).len(), 2);
+    assert!(fs::read(&copy).unwrap() == first, "the first copy was changed");
+
+    // A copy is a database like any other.
+    let copied = home.agora(&["migrate", "status"]);
+    let mut copied = copied;
+    copied.env("AGORA_DATABASE_URL", format!("sqlite://{}", copy.display()));
+    assert_eq!(run(copied, "").code, Some(3));
+    fs::copy(&copy, home.data_dir().join("agora.db")).unwrap();
+    let service = home.start();
+    service.api.log_in("alice").await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_database_is_made_and_nothing_kept() {
+    let home = Home::new();
+    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert!(told.starts_with("Applied 2026-11-21-000000_initial, ") && told.trim_end().ends_with(&format!("{LAST}.")));
+    assert!(copies(&home).is_empty());
+    let service = home.start();
+    service.api.user("alice").await;
+    service.stop();
+}

@@ -1,0 +1,111 @@
+//! What the operator does to accounts from the command line, as a running service shows it.
+
+use reqwest::Method;
+
+use crate::{
+    api::{Api, PASSWORD, User, eventually},
+    process::{Finished, Home, run},
+};
+
+const NEW: &str = "battery staple";
+
+fn admin(home: &Home, arguments: &[&str], input: &str) -> Finished {
+    run(home.agora(&[&["admin"], arguments].concat()), input)
+}
+
+/// Waits until somebody's request for a page is answered so.
+async fn answered(api: &Api, user: &User, path: &str, status: u16) {
+    let what = format!("{} gets {status} at {path}", user.name);
+    eventually(&what, async || (api.get(user, path).await.status == status).then_some(())).await;
+}
+
+const OWN: &str = "/api/users/me";
+const ALL: &str = "/api/users/all";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_service_soon_sees_who_lost_admin_was_disabled_and_enabled() {
+    let home = Home::new();
+    let service = home.start_with_root();
+    let api = &service.api;
+    let (alice, root) = (api.user("alice").await, api.log_in("root").await);
+    admin(&home, &["grant", "alice"], "").expect_success();
+    answered(api, &alice, ALL, 200).await;
+    let listed = admin(&home, &["list"], "").expect_success().stdout;
+    assert_eq!(listed, "root <root@example.org>\nalice <alice@example.org>\n");
+
+    let told = admin(&home, &["revoke", "ALICE"], "").expect_success().stdout;
+    assert_eq!(told, "ALICE does not have ADMIN. A running service sees it within 5 seconds.\n");
+    answered(api, &alice, ALL, 403).await;
+    api.get(&alice, OWN).await.expect(200);
+
+    let told = admin(&home, &["disable", "alice@example.org"], "").expect_success().stdout;
+    assert!(told.contains("disabled and logged out everywhere"), "{told}");
+    answered(api, &alice, OWN, 401).await;
+    api.login("alice", PASSWORD).await.expect(401);
+    admin(&home, &["enable", "alice"], "").expect_success();
+    let again = api.log_in("alice").await;
+    answered(api, &again, OWN, 200).await;
+    // Her earlier session stays ended.
+    api.get(&alice, OWN).await.expect(401);
+    api.get(&root, ALL).await.expect(200);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_ends_every_session_and_is_never_shown() {
+    let home = Home::new();
+    let service = home.start();
+    let api = &service.api;
+    let (alice, bob) = (api.user("alice").await, api.user("bob").await);
+    let finished = admin(&home, &["reset-password", "alice"], &format!("{NEW}\nrest\n")).expect_success();
+    assert!(!format!("{finished:?}").contains(NEW), "{finished:?}");
+    assert!(finished.stdout.contains("alice has a new password and is logged out everywhere"), "{finished:?}");
+    answered(api, &alice, OWN, 401).await;
+    api.login("alice", PASSWORD).await.expect(401);
+    api.login("alice", NEW).await.expect(200);
+    api.get(&bob, OWN).await.expect(200);
+
+    let refused = admin(&home, &["reset-password", "alice"], "battery\n").expect_refusal(&["Password must be 8 to 72"]);
+    assert!(!refused.stderr.contains("battery"), "{refused:?}");
+    admin(&home, &["reset-password", "alice"], "").expect_refusal(&["Password is required"]);
+    // One cannot be given where others of the machine see it.
+    assert_eq!(admin(&home, &["reset-password", "alice", NEW], "").code, Some(2));
+    api.login("alice", NEW).await.expect(200);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_administrator_stays_one() {
+    let home = Home::new();
+    assert_eq!(home.start_with_root().stop().code, Some(0));
+    let last = ["The last enabled ADMIN cannot lose the role or be disabled"];
+    admin(&home, &["revoke", "root"], "").expect_refusal(&last);
+    admin(&home, &["disable", "root"], "").expect_refusal(&last);
+    let second = ["create", "--username", "second", "--email", "second@example.org"];
+    admin(&home, &second, PASSWORD).expect_success();
+    admin(&home, &["disable", "root"], "").expect_success();
+    let listed = admin(&home, &["list"], "").expect_success().stdout;
+    assert_eq!(listed, "root <root@example.org> (disabled)\nsecond <second@example.org>\n");
+    // The one who is disabled does not count.
+    admin(&home, &["revoke", "second"], "").expect_refusal(&last);
+    admin(&home, &["revoke", "root"], "").expect_success();
+    for command in ["revoke", "disable", "enable", "reset-password"] {
+        admin(&home, &[command, "nobody"], NEW).expect_refusal(&["no account has the username or email nobody"]);
+    }
+    assert_eq!(admin(&home, &["list"], "").expect_success().stdout, "second <second@example.org>\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_who_is_disabled_from_outside_can_do_nothing_any_more() {
+    let home = Home::new();
+    let service = home.start_with_root();
+    let root = service.api.log_in("root").await;
+    let second = ["create", "--username", "second", "--email", "second@example.org"];
+    admin(&home, &second, PASSWORD).expect_success();
+    admin(&home, &["disable", "root"], "").expect_success();
+    answered(&service.api, &root, ALL, 401).await;
+    let path = format!("/api/users/{}/enabled", root.id);
+    let enabling = service.api.request_as(&root, Method::PUT, &path).json(&serde_json::json!({ "enabled": true }));
+    service.api.send(enabling).await.expect(401);
+    service.stop();
+}
