@@ -9,7 +9,7 @@ use std::{
 
 use agora_http::{openapi, routes};
 use jsonschema::{Draft, Validator};
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value, json};
 
 /// The spellings that requests may use instead of the one that the document asks for, where both are fields of it.
@@ -145,7 +145,7 @@ pub(crate) fn check_answer(method: &str, path: &str, status: u16, headers: &Head
     let case = format!("{method} {path:.200} answered {status}: {}", String::from_utf8_lossy(body));
     // What never becomes a request of an operation ends its connection, and has the form of every failure.
     if NO_REQUEST.iter().any(|message| String::from_utf8_lossy(body).contains(message)) {
-        assert_eq!(headers.get("connection").unwrap(), "close", "{case}");
+        assert!(headers.get(CONNECTION).is_some_and(|value| value == "close"), "the connection stays, {case}");
         check_headers(&DOCUMENT["components"]["responses"]["NotFound"], headers, &case);
         check_body(&DOCUMENT["components"]["responses"]["NotFound"], headers, Some(body), &case);
         return;

@@ -10,8 +10,8 @@ use agora_http::{
     routes::{self, Access},
 };
 use reqwest::header::{
-    CACHE_CONTROL, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
+    HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use serde_json::{Value, json};
 
@@ -161,6 +161,8 @@ fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
     let json: Part<'_> = Some((CONTENT_TYPE, "application/json"));
     let list = r#"{"message": "No products found", "products": []}"#;
     let failure = r#"{"success": false, "status": 404, "message": "Route not found"}"#;
+    let close: Part<'_> = Some((CONNECTION, "close"));
+    let malformed = r#"{"success":false,"status":400,"message":"The head of the request is malformed"}"#;
     let is_accepted = |method: &str, path: &str, status, parts: &[Part<'_>], body: &str| {
         // What every response has besides, and every page of the catalog.
         let everywhere = [X_CONTENT_TYPE_OPTIONS, REFERRER_POLICY, CONTENT_SECURITY_POLICY, CACHE_CONTROL];
@@ -174,11 +176,15 @@ fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
         ("GET", path, 200, vec![id.clone(), json.clone()], list),
         ("HEAD", path, 200, vec![id.clone(), json.clone()], ""),
         ("GET", "/nothing", 404, vec![id.clone(), json.clone()], failure),
-        ("GET", path, 400, vec![], ""),
+        ("nonsense", "", 400, vec![id.clone(), json.clone(), close.clone()], malformed),
     ] {
         assert!(is_accepted(method, path, status, &parts, body), "{method} {path} {status} {parts:?} {body}");
     }
     for (method, path, status, parts, body) in [
+        ("GET", path, 400, vec![], ""),
+        ("nonsense", "", 400, vec![json.clone(), close.clone()], malformed),
+        ("nonsense", "", 400, vec![id.clone(), json.clone()], malformed),
+        ("nonsense", "", 400, vec![id.clone(), close], malformed),
         ("GET", path, 204, vec![id.clone()], ""),
         ("GET", path, 200, vec![json.clone()], list),
         ("GET", path, 200, vec![id.clone()], list),

@@ -68,8 +68,8 @@ pub(crate) struct Connection {
     along: Cell<usize>,
     /// What is still to come of the body of the present request.
     body: Cell<Body>,
-    /// Whether there is a body that was not read to its end. Behind the answer to it, actix-http throws away what comes,
-    /// and closes the connection; chunks it throws away and stays.
+    /// Whether there is a body that was not read to its end. Behind the answer, actix-http throws away what comes, and
+    /// closes the connection; chunks it throws away and stays.
     is_unread: Cell<bool>,
     /// Whether there is an answer that is not yet made, or not yet sent.
     owes_answer: Cell<bool>,
