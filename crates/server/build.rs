@@ -1,5 +1,7 @@
 //! Tells the program which commit it is built from.
 
+#![forbid(unsafe_code)]
+
 use std::{
     env,
     path::{Path, PathBuf},
