@@ -1,5 +1,7 @@
 //! How the program is linked, and which commit it says that it is built from.
 
+#![forbid(unsafe_code)]
+
 use std::{
     env,
     path::{Path, PathBuf},
