@@ -112,6 +112,11 @@ async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
     assert!(!refused.stderr.contains("more"), "{refused:?}");
     assert_eq!(export(&home, "jsonl"), before);
 
+    // What a terminal would obey is not passed on.
+    let odd =
+        import(&home, "jsonl", "{\"sku\":\"\\u001b[2J\"}\n{\"sku\":\"\\u001b[2J\"}").expect_refusal(&["\u{fffd}[2J"]);
+    assert!(!odd.stderr.contains('\u{1b}'), "{odd:?}");
+
     let many: String = (0..1_000).map(|n| format!("{{\"sku\":\"S-{n}\"}}\n")).collect();
     let refused = import(&home, "jsonl", &many).expect_refusal(&["1000 bad rows", "line 1: ", "line 20: ", "980 more"]);
     assert!(!refused.stderr.contains("line 21: "), "{refused:?}");

@@ -77,7 +77,7 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
         return;
     }
     let copy = home.data_dir().join(format!("agora.db-schema-{BEFORE}"));
-    assert_eq!(copies(&home), [copy.clone()]);
+    assert_eq!(copies(&home), std::slice::from_ref(&copy));
     assert_eq!(mode(&copy), 0o600);
     assert!(told.contains(copy.file_name().unwrap().to_str().unwrap()), "{told}");
 
@@ -92,8 +92,7 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
     assert!(fs::read(&copy).unwrap() == first, "the first copy was changed");
 
     // A copy is a database like any other.
-    let copied = home.agora(&["migrate", "status"]);
-    let mut copied = copied;
+    let mut copied = home.agora(&["migrate", "status"]);
     copied.env("AGORA_DATABASE_URL", format!("sqlite://{}", copy.display()));
     assert_eq!(run(copied, "").code, Some(3));
     fs::copy(&copy, home.data_dir().join("agora.db")).unwrap();

@@ -149,9 +149,9 @@ impl MediaCheck {
 
     /// Those of the images that are not there although a row names them still.
     async fn lost(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
-        let looked = keys.iter().cloned().map(async |key| {
-            let found = self.store.open(&key, Some(ByteRange::Last(0))).await?;
-            Ok::<_, crate::Error>(found.is_none().then_some(key))
+        let looked = keys.iter().map(async |key| {
+            let found = self.store.open(key, Some(ByteRange::Last(0))).await?;
+            Ok::<_, crate::Error>(found.is_none().then(|| key.clone()))
         });
         let looked: Vec<Option<ImageKey>> = stream::iter(looked).buffer_unordered(Self::AT_ONCE).try_collect().await?;
         let gone: Vec<ImageKey> = looked.into_iter().flatten().collect();

@@ -48,12 +48,8 @@ pub(crate) async fn run(config: &Config, command: MediaCommand, interrupt: Inter
     let data_dir = std::path::absolute(&config.data_dir)?;
     expect_directory(&app::media_url(config, &data_dir)?).context("cannot open the image store (AGORA_MEDIA_URL)")?;
     let store = Arc::new(app::open_images(config, &data_dir).await?);
-    // A restore, whose images come before the rows that name them, holds the same lock.
     let lock = if delete { database.try_lock(Task::Sweep).await.told("the database")? } else { None };
-    ensure!(
-        !delete || lock.is_some(),
-        "the service sweeps just now, or the database is being restored: try again when that is over"
-    );
+    ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
     let (named, unnamed) = (database.named_images(), database.unnamed_images());
     let images = MediaCheck::new(store, named, unnamed, &SystemClock, Sweep::MIN_AGE_MILLIS);
     let check = Check { images, accounts: database.accounts(), top };

@@ -73,7 +73,9 @@ impl Refusals {
         for (line, reason) in rows {
             self.count += 1;
             if self.first.len() < TOLD {
-                self.first.push(format!("line {line}: {reason}"));
+                // Without the characters that a terminal would obey.
+                let shown: String = reason.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+                self.first.push(format!("line {line}: {shown}"));
             }
         }
     }

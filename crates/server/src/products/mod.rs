@@ -15,7 +15,7 @@ pub(crate) mod command;
 mod export;
 mod format;
 #[cfg(feature = "fuzzing")]
-pub mod fuzzing;
+pub(crate) mod fuzzing;
 mod import;
 mod json;
 mod source;

@@ -22,7 +22,7 @@ mod backup;
 pub(crate) mod command;
 mod copy;
 #[cfg(feature = "fuzzing")]
-pub mod fuzzing;
+pub(crate) mod fuzzing;
 mod images;
 mod restore;
 mod rows;
