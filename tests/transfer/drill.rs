@@ -1,7 +1,9 @@
 //! `deploy/restore-drill`, and what a backup holds that is taken while clients are in each other's way.
 
 use std::{
+    fs,
     path::Path,
+    process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -14,7 +16,7 @@ use serde_json::Value;
 use crate::{
     api::{Api, User, eventually, list, picture, text},
     backup::expect_consistent,
-    place::Place,
+    place::{Place, files},
     process::{AGORA, Home, run},
 };
 
@@ -101,9 +103,17 @@ async fn expect_follows(api: &Api, users: &[User]) {
     }
 }
 
+/// The script, with the settings of a service at the place.
+fn drill(home: &Home, place: &Place) -> Command {
+    let settings = place.command(home, &[]);
+    let mut drill = home.program("bash");
+    drill.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill")).arg(AGORA);
+    drill.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    drill
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
-    let drill = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill");
     let home = Home::new();
     for (n, place) in [Place::embedded(&home, "a"), Place::scaled(&home, "b")].into_iter().enumerate() {
         let service = place.start(&home);
@@ -117,11 +127,7 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
         let writers: Vec<_> = (0..4).map(|n| tokio::spawn(crowd.clone().write(n))).collect();
         crowd.await_rounds(20).await;
 
-        // Its settings are those of the service, as for the command that it begins with.
-        let command = place.command(&home, &[]);
-        let mut drilling = home.program("bash");
-        drilling.arg(&drill).arg(AGORA);
-        drilling.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let drilling = drill(&home, &place);
         let told = tokio::task::spawn_blocking(move || run(drilling, "")).await.unwrap().expect_success().stdout;
         assert!(told.contains("Saved ") && told.contains("compared and served: it could be restored."), "{told}");
 
@@ -148,4 +154,18 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
         expect_follows(&restored.api, &users).await;
         restored.stop();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drill_fails_when_something_is_lost_and_leaves_nothing_behind() {
+    let home = Home::new();
+    let place = Place::embedded(&home, "place");
+    place.settle(&home).await;
+    fs::remove_file(files(&place.directory).pop_first().unwrap()).unwrap();
+    let room = home.path("room");
+    fs::create_dir(&room).unwrap();
+    let mut drill = drill(&home, &place);
+    drill.env("TMPDIR", &room);
+    run(drill, "").expect_refusal(&["1 images that rows name are missing"]);
+    assert_eq!(fs::read_dir(&room).unwrap().count(), 0);
 }
