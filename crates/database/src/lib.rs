@@ -9,10 +9,13 @@
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
 mod accounts;
+mod calls;
 mod comments;
 mod error;
 mod feeds;
+mod figures;
 mod follows;
+mod health;
 mod idempotency;
 mod images;
 mod lock;
@@ -43,18 +46,21 @@ use agora_domain::{
     posts::PostRepository,
     products::ProductRepository,
 };
+pub use calls::{CallMeter, CallOutcome, Watch};
 pub use error::OpenError;
+pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::{Task, TaskLock};
 pub use options::Options;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::schema_version;
 
-use crate::{feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
+use crate::{calls::Calls, feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
 
 /// Runs a query function as one read: `read!(self, posts::find(id, viewer))`.
 macro_rules! read {
-    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.backend {
+    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {{
+        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+        call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
@@ -64,15 +70,16 @@ macro_rules! read {
             crate::Backend::Postgres(database) => {
                 database.read(move |conn| Box::pin(crate::postgres::queries::$module::$query(conn, $($arg),*))).await
             }
-        }
-    };
+        })
+    }};
 }
 
 /// Runs what takes one statement on PostgreSQL, by the function of that name in the database's own `hot`:
 /// `hot!(self, read posts::find(id, viewer))`.
 macro_rules! hot {
-    ($database:expr, $kind:ident $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.backend {
+    ($database:expr, $kind:ident $module:ident::$query:ident($($arg:expr),*)) => {{
+        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+        call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::hot::$module::$query(conn, $($arg),*))
@@ -83,14 +90,15 @@ macro_rules! hot {
                 let statement = crate::postgres::hot::$module::$query(database, $($arg),*);
                 statement.await.map_err(agora_domain::Error::from)
             }
-        }
-    };
+        })
+    }};
 }
 
 /// Runs a query function as one transaction: `write!(self, posts::delete(id))`. PostgreSQL may run it again.
 macro_rules! write {
-    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.backend {
+    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {{
+        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+        call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
@@ -104,8 +112,8 @@ macro_rules! write {
                     })
                     .await
             }
-        }
-    };
+        })
+    }};
 }
 
 pub(crate) use {hot, read, write};
@@ -122,6 +130,7 @@ enum Backend {
 pub struct Database {
     backend: Backend,
     feeds: Arc<Feeds>,
+    calls: Arc<Calls>,
 }
 
 impl Database {
@@ -160,17 +169,22 @@ impl Database {
             let postgres = Postgres::open(opening, url, options).await?;
             return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
         }
-        let file = Self::file(url).ok_or(OpenError::Scheme)?;
+        let file = Self::named_file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
     }
 
     fn of(backend: Backend) -> Self {
-        Self { backend, feeds: Arc::default() }
+        Self { backend, feeds: Arc::default(), calls: Arc::default() }
+    }
+
+    /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { calls: Arc::new(Calls::new(watch)), ..self }
     }
 
     /// The file of the SQLite database that the URL names; nothing when it names none.
-    fn file(url: &str) -> Option<PathBuf> {
+    fn named_file(url: &str) -> Option<PathBuf> {
         let path = url.strip_prefix("sqlite:")?;
         let path = path.strip_prefix("//").unwrap_or(path);
         // What SQLite takes for something else than a file's path: each connection would see another database.

@@ -6,6 +6,7 @@
 //! | `store` | the image store over any [`object_store::ObjectStore`] |
 //! | `location` | which store the text of the setting `AGORA_MEDIA_URL` names: a directory, a bucket or the memory |
 //! | `limit` | how long storage may take |
+//! | `probe` | whether the store answers |
 //! | `failure` | what storage says when it fails, fit for the log |
 
 #![forbid(unsafe_code)]
@@ -16,12 +17,13 @@ mod failure;
 pub mod fuzzing;
 mod limit;
 mod location;
+mod probe;
 #[cfg(test)]
 #[path = "../../../tests/support/s3.rs"]
 mod s3_server;
 mod store;
 
-pub use clean::{Cleaner, ImageLimits};
+pub use clean::{Cleaner, CleanerFigures, ImageLimits};
 pub use failure::Failure;
 pub use location::{OpenError, open};
 pub use store::ObjectImageStore;

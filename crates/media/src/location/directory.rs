@@ -15,12 +15,13 @@ use url::Url;
 
 use super::OpenError;
 
-/// Opens the directory of a `file:` URL. It is made when it is missing.
-pub(super) fn objects(url: &str) -> Result<Arc<dyn ObjectStore>, OpenError> {
+/// Opens the directory of a `file:` URL, which is made when it is missing: its path, and what is in it.
+pub(super) fn objects(url: &str) -> Result<(PathBuf, Arc<dyn ObjectStore>), OpenError> {
     let path = directory(url).ok_or(OpenError::Unsupported)?;
     make_directory(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
     remove_abandoned(&path);
-    Ok(Arc::new(LocalFileSystem::new_with_prefix(&path)?.with_fsync(true)))
+    let objects = LocalFileSystem::new_with_prefix(&path)?.with_fsync(true);
+    Ok((path, Arc::new(objects)))
 }
 
 /// How old a half-written file is before it counts as abandoned: much longer than any upload takes.

@@ -70,7 +70,10 @@ pub async fn open(url: &str) -> Result<ObjectImageStore, OpenError> {
                 env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
             Ok(ObjectImageStore::new(bucket::objects(url, variables).await?).describing())
         }
-        _ => Ok(ObjectImageStore::new(directory::objects(url)?)),
+        _ => {
+            let (path, objects) = directory::objects(url)?;
+            Ok(ObjectImageStore::new(objects).in_directory(path))
+        }
     }
 }
 
