@@ -14,6 +14,7 @@ use agora_domain::{
     clock::{MockClock, Timestamp},
     comments::{Comments, MockCommentRepository},
     follows::{Follows, MockFollowRepository},
+    health::{MockProbe, Probes},
     id::{MockIdGenerator, PostId, UserId},
     idempotency::{Idempotency, MockIdempotencyRepository},
     limits::{Limits, MockCounters},
@@ -23,7 +24,7 @@ use agora_domain::{
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    CorsOrigins, LoadLimits, Seal, Services, Settings, Throttling, TrustedProxies,
+    CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies,
     bench::{Rendering, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
@@ -43,7 +44,9 @@ fn services() -> Services {
         store: Arc::new(MockImageStore::new()),
         unnamed: Arc::new(MockUnnamedImages::new()),
     };
+    let probe = Arc::new(MockProbe::new());
     Services {
+        probes: Probes { database: probe.clone(), images: probe.clone(), migrations: probe },
         authentication: Authentication {
             accounts: accounts.clone(),
             sessions: sessions.clone(),
@@ -115,6 +118,8 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         throttling: Throttling::default(),
         load: LoadLimits::default(),
         seal: Seal::new(b"a secret"),
+        stopping: Stopping::default(),
+        metrics: None,
     };
     let rendering = Rendering::new(services(), settings);
     let posts: Vec<_> = (0..20).map(|_| post(likers)).collect();

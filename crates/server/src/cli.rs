@@ -209,7 +209,7 @@ async fn serve(config: &Config) -> Result<()> {
     let app = App::start(config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let server = app.handle();
+    let (server, stopping) = (app.handle(), app.stopping());
     tokio::spawn(async move {
         // The first word lets requests in flight finish, the second does not.
         for graceful in [true, false] {
@@ -217,6 +217,7 @@ async fn serve(config: &Config) -> Result<()> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
+            stopping.begin();
             let server = server.clone();
             tokio::spawn(async move {
                 if graceful {
@@ -239,6 +240,9 @@ fn greeting(app: &App, config: &Config) -> String {
         app.address,
         app.data_dir.display()
     );
+    if let Some(address) = &app.metrics_address {
+        text += &format!("\nMetrics: http://{address}/metrics");
+    }
     if let Some(url) = &config.database_url {
         text += &format!("\nDatabase: {}", without_credentials(url.expose()));
     }

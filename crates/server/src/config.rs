@@ -36,6 +36,10 @@ impl fmt::Debug for Secret {
 pub struct Config {
     /// `AGORA_LISTEN`: the address and port to listen on. Port 0 takes a free one.
     pub listen: String,
+    /// `AGORA_METRICS_LISTEN`: the address and port at which metrics are shown; without it, none are taken.
+    pub metrics_listen: Option<String>,
+    /// `AGORA_SLOW_QUERY`: from which time on a call of the database is logged; `None` when none is.
+    pub slow_query: Option<Duration>,
     /// `AGORA_DATA_DIR`: where the embedded database, the images and the generated secret are kept.
     pub data_dir: PathBuf,
     /// `AGORA_DATABASE_URL`: the database; without it, `agora.db` in the data directory.
@@ -104,8 +108,10 @@ impl Config {
     /// The most a client may take: nothing of a connection should last longer.
     const MAX_CLIENT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-    const NAMES: [&str; 30] = [
+    const NAMES: [&str; 32] = [
         "AGORA_LISTEN",
+        "AGORA_METRICS_LISTEN",
+        "AGORA_SLOW_QUERY",
         "AGORA_DATA_DIR",
         "AGORA_DATABASE_URL",
         "AGORA_DATABASE_CONNECTIONS",
@@ -149,6 +155,8 @@ impl Config {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             listen: get("AGORA_LISTEN").unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
+            metrics_listen: get("AGORA_METRICS_LISTEN"),
+            slow_query: slow_query(&get)?,
             data_dir: get("AGORA_DATA_DIR").map_or_else(|| PathBuf::from("./data"), PathBuf::from),
             database_url: get("AGORA_DATABASE_URL").map(Secret),
             database: database(&get)?,
@@ -232,6 +240,18 @@ fn database(get: &impl Fn(&str) -> Option<String>) -> Result<Options> {
         "AGORA_DATABASE_WAIT_TIMEOUT and AGORA_DATABASE_STATEMENT_TIMEOUT must be at most {seconds}s together"
     );
     Ok(options)
+}
+
+/// Queries are quicker than what other times are about, so this one may be in milliseconds. `0` and `none` stand for none.
+fn slow_query(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Duration>> {
+    let name = "AGORA_SLOW_QUERY";
+    let Some(text) = get(name) else { return Ok(Some(Duration::from_secs(1))) };
+    match (text.trim(), text.trim().strip_suffix("ms").map(str::parse)) {
+        ("0" | "none", _) => Ok(None),
+        (_, Some(Ok(milliseconds @ 1..))) => Ok(Some(Duration::from_millis(milliseconds))),
+        (_, Some(_)) => bail!("{name} must be a time such as 250ms or 1s, or none"),
+        (text, None) => duration(text).context(name).map(Some),
+    }
 }
 
 fn client_timeout(get: &impl Fn(&str) -> Option<String>) -> Result<Duration> {
@@ -339,6 +359,8 @@ mod tests {
             ("AGORA_DATABASE_STATEMENT_TIMEOUT", "24s"),
             ("AGORA_DATABASE_WAIT_TIMEOUT", "9s"),
             ("AGORA_SWEEP_INTERVAL", "never"),
+            ("AGORA_SLOW_QUERY", "0ms"),
+            ("AGORA_SLOW_QUERY", "soon"),
             ("AGORA_CORS_ORIGINS", "app.example.org"),
             ("AGORA_TRUSTED_PROXIES", "proxy.example.org"),
             ("AGORA_REQUESTS_PER_ADDRESS", "0"),
@@ -382,6 +404,16 @@ mod tests {
         for (text, seconds) in [("90", 90), ("90s", 90), ("15m", 900), ("1h", 3600), ("30d", 2_592_000)] {
             let config = config(&[("AGORA_TOKEN_LIFETIME", text)]).unwrap();
             assert_eq!(config.token_lifetime, Duration::from_secs(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_slow_query_is_can_be_told_in_milliseconds_or_not_at_all() {
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(config(&[]).unwrap().slow_query, second);
+        for (text, time) in [("1s", second), ("250ms", Some(Duration::from_millis(250))), ("0", None), (" none ", None)]
+        {
+            assert_eq!(config(&[("AGORA_SLOW_QUERY", text)]).unwrap().slow_query, time, "{text:?}");
         }
     }
 

@@ -9,6 +9,7 @@ pub mod config;
 mod data_dir;
 mod demo;
 mod files;
+mod metrics;
 mod progress;
 mod sweep;
 mod system;

@@ -32,6 +32,21 @@ impl Uploads {
         Self { room: Arc::new(Semaphore::new(size)), line: Semaphore::new(WAITING), size, refused }
     }
 
+    /// How many bytes there is no room for any more.
+    pub(crate) fn held(&self) -> usize {
+        self.size.saturating_sub(self.room.available_permits()) * KIBIBYTE
+    }
+
+    /// How many bodies wait for room.
+    pub(crate) fn waiting(&self) -> usize {
+        WAITING.saturating_sub(self.line.available_permits())
+    }
+
+    /// How many bodies were refused since the start.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.total()
+    }
+
     /// Waits until there is room for a body, of which at most `most` bytes are kept. It has it until its request was
     /// answered. One that has room already has enough.
     ///
