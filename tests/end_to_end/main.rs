@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod access_log;
 mod administrators;
 mod api;
 mod backend;
@@ -14,6 +15,7 @@ mod embedded;
 mod first_start;
 mod life;
 mod manual;
+mod metrics;
 mod parallel;
 #[allow(dead_code, reason = "some of it serves other tests alone")]
 mod process;
