@@ -1,4 +1,4 @@
-//! What it costs to render a page of posts, and to read and write cursors:
+//! What it costs to render a page of posts, to read and write cursors, and to count a request:
 //! `cargo bench -p agora-http --features bench`.
 
 #![forbid(unsafe_code)]
@@ -25,9 +25,11 @@ use agora_domain::{
 };
 use agora_http::{
     CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies,
-    bench::{Rendering, decode_cursor, encode_cursor},
+    bench::{Rendering, count, decode_cursor, encode_cursor},
+    metrics::HttpMetrics,
 };
 use divan::Bencher;
+use prometheus_client::registry::Registry;
 use uuid::Uuid;
 
 const AT: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
@@ -134,6 +136,13 @@ fn cursor(bencher: Bencher) {
         let cursor = encode_cursor(&seal, divan::black_box(position)).unwrap();
         decode_cursor(&seal, &cursor).unwrap()
     });
+}
+
+/// What counting a request costs, where metrics are shown.
+#[divan::bench]
+fn counted_request(bencher: Bencher) {
+    let metrics = HttpMetrics::register(&mut Registry::default());
+    bencher.bench(|| count(&metrics, divan::black_box("/api/posts/by-id/{postId}")));
 }
 
 fn main() {

@@ -381,16 +381,21 @@ async fn figures_tell_what_runs_and_what_waits() {
 
     let let_go = Arc::new(Notify::new());
     let released = Arc::clone(&let_go);
-    let held = database.read(move |_| Box::pin(async move { Ok(released.notified().await) }));
+    let held = database.read(move |_| {
+        Box::pin(async move {
+            released.notified().await;
+            Ok(())
+        })
+    });
     let others = async {
         let waiting = tokio::spawn({
             let database = Arc::clone(&database);
             async move { pid(&database).await }
         });
-        while lane("pool").waiting == 0 {
+        // What makes the connection waits as well.
+        while (lane("pool").busy, lane("pool").waiting) != (1, 1) {
             tokio::task::yield_now().await;
         }
-        assert_eq!((lane("pool").size, lane("pool").busy), (1, 1));
         let_go.notify_one();
         waiting.await.unwrap();
     };
