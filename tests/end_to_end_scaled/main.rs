@@ -1,7 +1,7 @@
 //! The end-to-end tests unchanged on PostgreSQL and S3, and what happens when S3 is away.
 //!
 //! Two are left out: `../end_to_end/embedded.rs` is about the files of the embedded default, and
-//! `../end_to_end/metrics.rs` about all that it shows.
+//! `../end_to_end/metrics.rs` about all that it shows (here, `lanes.rs`).
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -23,6 +23,7 @@ mod crash;
 mod crash_changes;
 #[path = "../end_to_end/first_start.rs"]
 mod first_start;
+mod lanes;
 #[path = "../end_to_end/life.rs"]
 mod life;
 #[path = "../end_to_end/manual.rs"]
