@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod access_log;
 mod administrators;
 mod api;
 mod backend;
@@ -17,6 +18,7 @@ mod first_start;
 mod life;
 mod manual;
 mod media;
+mod metrics;
 mod migrations;
 mod operator;
 mod parallel;

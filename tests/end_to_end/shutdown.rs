@@ -171,3 +171,26 @@ fn form(picture: &[u8]) -> Vec<u8> {
     );
     [head.as_bytes(), picture, format!("\r\n--{BOUNDARY}--\r\n").as_bytes()].concat()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
+    let home = Home::new();
+    let service = home.start();
+    let mut probe = Connection::open(&service.address);
+    let mut ready = || {
+        probe.send(b"GET /health/ready HTTP/1.1\r\nHost: agora\r\n\r\n");
+        probe.answer()
+    };
+    assert_eq!(ready().0, 200);
+    service.tell("TERM");
+    // It goes on for a moment, in which its probes are still answered.
+    let (status, body) = loop {
+        let answer = ready();
+        if answer.0 != 200 {
+            break answer;
+        }
+    };
+    assert_eq!(status, 503, "{body}");
+    assert!(body.contains("shutting down"), "{body}");
+    service.finish().expect_success();
+}

@@ -23,6 +23,19 @@ async fn expect_unavailable(request: RequestBuilder) {
     assert_eq!(response.json::<Value>().await.unwrap(), envelope);
 }
 
+/// What the service says of what it depends on: the status of its answer, and of database, images and migrations.
+async fn ask_ready(api: &Api) -> (u16, [String; 3]) {
+    let answer = api.send(api.request(Method::GET, "/health/ready")).await;
+    let data = answer.data();
+    (answer.status, ["database", "images", "migrations"].map(|check| text(&data[check]["status"])))
+}
+
+/// Checks that the service says that the bucket alone is away.
+async fn expect_not_ready(api: &Api) {
+    assert_eq!(ask_ready(api).await, (503, ["ok", "failed", "ok"].map(str::to_owned)));
+    api.send(api.request(Method::GET, "/health/live")).await.expect(200);
+}
+
 /// The files below a directory, those of writes that were not finished included.
 fn files(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -54,6 +67,7 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     let dropping = format!("/api/posts/delete/{}", text(&dropped["id"]));
     // At once, since each may have to wait for the bucket for a while.
     let (.., deleted) = tokio::join!(
+        expect_not_ready(api),
         expect_unavailable(api.posting(&alice, "Lost", Some(&picture()))),
         expect_unavailable(update(api, &alice, &kept)),
         expect_unavailable(image_of(api, &kept)),
@@ -75,6 +89,8 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     let post = api.post(&alice, "Found", Some(&picture())).await;
     expect_picture(&api.image(&post["image"]).await);
     assert_eq!(images(), 3);
+    let ready = async || (ask_ready(api).await == (200, ["ok"; 3].map(str::to_owned))).then_some(());
+    eventually("the service says that it is ready", ready).await;
     let stopped = service.stop();
     assert!(stopped.stderr.contains("request_id"), "the log names the causes: {}", stopped.stderr);
 

@@ -1,10 +1,13 @@
 //! The end-to-end tests unchanged on PostgreSQL and S3, and what happens when S3 is away.
 //!
-//! `../end_to_end/embedded.rs` alone is left out: it is about the files of the embedded default.
+//! Two are left out: `../end_to_end/embedded.rs` is about the files of the embedded default, and
+//! `../end_to_end/metrics.rs` about all that it shows (here, `lanes.rs`).
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../end_to_end/access_log.rs"]
+mod access_log;
 #[path = "../end_to_end/administrators.rs"]
 mod administrators;
 #[path = "../end_to_end/api.rs"]
@@ -24,6 +27,7 @@ mod crash_changes;
 mod doctor;
 #[path = "../end_to_end/first_start.rs"]
 mod first_start;
+mod lanes;
 #[path = "../end_to_end/life.rs"]
 mod life;
 #[path = "../end_to_end/manual.rs"]

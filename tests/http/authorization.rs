@@ -64,6 +64,9 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
 
     ("GET",    "/media/{key}",                         [404, 404, 404, 404, 404]),
 
+    ("GET",    "/health/live",                        [200, 200, 200, 200, 200]),
+    ("GET",    "/health/ready",                       [200, 200, 200, 200, 200]),
+
     // The first two lead to, and are, the page: the client follows.
     ("GET",    "/docs",                                [200, 200, 200, 200, 200]),
     ("GET",    "/docs/",                               [200, 200, 200, 200, 200]),

@@ -14,6 +14,7 @@ mod contract;
 mod docs;
 mod errors;
 mod follows;
+mod health;
 mod idempotency;
 mod images;
 mod limits;

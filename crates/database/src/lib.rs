@@ -9,11 +9,14 @@
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
 mod accounts;
+mod calls;
 mod catalog;
 mod comments;
 mod error;
 mod feeds;
+mod figures;
 mod follows;
+mod health;
 mod idempotency;
 mod images;
 mod lock;
@@ -45,19 +48,22 @@ use agora_domain::{
     posts::PostRepository,
     products::{Catalog, ProductRepository},
 };
+pub use calls::{CallMeter, CallOutcome, Watch};
 pub use error::OpenError;
+pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::{Task, TaskLock};
 pub use options::Options;
 pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::{Migrated, Migrations, schema_version};
 
-use crate::{feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
+use crate::{calls::Calls, feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
 
 /// Runs a query function as one read: `read!(self, posts::find(id, viewer))`.
 macro_rules! read {
-    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.backend {
+    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {{
+        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+        call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
@@ -67,15 +73,16 @@ macro_rules! read {
             crate::Backend::Postgres(database) => {
                 database.read(move |conn| Box::pin(crate::postgres::queries::$module::$query(conn, $($arg),*))).await
             }
-        }
-    };
+        })
+    }};
 }
 
 /// Runs what takes one statement on PostgreSQL, by the function of that name in the database's own `hot`:
 /// `hot!(self, read posts::find(id, viewer))`.
 macro_rules! hot {
-    ($database:expr, $kind:ident $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.backend {
+    ($database:expr, $kind:ident $module:ident::$query:ident($($arg:expr),*)) => {{
+        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+        call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::hot::$module::$query(conn, $($arg),*))
@@ -86,14 +93,15 @@ macro_rules! hot {
                 let statement = crate::postgres::hot::$module::$query(database, $($arg),*);
                 statement.await.map_err(agora_domain::Error::from)
             }
-        }
-    };
+        })
+    }};
 }
 
 /// Runs a query function as one transaction: `write!(self, posts::delete(id))`. PostgreSQL may run it again.
 macro_rules! write {
-    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {
-        match &$database.backend {
+    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {{
+        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+        call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
@@ -107,8 +115,8 @@ macro_rules! write {
                     })
                     .await
             }
-        }
-    };
+        })
+    }};
 }
 
 pub(crate) use {hot, read, write};
@@ -121,7 +129,7 @@ pub fn check_url(url: &str) -> Result<(), OpenError> {
     if is_postgres(url) {
         return postgres::check_url(url);
     }
-    Database::file(url).map(drop).ok_or(OpenError::Scheme)
+    Database::named_file(url).map(drop).ok_or(OpenError::Scheme)
 }
 
 /// One of the databases.
@@ -136,6 +144,7 @@ enum Backend {
 pub struct Database {
     backend: Backend,
     feeds: Arc<Feeds>,
+    calls: Arc<Calls>,
 }
 
 impl Database {
@@ -177,7 +186,7 @@ impl Database {
         if is_postgres(url) {
             return Postgres::migrate(url, options).await;
         }
-        Sqlite::migrate(&Self::file(url).ok_or(OpenError::Scheme)?)
+        Sqlite::migrate(&Self::named_file(url).ok_or(OpenError::Scheme)?)
     }
 
     /// The migrations of the database that the URL names. Nothing about it is changed.
@@ -188,7 +197,7 @@ impl Database {
         let applied = if is_postgres(url) {
             Postgres::applied(url, options).await?
         } else {
-            Sqlite::applied(&Self::file(url).ok_or(OpenError::Scheme)?)?
+            Sqlite::applied(&Self::named_file(url).ok_or(OpenError::Scheme)?)?
         };
         Ok(Migrations::of(applied))
     }
@@ -198,17 +207,22 @@ impl Database {
             let postgres = Postgres::open(opening, url, options).await?;
             return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
         }
-        let file = Self::file(url).ok_or(OpenError::Scheme)?;
+        let file = Self::named_file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
     }
 
     fn of(backend: Backend) -> Self {
-        Self { backend, feeds: Arc::default() }
+        Self { backend, feeds: Arc::default(), calls: Arc::default() }
+    }
+
+    /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { calls: Arc::new(Calls::new(watch)), ..self }
     }
 
     /// The file of the SQLite database that the URL names; nothing when it names none.
-    fn file(url: &str) -> Option<PathBuf> {
+    fn named_file(url: &str) -> Option<PathBuf> {
         let path = url.strip_prefix("sqlite:")?;
         let path = path.strip_prefix("//").unwrap_or(path);
         // What SQLite takes for something else than a file's path: each connection would see another database.

@@ -77,10 +77,13 @@ impl PostRepository for Database {
                 let (feeds, author, key) = (Arc::clone(&self.feeds), row.author_id, keyset(row.created_at, row.id));
                 let work =
                     move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::create(conn, row, once));
-                database.write_then(work, move || feeds.announce(author, key)).await
+                let call = self.calls.begin("posts.create");
+                call.end(database.write_then(work, move || feeds.announce(author, key)).await)
             }
             Backend::Postgres(database) if row.image.is_none() && once.is_none() => {
-                Ok(hot::posts::create_plain(database, row).await?.view(AuthorRow::author)?)
+                let call = self.calls.begin("posts.create");
+                let made = call.end(hot::posts::create_plain(database, row).await.map_err(Error::from));
+                Ok(made?.view(AuthorRow::author)?)
             }
             Backend::Postgres(_) => write!(self, posts::create(row, once)),
         }
@@ -123,11 +126,12 @@ impl PostRepository for Database {
         feed: FeedRequest,
     ) -> Result<Page<PostView>> {
         let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
+        let call = self.calls.begin("posts.list_followed");
         let found = match &self.backend {
             Backend::Sqlite(database) => self.feeds.page(&**database, viewer, visible, feed).await,
             Backend::Postgres(database) => self.feeds.page(&**database, viewer, visible, feed).await,
         };
-        page_of_views(feed.page, found?, AuthorRow::author)
+        page_of_views(feed.page, call.end(found.map_err(Error::from))?, AuthorRow::author)
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {

@@ -86,7 +86,7 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
         };
         return Probe::of(format!("PostgreSQL {}", of.version), schema, Some(server));
     }
-    let file = Database::file(url).ok_or(OpenError::Scheme)?;
+    let file = Database::named_file(url).ok_or(OpenError::Scheme)?;
     let mut conn = sqlite::look(&file)?;
     let version = "SELECT sqlite_version() AS version";
     let of = diesel::RunQueryDsl::get_result::<OfSqlite>(diesel::sql_query(version), &mut conn);

@@ -14,6 +14,7 @@
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
 //! | [`limits`] | how often one may try to log in and to register |
+//! | [`health`] | whether what the service depends on answers |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
@@ -35,6 +36,7 @@ pub mod clock;
 pub mod comments;
 pub mod error;
 pub mod follows;
+pub mod health;
 pub mod id;
 pub mod idempotency;
 pub mod limits;

@@ -1,4 +1,4 @@
-//! What it costs to render a page of posts, and to read and write cursors:
+//! What it costs to render a page of posts, to read and write cursors, and to count a request:
 //! `cargo bench -p agora-http --features bench`.
 
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ use agora_domain::{
     clock::{MockClock, Timestamp},
     comments::{Comments, MockCommentRepository},
     follows::{Follows, MockFollowRepository},
+    health::{MockProbe, Probes},
     id::{MockIdGenerator, PostId, UserId},
     idempotency::{Idempotency, MockIdempotencyRepository},
     limits::{Limits, MockCounters},
@@ -23,10 +24,12 @@ use agora_domain::{
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    CorsOrigins, LoadLimits, Seal, Services, Settings, Throttling, TrustedProxies,
-    bench::{Rendering, decode_cursor, encode_cursor},
+    CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies,
+    bench::{Rendering, count, decode_cursor, encode_cursor},
+    metrics::HttpMetrics,
 };
 use divan::Bencher;
+use prometheus_client::registry::Registry;
 use uuid::Uuid;
 
 const AT: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
@@ -43,7 +46,9 @@ fn services() -> Services {
         store: Arc::new(MockImageStore::new()),
         unnamed: Arc::new(MockUnnamedImages::new()),
     };
+    let probe = Arc::new(MockProbe::new());
     Services {
+        probes: Probes { database: probe.clone(), images: probe.clone(), migrations: probe },
         authentication: Authentication {
             accounts: accounts.clone(),
             sessions: sessions.clone(),
@@ -115,6 +120,8 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         throttling: Throttling::default(),
         load: LoadLimits::default(),
         seal: Seal::new(b"a secret"),
+        stopping: Stopping::default(),
+        metrics: None,
     };
     let rendering = Rendering::new(services(), settings);
     let posts: Vec<_> = (0..20).map(|_| post(likers)).collect();
@@ -129,6 +136,13 @@ fn cursor(bencher: Bencher) {
         let cursor = encode_cursor(&seal, divan::black_box(position)).unwrap();
         decode_cursor(&seal, &cursor).unwrap()
     });
+}
+
+/// What counting a request costs, where metrics are shown.
+#[divan::bench]
+fn counted_request(bencher: Bencher) {
+    let metrics = HttpMetrics::register(&mut Registry::default());
+    bencher.bench(|| count(&metrics, divan::black_box("/api/posts/by-id/{postId}")));
 }
 
 fn main() {

@@ -35,7 +35,7 @@ use utoipa::ToSchema;
 use crate::{limits, openapi::values, overload::connection::HEAD_LIMIT};
 
 /// Seconds after which a client may try again when the service is overloaded.
-const RETRY_AFTER: &str = "1";
+pub(crate) const RETRY_AFTER: &str = "1";
 
 /// Why a request failed.
 #[derive(Debug)]

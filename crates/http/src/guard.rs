@@ -46,7 +46,11 @@ pub(crate) async fn guard(
         let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
         match key {
             Some(key) => idempotency::once(state.clone(), rule, key, request, next).await,
-            None => Ok(next.call(request).await.map(ServiceResponse::map_into_boxed_body)),
+            None => {
+                let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
+                limits::note_guesses(&state, &answered);
+                Ok(answered)
+            }
         }
     };
     match in_time(AssertUnwindSafe(work).catch_unwind(), state.settings.request_time, Incoming::of(&http)).await {

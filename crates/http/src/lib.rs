@@ -24,10 +24,12 @@ mod form;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
+mod health;
 mod idempotency;
 mod json;
 mod limits;
 mod media;
+pub mod metrics;
 mod observe;
 pub mod openapi;
 mod overload;
@@ -55,7 +57,7 @@ pub use browsers::CorsOrigins;
 pub use limits::{Throttling, TrustedProxies};
 pub use overload::LoadLimits;
 pub use seal::Seal;
-pub use state::{Services, Settings};
+pub use state::{Services, Settings, Stopping};
 
 use crate::{
     overload::{connection::LINGER, gate::Gate, refusal::turn_away, stream::Stream},

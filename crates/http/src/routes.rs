@@ -10,7 +10,7 @@ use actix_web::{
 use crate::{
     accounts, comments, docs, error, follows,
     guard::{self, Rule},
-    media, posts, products, users,
+    health, media, posts, products, users,
 };
 
 /// Who may call an endpoint.
@@ -152,6 +152,9 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint(get(),    "/media/{key}",                     Public,  media::get),
 
+        endpoint(get(),    "/health/live",                     Public,  health::live),
+        endpoint(get(),    "/health/ready",                    Public,  health::ready),
+
         endpoint(get(),    "/api-docs/openapi.json",           Public,  docs::document),
         endpoint(get(),    "/docs",                            Public,  docs::to_page),
         endpoint(get(),    "/docs/",                           Public,  docs::page),
@@ -169,7 +172,8 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
         }
     }
     for (path, endpoints) in paths {
-        let mut resource = web::resource(path);
+        // Named by its path: without looking it up, it is known afterwards which one was asked.
+        let mut resource = web::resource(path).name(path);
         let mut allowed = Vec::new();
         for endpoint in endpoints {
             let head = (endpoint.method == Method::GET).then_some(Method::HEAD);

@@ -1,11 +1,18 @@
 //! What the handlers work with.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use agora_domain::{
     accounts::{Accounts, Authentication},
     comments::Comments,
     follows::Follows,
+    health::Probes,
     id::IdGenerator,
     idempotency::Idempotency,
     limits::Limits,
@@ -16,7 +23,9 @@ use agora_domain::{
 
 use crate::{
     browsers::CorsOrigins,
-    limits::{Throttles, Throttling, TrustedProxies},
+    health::Readiness,
+    limits::{Refusals, Throttles, Throttling, TrustedProxies},
+    metrics::HttpMetrics,
     overload::{LoadLimits, Overload, notice::Failures},
     seal::Seal,
 };
@@ -43,6 +52,23 @@ pub struct Services {
     pub idempotency: Idempotency,
     /// Makes request ids.
     pub ids: Arc<dyn IdGenerator>,
+    /// Asks what the service depends on.
+    pub probes: Probes,
+}
+
+/// Whether the service was told to stop: from then on it says that it is not ready.
+#[derive(Debug, Clone, Default)]
+pub struct Stopping(Arc<AtomicBool>);
+
+impl Stopping {
+    /// Says that it was.
+    pub fn begin(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// How the interface is set up.
@@ -66,6 +92,10 @@ pub struct Settings {
     pub load: LoadLimits,
     /// Makes the codes in cursors and of requests: the same on every node.
     pub seal: Seal,
+    /// Whether the service was told to stop.
+    pub stopping: Stopping,
+    /// What is measured of requests; nothing when nobody looks at it.
+    pub metrics: Option<Arc<HttpMetrics>>,
 }
 
 pub(crate) struct State {
@@ -74,12 +104,18 @@ pub(crate) struct State {
     pub(crate) throttles: Throttles,
     pub(crate) overload: Arc<Overload>,
     pub(crate) failures: Arc<Failures>,
+    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) readiness: Arc<Readiness>,
 }
 
 impl State {
     pub(crate) fn new(services: Services, settings: Settings) -> Self {
         let (throttles, overload) = (settings.throttling.into(), Arc::new(Overload::new(settings.load)));
-        Self { services, settings, throttles, overload, failures: Arc::default() }
+        let (refusals, readiness) = (Arc::default(), Arc::new(Readiness::new(services.probes.clone())));
+        if let Some(metrics) = &settings.metrics {
+            metrics.look_at(Arc::clone(&overload), Arc::clone(&refusals));
+        }
+        Self { services, settings, throttles, overload, failures: Arc::default(), refusals, readiness }
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

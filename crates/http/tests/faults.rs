@@ -24,6 +24,7 @@ use agora_domain::{
     comments::{Comments, MockCommentRepository},
     error::Conflict,
     follows::{Follows, MockFollowRepository},
+    health::{MockProbe, Probes},
     id::{MockIdGenerator, SessionId, UserId},
     idempotency::{self, Begun, Idempotency, Met, MockIdempotencyRepository},
     limits::{Limits, MockCounters, Window},
@@ -31,12 +32,12 @@ use agora_domain::{
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
 };
-use agora_http::{CorsOrigins, LoadLimits, Seal, Services, Settings, Throttling, TrustedProxies, serve};
+use agora_http::{CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
     Client, Method, RequestBuilder, StatusCode,
-    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -66,7 +67,16 @@ struct Ports {
     store: MockImageStore,
     idempotency: MockIdempotencyRepository,
     passwords: Arc<dyn PasswordHasher>,
+    images: MockProbe,
+    stopping: Stopping,
     request_time: Duration,
+}
+
+/// Something that answers.
+fn well() -> MockProbe {
+    let mut probe = MockProbe::new();
+    probe.expect_probe().returning(|| Ok(()));
+    probe
 }
 
 impl Default for Ports {
@@ -81,6 +91,8 @@ impl Default for Ports {
             store,
             idempotency: MockIdempotencyRepository::new(),
             passwords: Arc::new(MockPasswordHasher::new()),
+            images: well(),
+            stopping: Stopping::default(),
             request_time: Duration::from_secs(20),
         }
     }
@@ -99,6 +111,8 @@ impl Ports {
             throttling: Throttling::default(),
             load: LoadLimits { body_time: self.request_time, ..LoadLimits::default() },
             seal: Seal::new(b"a secret"),
+            stopping: self.stopping.clone(),
+            metrics: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -149,6 +163,7 @@ impl Ports {
             limits,
             idempotency: Idempotency { records: Arc::new(self.idempotency), clock, ids: ids.clone() },
             ids,
+            probes: Probes { database: Arc::new(well()), images: Arc::new(self.images), migrations: Arc::new(well()) },
         }
     }
 
@@ -423,4 +438,31 @@ async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
     let whole = async { Client::new().get(image).send().await?.bytes().await };
     whole.await.expect_err("an answer that was cut off");
     expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_told_to_stop_lives_but_is_not_ready() {
+    let stopping = Stopping::default();
+    let url = Ports { stopping: stopping.clone(), ..Ports::default() }.start();
+    assert_eq!(get(&url, "/health/ready").await.status, 200);
+    stopping.begin();
+    expect_failure(get(&url, "/health/ready").await, 503, "The service is shutting down").await;
+    assert_eq!(get(&url, "/health/live").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_is_told_and_not_why() {
+    let mut images = MockProbe::new();
+    images.expect_probe().returning(|| Err(Error::unavailable(SECRET)));
+    let url = Ports { images, ..Ports::default() }.start();
+    for _ in 0..3 {
+        let answer = get(&url, "/health/ready").await;
+        assert_eq!((answer.status.as_u16(), &answer.headers[RETRY_AFTER]), (503, &HeaderValue::from_static("1")));
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!((&body["success"], &body["status"]), (&json!(false), &json!(503)));
+        let statuses = ["database", "images", "migrations"].map(|check| body["data"][check]["status"].clone());
+        assert_eq!(statuses, ["ok", "failed", "ok"].map(Value::from));
+        assert!(!body.to_string().contains("hunter2"), "{body}");
+    }
+    assert_eq!(get(&url, "/health/live").await.status, 200);
 }

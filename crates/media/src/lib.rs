@@ -7,6 +7,7 @@
 //! | `location` | which store the text of the setting `AGORA_MEDIA_URL` names: a directory, a bucket or the memory |
 //! | `probe` | whether a store takes an object, returns it and deletes it |
 //! | `limit` | how long storage may take |
+//! | `health` | whether the store answers |
 //! | `failure` | what storage says when it fails, fit for the log |
 
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod clean;
 mod failure;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod health;
 mod limit;
 mod location;
 mod probe;
@@ -23,7 +25,7 @@ mod probe;
 mod s3_server;
 mod store;
 
-pub use clean::{Cleaner, ImageLimits};
+pub use clean::{Cleaner, CleanerFigures, ImageLimits};
 pub use failure::Failure;
 pub use location::{OpenError, check_url, open};
 pub use probe::{Probe, probe};

@@ -20,6 +20,6 @@ mod session_cache;
 mod tokens;
 
 pub use counters::BoundedCounters;
-pub use passwords::{BcryptHasher, default_parallelism};
+pub use passwords::{BcryptHasher, HasherFigures, default_parallelism};
 pub use session_cache::CachedSessions;
 pub use tokens::JwtIssuer;

@@ -1,6 +1,13 @@
 //! Password hashing with bcrypt.
 
-use std::{num::NonZero, sync::Arc, thread};
+use std::{
+    num::NonZero,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
 
 use agora_domain::{
     Error, Result,
@@ -23,6 +30,35 @@ impl BcryptHasher {
     pub fn new(cost: u32, parallel: usize, waiting: usize) -> Self {
         Self { cost, dummy: dummy(cost), workers: Workers::new(parallel, waiting) }
     }
+
+    /// How busy it is.
+    pub fn figures(&self) -> HasherFigures {
+        let Workers { parallel, admitted, .. } = self.workers;
+        let running = parallel.saturating_sub(self.workers.running.available_permits());
+        let within = admitted.saturating_sub(self.workers.admission.available_permits());
+        HasherFigures {
+            running,
+            waiting: within.saturating_sub(running),
+            most_waiting: admitted.saturating_sub(parallel),
+            done: self.workers.done.load(Ordering::Relaxed),
+            refused: self.workers.refused.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// How busy a [`BcryptHasher`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HasherFigures {
+    /// Hashes that run.
+    pub running: usize,
+    /// Hashes that wait for their turn.
+    pub waiting: usize,
+    /// The most that may wait.
+    pub most_waiting: usize,
+    /// Hashes that were made since the start.
+    pub done: u64,
+    /// Hashes that were refused since the start, because too many waited.
+    pub refused: u64,
 }
 
 /// How many hashes to run at once on this machine: one fewer than it has cores, so that one stays free to serve
@@ -68,26 +104,41 @@ struct Workers {
     admission: Arc<Semaphore>,
     /// A permit for each piece of work that runs.
     running: Arc<Semaphore>,
+    /// How many may run, and how many may run or wait.
+    parallel: usize,
+    admitted: usize,
+    done: Arc<AtomicU64>,
+    refused: AtomicU64,
 }
 
 impl Workers {
     fn new(parallel: usize, waiting: usize) -> Self {
         let parallel = parallel.clamp(1, Semaphore::MAX_PERMITS);
         let admitted = parallel.saturating_add(waiting).min(Semaphore::MAX_PERMITS);
-        Self { admission: Arc::new(Semaphore::new(admitted)), running: Arc::new(Semaphore::new(parallel)) }
+        Self {
+            admission: Arc::new(Semaphore::new(admitted)),
+            running: Arc::new(Semaphore::new(parallel)),
+            parallel,
+            admitted,
+            done: Arc::default(),
+            refused: AtomicU64::new(0),
+        }
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let admitted = Arc::clone(&self.admission)
-            .try_acquire_owned()
-            .map_err(|_| Error::unavailable("too many passwords are waiting to be hashed"))?;
+        let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(|_| {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            Error::unavailable("too many passwords are waiting to be hashed")
+        })?;
         let turn = Arc::clone(&self.running).acquire_owned().await.map_err(Error::internal)?;
         let (reply, answer) = oneshot::channel();
+        let done = Arc::clone(&self.done);
         let run = move || {
             // Held by the work itself: it goes on when the request that asked for it is cancelled.
             let permits = (admitted, turn);
             yield_to_others();
             let outcome = work();
+            done.fetch_add(1, Ordering::Relaxed);
             // Before the answer: whoever has it may ask again at once.
             drop(permits);
             // Whoever no longer waits does not miss it.

@@ -39,6 +39,11 @@ impl CachedSessions {
         Self { inner, clock, cache: Cache::new(Self::CAPACITY), changes: Mutex::new(0) }
     }
 
+    /// About how many sessions are remembered now.
+    pub fn remembered_sessions(&self) -> usize {
+        self.cache.len()
+    }
+
     /// A lookup that read the database before a change must not enter what it read after that change was forgotten.
     /// So each change is counted, under the lock under which it is forgotten, and a lookup enters its result under the
     /// same lock, and only if none was counted since it began.

@@ -9,20 +9,21 @@ use std::{
 };
 
 use actix_web::dev::{Server, ServerHandle};
-use agora_database::Database;
+use agora_database::{CallMeter, Database, Watch};
 use agora_domain::{
     accounts::{Accounts, Authentication, PasswordHasher, SessionRepository},
     clock::Clock,
     comments::Comments,
     follows::Follows,
+    health::{Probe, Probes},
     id::IdGenerator,
     idempotency::Idempotency,
     limits::Limits,
-    media::{ImagePorts, Media, MediaSweep},
+    media::{ImageCleaner, ImagePorts, ImageStore, Media, MediaSweep},
     posts::Posts,
     products::Products,
 };
-use agora_http::{Seal, Services, Settings};
+use agora_http::{Seal, Services, Settings, Stopping};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
@@ -31,7 +32,8 @@ use url::Url;
 use crate::{
     config::{Config, Secret},
     data_dir, files,
-    sweep::Sweep,
+    metrics::{Metrics, ServiceMetrics},
+    sweep::{Sweep, SweepRecord},
     system::{SystemClock, SystemIds},
 };
 
@@ -53,8 +55,10 @@ const BACKLOG: u32 = 1024;
 /// The adapters, each behind its port.
 pub struct Adapters {
     database: Database,
-    sessions: Arc<dyn SessionRepository>,
-    passwords: Arc<dyn PasswordHasher>,
+    sessions: Arc<CachedSessions>,
+    passwords: Arc<BcryptHasher>,
+    cleaner: Arc<Cleaner>,
+    store: Arc<ObjectImageStore>,
     images: ImagePorts,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
@@ -74,27 +78,30 @@ impl Adapters {
     }
 
     /// Does the same for a service.
-    async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>) -> Result<Self> {
+    async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>, meter: Option<Arc<dyn CallMeter>>) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let opened = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database).await;
-        Self::over(opened.context(CANNOT_OPEN)?, config, data_dir, clock).await
+        let database = opened.context(CANNOT_OPEN)?.watched(Watch { meter, slow: config.slow_query });
+        Self::over(database, config, data_dir, clock).await
     }
 
     async fn over(database: Database, config: &Config, data_dir: PathBuf, clock: Arc<dyn Clock>) -> Result<Self> {
-        let store = open_images(config, &data_dir).await?;
+        let store = Arc::new(open_images(config, &data_dir).await?);
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_security::default_parallelism();
         let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
-        let cleaner = Cleaner::new(limits, at_once, config.decode_memory.into());
+        let cleaner = Arc::new(Cleaner::new(limits, at_once, config.decode_memory.into()));
         Ok(Self {
             sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
             images: ImagePorts {
-                cleaner: Arc::new(cleaner),
-                store: Arc::new(store),
+                cleaner: Arc::clone(&cleaner) as Arc<dyn ImageCleaner>,
+                store: Arc::clone(&store) as Arc<dyn ImageStore>,
                 unnamed: database.unnamed_images(),
             },
+            cleaner,
+            store,
             clock,
             ids: Arc::new(SystemIds),
             database,
@@ -106,8 +113,8 @@ impl Adapters {
     pub fn accounts(&self) -> Accounts {
         Accounts::new(
             self.database.accounts(),
-            Arc::clone(&self.sessions),
-            Arc::clone(&self.passwords),
+            self.sessions(),
+            self.passwords(),
             self.images.clone(),
             Arc::clone(&self.clock),
             Arc::clone(&self.ids),
@@ -120,8 +127,8 @@ impl Adapters {
         Services {
             authentication: Authentication {
                 accounts: self.database.accounts(),
-                sessions: Arc::clone(&self.sessions),
-                passwords: Arc::clone(&self.passwords),
+                sessions: self.sessions(),
+                passwords: self.passwords(),
                 limits: limits.clone(),
                 tokens: Arc::new(tokens),
                 clock: clock(),
@@ -141,7 +148,20 @@ impl Adapters {
             limits,
             idempotency: self.idempotency(),
             ids: ids(),
+            probes: Probes {
+                database: self.database.probe(),
+                images: Arc::clone(&self.store) as Arc<dyn Probe>,
+                migrations: self.database.migrations_probe(),
+            },
         }
+    }
+
+    fn sessions(&self) -> Arc<dyn SessionRepository> {
+        Arc::clone(&self.sessions) as Arc<dyn SessionRepository>
+    }
+
+    fn passwords(&self) -> Arc<dyn PasswordHasher> {
+        Arc::clone(&self.passwords) as Arc<dyn PasswordHasher>
     }
 
     fn idempotency(&self) -> Idempotency {
@@ -151,9 +171,22 @@ impl Adapters {
     fn sweep(&self, interval: Duration) -> Sweep {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
-        let (sessions, clock) = (Arc::clone(&self.sessions), Arc::clone(&self.clock));
-        let idempotency = self.idempotency();
-        Sweep { database: self.database.clone(), media, sessions, idempotency, clock, interval }
+        let (sessions, clock) = (self.sessions(), Arc::clone(&self.clock));
+        let (idempotency, record) = (self.idempotency(), Arc::default());
+        Sweep { database: self.database.clone(), media, sessions, idempotency, clock, interval, record }
+    }
+
+    /// The parts whose figures are shown.
+    fn metrics(&self, sweep: &Arc<SweepRecord>) -> ServiceMetrics {
+        ServiceMetrics {
+            database: self.database.clone(),
+            hasher: Arc::clone(&self.passwords),
+            cleaner: Arc::clone(&self.cleaner),
+            sessions: Arc::clone(&self.sessions),
+            sweep: Arc::clone(sweep),
+            images: Arc::clone(&self.store),
+            data_dir: self.data_dir.clone(),
+        }
     }
 }
 
@@ -167,7 +200,11 @@ pub struct App {
     pub data_dir: PathBuf,
     /// Whether any account has ADMIN.
     pub has_admin: bool,
+    /// Where metrics are shown, if they are.
+    pub metrics_address: Option<SocketAddr>,
     server: Server,
+    metrics: Option<Server>,
+    stopping: Stopping,
     sweep: Sweep,
     database: Database,
 }
@@ -187,9 +224,13 @@ impl App {
     /// Those of [`start`](Self::start).
     pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
         let connections = files::connections(config)?;
-        let listener = listen(&config.listen)?;
+        let listener = listen(&config.listen, "AGORA_LISTEN")?;
+        let metrics = config.metrics_listen.as_deref();
+        let metrics = metrics.map(|address| listen(address, "AGORA_METRICS_LISTEN")).transpose()?;
+        let metrics = metrics.map(|listener| Metrics::new(listener, clock.now()));
         let address = listener.local_addr()?;
-        let adapters = Adapters::open_to_serve(config, clock).await?;
+        let meter = metrics.as_ref().map(|metrics| Arc::clone(&metrics.calls) as Arc<dyn CallMeter>);
+        let adapters = Adapters::open_to_serve(config, clock, meter).await?;
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         let was_served_before = config.database_url.is_some() && has_admin;
@@ -241,16 +282,37 @@ impl App {
                 answer_time: config.client_timeout,
             },
             seal,
+            stopping: Stopping::default(),
+            metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
         };
+        let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
+        let metrics = metrics.map(|metrics| metrics.serve(adapters.metrics(&sweep.record))).transpose()?;
+        let (metrics_address, metrics) = metrics.unzip();
         let Adapters { data_dir, database, .. } = adapters;
-        Ok(Self { address, public_url, data_dir, has_admin, server, sweep, database })
+        Ok(Self {
+            address,
+            public_url,
+            data_dir,
+            has_admin,
+            metrics_address,
+            server,
+            metrics,
+            stopping,
+            sweep,
+            database,
+        })
     }
 
     /// What stops the service from outside.
     pub fn handle(&self) -> ServerHandle {
         self.server.handle()
+    }
+
+    /// What has the service say that it is not ready, from when it is going to be stopped.
+    pub fn stopping(&self) -> Stopping {
+        self.stopping.clone()
     }
 
     /// Serves until the handle stops it; what is in flight is finished when it is stopped gracefully.
@@ -259,8 +321,14 @@ impl App {
     /// When the server breaks.
     pub async fn run(self) -> Result<()> {
         let sweep = tokio::spawn(self.sweep.run());
+        let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
         sweep.abort();
+        if let Some((handle, server)) = metrics {
+            // To its end, since it holds a part of the database.
+            handle.stop(false).await;
+            let _ = server.await;
+        }
         // Not left to the last reference, which a thread of the server may hold until the process ends.
         tokio::task::spawn_blocking(move || self.database.close()).await?;
         Ok(stopped?)
@@ -298,8 +366,8 @@ fn file_url(path: &Path) -> Result<String> {
     Ok(url.into())
 }
 
-fn listen(address: &str) -> Result<TcpListener> {
-    let context = || format!("cannot listen on {address} (AGORA_LISTEN)");
+fn listen(address: &str, setting: &str) -> Result<TcpListener> {
+    let context = || format!("cannot listen on {address} ({setting})");
     let mut failure = anyhow::anyhow!("it names no address");
     for candidate in address.to_socket_addrs().with_context(context)? {
         match bind(candidate) {

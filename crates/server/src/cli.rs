@@ -252,7 +252,7 @@ async fn serve(config: &Config) -> Result<()> {
     let app = App::start(config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let server = app.handle();
+    let (server, stopping) = (app.handle(), app.stopping());
     tokio::spawn(async move {
         // The first word lets requests in flight finish, the second does not.
         for graceful in [true, false] {
@@ -260,6 +260,7 @@ async fn serve(config: &Config) -> Result<()> {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
+            stopping.begin();
             let server = server.clone();
             tokio::spawn(async move {
                 if graceful {

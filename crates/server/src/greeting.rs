@@ -14,6 +14,9 @@ pub(crate) fn greeting(app: &App, config: &Config) -> String {
         app.address,
         app.data_dir.display()
     );
+    if let Some(address) = &app.metrics_address {
+        text += &format!("\nMetrics: http://{address}/metrics");
+    }
     if let Some(file) = &config.file {
         text += &format!("\nConfiguration: {}", file.display());
     }

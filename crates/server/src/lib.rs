@@ -15,6 +15,7 @@ mod health;
 mod logging;
 mod manual;
 mod media;
+mod metrics;
 mod migrate;
 mod products;
 mod progress;

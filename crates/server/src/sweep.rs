@@ -1,6 +1,12 @@
 //! Housekeeping in the background.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use agora_database::{Database, Task};
 use agora_domain::{
@@ -22,6 +28,35 @@ pub(crate) struct Sweep {
     pub(crate) idempotency: Idempotency,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) interval: Duration,
+    pub(crate) record: Arc<SweepRecord>,
+}
+
+/// What sweeps have done since the start.
+#[derive(Debug, Default)]
+pub(crate) struct SweepRecord {
+    last_success_millis: AtomicI64,
+    failures: AtomicU64,
+    images: AtomicU64,
+    sessions: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl SweepRecord {
+    /// When one last ended without a failure, in seconds since 1970; 0 when none has.
+    pub(crate) fn last_success_seconds(&self) -> i64 {
+        self.last_success_millis.load(Relaxed).div_euclid(1000)
+    }
+
+    /// How many could not begin, or failed in part.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Relaxed)
+    }
+
+    /// How much was deleted, by what it was.
+    pub(crate) fn deleted(&self) -> [(&'static str, u64); 3] {
+        [("images", &self.images), ("sessions", &self.sessions), ("requests", &self.requests)]
+            .map(|(kind, count)| (kind, count.load(Relaxed)))
+    }
 }
 
 impl Sweep {
@@ -38,30 +73,50 @@ impl Sweep {
         loop {
             interval.tick().await;
             match self.database.try_lock(Task::Sweep).await {
-                Ok(Some(_lock)) => self.sweep().await,
+                Ok(Some(_lock)) => {
+                    if self.sweep().await {
+                        self.record.last_success_millis.store(self.clock.now().unix_millis(), Relaxed);
+                    } else {
+                        self.record.failures.fetch_add(1, Relaxed);
+                    }
+                }
                 Ok(None) => tracing::info!("another node sweeps"),
-                Err(error) => warn("the sweep could not begin", &error),
+                Err(error) => {
+                    self.record.failures.fetch_add(1, Relaxed);
+                    warn("the sweep could not begin", &error);
+                }
             }
         }
     }
 
-    async fn sweep(&self) {
-        match self.media.run().await {
+    /// Whether nothing failed.
+    async fn sweep(&self) -> bool {
+        let images = self.media.run().await;
+        let opened_before = self.clock.now().plus_millis(-Self::SESSION_MILLIS);
+        let sessions = self.sessions.delete_opened_before(opened_before).await;
+        let requests = self.idempotency.sweep().await;
+        let is_whole = images.is_ok() && sessions.is_ok() && requests.is_ok();
+        for (outcome, count) in
+            [(&images, &self.record.images), (&sessions, &self.record.sessions), (&requests, &self.record.requests)]
+        {
+            count.fetch_add(outcome.as_ref().map_or(0, |count| u64::try_from(*count).unwrap_or(u64::MAX)), Relaxed);
+        }
+        match images {
             Ok(0) => {}
             Ok(images) => tracing::info!(images, "deleted images that no row names"),
             Err(error) => warn("sweep of images failed", &error),
         }
-        let opened_before = self.clock.now().plus_millis(-Self::SESSION_MILLIS);
-        match self.sessions.delete_opened_before(opened_before).await {
+        match sessions {
             Ok(0) => {}
             Ok(sessions) => tracing::info!(sessions, "deleted expired sessions"),
             Err(error) => warn("sweep of sessions failed", &error),
         }
-        match self.idempotency.sweep().await {
+        match requests {
             Ok(0) => {}
             Ok(requests) => tracing::info!(requests, "forgot requests that can no longer be repeated"),
             Err(error) => warn("sweep of requests failed", &error),
         }
+        is_whole
     }
 }
 

@@ -30,7 +30,7 @@ use self::{
     pool::{Lease, Manager, Pool, UNPROVEN},
 };
 use crate::{
-    Options, Table, Task,
+    Lane, Options, Table, Task,
     error::{Failure, OpenError, Outcome},
     rows::{PostRow, UserRow},
     schema::{comments, posts, products, users},
@@ -260,6 +260,14 @@ impl Postgres {
     /// Begins to change these tables.
     pub(crate) async fn change(&self, tables: &'static [Table]) -> Result<Session> {
         Session::change(&self.connector, tables).await
+    }
+
+    /// How busy the connections are.
+    pub(crate) fn lanes(&self) -> [Lane; 3] {
+        let pool = self.pool.status();
+        let busy = pool.size.saturating_sub(pool.available);
+        let pool = Lane { name: "pool", size: pool.max_size, open: pool.size, busy, waiting: pool.waiting };
+        [self.shared.lane("shared"), self.exclusive.lane("exclusive"), pool]
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Sender<Infallible>>> {

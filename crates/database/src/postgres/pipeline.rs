@@ -33,7 +33,7 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-use crate::error::Failure;
+use crate::{Lane, error::Failure};
 
 use super::{ATTEMPTS, connect::Connector, pool::PROOF};
 
@@ -79,6 +79,8 @@ pub(crate) struct Pipelines {
     slots: Box<[Slot]>,
     /// A turn for each statement that may be at work.
     turns: Semaphore,
+    /// How many statements wait for their turn or for a connection.
+    queued: AtomicUsize,
     is_shared: bool,
     /// Grows with each connection that is lost, or that leads to another server than those before.
     lost: AtomicU64,
@@ -130,6 +132,7 @@ impl Pipelines {
             connector,
             slots,
             turns,
+            queued: AtomicUsize::new(0),
             is_shared: depth > 1,
             lost: AtomicU64::new(0),
             server: Mutex::default(),
@@ -162,12 +165,14 @@ impl Pipelines {
     }
 
     async fn run(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+        let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
             let turn = self.turns.acquire().await.map_err(|_| closed())?;
             Ok::<_, Error>((turn, self.acquire().await?))
         });
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
         let (_turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
+        drop(queued);
         let unanswered = Unanswered { slot, pipeline: (!self.is_shared).then_some(&pipeline) };
         let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
         unanswered.end();
@@ -241,6 +246,14 @@ impl Pipelines {
         } else {
             own.filter(idle).map(place).or(empty).or(others.filter(idle).or(own).or(others).map(place))
         }
+    }
+
+    /// How busy the connections are.
+    pub(super) fn lane(&self, name: &'static str) -> Lane {
+        let open = self.slots.iter().filter_map(Slot::current).filter(|pipeline| !pipeline.client.is_closed());
+        let (open, busy) =
+            open.fold((0, 0), |(open, busy), pipeline| (open + 1, busy + pipeline.waiting.load(Ordering::Relaxed)));
+        Lane { name, size: self.slots.len(), open, busy, waiting: self.queued.load(Ordering::Relaxed) }
     }
 
     /// How many connections were lost so far, or led to another server than those before: in the place of the database

@@ -367,3 +367,38 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
     });
     assert_eq!(deadlocks.await.unwrap().trim(), "0");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_tell_what_runs_and_what_waits() {
+    let database = fresh(Duration::from_secs(20)).await;
+    let lane = |name: &str| database.lanes().into_iter().find(|lane| lane.name == name).unwrap();
+    hot::health::ping(&database).await.unwrap();
+    let version = hot::health::schema(&database).await.unwrap();
+    assert_eq!(version, Some(version::schema_version()));
+    let shared = lane("shared");
+    assert!((shared.size, shared.open, shared.busy, shared.waiting) == (1, 1, 0, 0), "{shared:?}");
+    assert_eq!(lane("exclusive").open, 0);
+
+    let let_go = Arc::new(Notify::new());
+    let released = Arc::clone(&let_go);
+    let held = database.read(move |_| {
+        Box::pin(async move {
+            released.notified().await;
+            Ok(())
+        })
+    });
+    let others = async {
+        let waiting = tokio::spawn({
+            let database = Arc::clone(&database);
+            async move { pid(&database).await }
+        });
+        // What makes the connection waits as well.
+        while (lane("pool").busy, lane("pool").waiting) != (1, 1) {
+            tokio::task::yield_now().await;
+        }
+        let_go.notify_one();
+        waiting.await.unwrap();
+    };
+    tokio::join!(held, others).0.unwrap();
+    assert_eq!((lane("pool").busy, lane("pool").waiting), (0, 0));
+}

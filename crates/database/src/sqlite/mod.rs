@@ -9,7 +9,7 @@ use std::{
     future::{Future, Ready, ready},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -25,7 +25,10 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use url::Url;
 
-use self::locks::{lock_companion, lock_service};
+use self::{
+    locks::{lock_companion, lock_service},
+    work::Work,
+};
 pub(crate) use self::{post_in::post_in, session::Session};
 use crate::{
     Task,
@@ -43,6 +46,7 @@ mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 mod session;
+mod work;
 
 /// The connection that the query functions run on.
 pub(crate) type Conn = diesel::SqliteConnection;
@@ -204,6 +208,7 @@ pub(crate) struct Sqlite {
     writer_thread: Mutex<Option<JoinHandle<()>>>,
     /// The right to serve it, until it is closed.
     service: Mutex<Option<File>>,
+    work: Arc<Work>,
 }
 
 impl Sqlite {
@@ -225,12 +230,14 @@ impl Sqlite {
         }
         let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
-        let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs))?;
+        let work = Arc::<Work>::default();
+        let writing = Arc::clone(&work);
+        let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs, &writing))?;
         let mut reader_threads = Vec::with_capacity(readers);
         for n in 0..readers {
             let connection = connect(file, Access::Read)?;
-            let jobs = read_jobs.clone();
-            reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs))?);
+            let (jobs, reading) = (read_jobs.clone(), Arc::clone(&work));
+            reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs, &reading))?);
         }
         Ok(Self {
             file: file.to_owned(),
@@ -239,6 +246,7 @@ impl Sqlite {
             reader_threads: Mutex::new(reader_threads),
             writer_thread: Mutex::new(Some(writer_thread)),
             service: Mutex::new(service),
+            work,
         })
     }
 
@@ -358,9 +366,9 @@ async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Resu
     outcome.map_err(Error::from)
 }
 
-fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>) {
+fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>, work: &Work) {
     while let Ok(Some(job)) = jobs.recv() {
-        job(&mut conn);
+        work.reading(|| job(&mut conn));
     }
 }
 
@@ -370,7 +378,7 @@ fn catching_panics<T>(work: impl FnOnce(&mut Conn) -> Outcome<T>, conn: &mut Con
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
 }
 
-fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>) {
+fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Work) {
     let mut open = true;
     while open {
         let Ok(Some(first)) = jobs.recv() else { return };
@@ -385,7 +393,7 @@ fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>) {
                 Err(_) => break,
             }
         }
-        write_group(&mut conn, group);
+        work.writing(group.len(), || write_group(&mut conn, group));
     }
 }
 

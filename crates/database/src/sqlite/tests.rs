@@ -93,3 +93,37 @@ fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_tell_what_runs_what_waits_and_what_was_committed_together() {
+    let (_directory, sqlite) = fresh();
+    let before = sqlite.write_groups();
+    let lane = |name: &str| sqlite.lanes().into_iter().find(|lane| lane.name == name).unwrap();
+    assert_eq!((lane("read").size, lane("read").busy, lane("write").size, lane("write").busy), (2, 0, 1, 0));
+    let (let_go, waits) = std::sync::mpsc::channel::<()>();
+    let first = sqlite.write(move |_| {
+        let _ = waits.recv();
+        Ok(())
+    });
+    let others = async {
+        while lane("write").busy == 0 {
+            tokio::task::yield_now().await;
+        }
+        let writes = futures_util::future::join_all((1..4).map(|n| sqlite.write(move |conn| insert_user(conn, n))));
+        let release = async {
+            while lane("write").waiting < 3 {
+                tokio::task::yield_now().await;
+            }
+            let_go.send(()).unwrap();
+        };
+        tokio::join!(writes, release).0
+    };
+    let (first, others) = tokio::join!(first, others);
+    first.unwrap();
+    assert!(others.into_iter().all(|write| write.is_ok()));
+    // The count follows the answers.
+    while lane("write").busy > 0 || sqlite.write_groups().writes < before.writes + 4 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(sqlite.write_groups().groups, before.groups + 2);
+}

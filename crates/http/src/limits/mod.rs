@@ -4,6 +4,7 @@
 //! else. A general limit on requests is the operator's choice: none unless configured.
 
 mod proxies;
+mod refusals;
 mod throttle;
 
 use std::{
@@ -15,7 +16,10 @@ use actix_web::{
     FromRequest, HttpMessage, HttpRequest, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
-    http::header::{HeaderMap, HeaderName, HeaderValue},
+    http::{
+        StatusCode,
+        header::{HeaderMap, HeaderName, HeaderValue},
+    },
     middleware::Next,
     web,
 };
@@ -24,10 +28,11 @@ use agora_domain::{
     limits::{Allowance, ClientAddress},
 };
 pub use proxies::TrustedProxies;
+pub(crate) use refusals::{Refusal, Refusals};
 pub(crate) use throttle::Throttles;
 pub use throttle::Throttling;
 
-use crate::{error::ApiError, routes::Limited, state::State};
+use crate::{error::ApiError, health, routes::Limited, state::State};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -37,10 +42,16 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 pub(crate) struct Client(pub(crate) ClientAddress);
 
 impl Client {
-    pub(crate) fn of(state: &State, request: &HttpRequest) -> Self {
+    /// The address that the request comes from.
+    pub(crate) fn address(state: &State, request: &HttpRequest) -> IpAddr {
         // A connection without an address is one of this machine.
         let peer = request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
-        Self(ClientAddress::of(state.settings.trusted_proxies.client(peer, request.headers())))
+        state.settings.trusted_proxies.client(peer, request.headers())
+    }
+
+    /// What limits count the request as.
+    pub(crate) fn of(state: &State, request: &HttpRequest) -> Self {
+        Self(ClientAddress::of(Self::address(state, request)))
     }
 }
 
@@ -53,7 +64,7 @@ impl FromRequest for Client {
     }
 }
 
-/// Holds every request to the limit of its address, and tells in the response what is left of the limits it met.
+/// Holds every request, but for those that ask how the service is, to the limit of its address, and tells in the response what is left of the limits it met.
 pub(crate) async fn limit(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -87,9 +98,12 @@ fn note(request: &HttpRequest, allowance: Option<Allowance>) {
 
 fn admit_address(state: &State, request: &HttpRequest) -> Result<(), ApiError> {
     let Some(throttle) = &state.throttles.per_address else { return Ok(()) };
+    if health::is_asked_for(request.path()) {
+        return Ok(());
+    }
     let Client(client) = Client::of(state, request);
     if !client.is_loopback() {
-        note(request, Some(throttle.admit(client)?));
+        note(request, Some(state.refusals.count(Refusal::Address, throttle.admit(client))?));
     }
     Ok(())
 }
@@ -101,17 +115,25 @@ pub(crate) fn admit_to(limited: Option<Limited>, state: &State, request: &HttpRe
     note(
         request,
         match limited {
-            Limited::Login => limits.admit_login(client)?,
-            Limited::Registration => limits.admit_registration(client)?,
+            Limited::Login => state.refusals.count(Refusal::Login, limits.admit_login(client))?,
+            Limited::Registration => state.refusals.count(Refusal::Registration, limits.admit_registration(client))?,
         },
     );
     Ok(())
 }
 
+/// Counts an answer of a handler as a refusal of one who has guessed passwords too often: the one limit that is met
+/// there.
+pub(crate) fn note_guesses<B>(state: &State, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
+    if answered.as_ref().is_ok_and(|response| response.status() == StatusCode::TOO_MANY_REQUESTS) {
+        state.refusals.add(Refusal::Password);
+    }
+}
+
 /// Holds a request to the limit of its account.
 pub(crate) fn admit_caller(caller: &Caller, state: &State, request: &HttpRequest) -> Result<(), ApiError> {
     if let Some(throttle) = &state.throttles.per_account {
-        note(request, Some(throttle.admit(caller.user)?));
+        note(request, Some(state.refusals.count(Refusal::Account, throttle.admit(caller.user))?));
     }
     Ok(())
 }

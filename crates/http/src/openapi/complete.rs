@@ -98,7 +98,7 @@ fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
     operation.parameters = (!all.is_empty()).then_some(all);
 }
 
-/// Adds the failures that every operation of the kind can end with.
+/// Adds the failures that every operation of the kind can end with, unless it says more about one itself.
 fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
     let has_body = operation.request_body.is_some();
     let takes_key = endpoint.takes_key != TakesKey::No;
@@ -118,7 +118,8 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         ("ServiceUnavailable", true),
     ];
     for failure in failures::all().iter().filter(|failure| standard.contains(&(failure.name, true))) {
-        operation.responses.responses.insert(failure.status(), failures::reference(failure.name));
+        let responses = &mut operation.responses.responses;
+        responses.entry(failure.status()).or_insert_with(|| failures::reference(failure.name));
     }
 }
 
@@ -146,6 +147,9 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
         }
         if endpoint.takes_key != TakesKey::No && ["200", "201"].contains(&status.as_str()) {
             ResponseHeader::Replayed.add_to(response);
+        }
+        if status == "503" {
+            ResponseHeader::RetryAfter.add_to(response);
         }
         if response.content.contains_key("application/json") {
             ResponseHeader::ContentEncoding.add_to(response);

@@ -28,7 +28,7 @@ pub(crate) use self::{
     files::{Document, Image, Page, PagePart, ToPage},
     parameters::{CategoryFilter, FeedPaging, ImageConditions, Known, Paging, Seen, TextFilter},
 };
-use crate::{accounts, comments, docs, error::Envelope, follows, media, posts, products, users};
+use crate::{accounts, comments, docs, error::Envelope, follows, health, media, posts, products, users};
 
 /// The name of the way in which callers authenticate.
 const SECURITY: &str = "bearerAuth";
@@ -49,6 +49,7 @@ const SECURITY: &str = "bearerAuth";
         (name = "Follows", description = "Who follows whom."),
         (name = "Products", description = "The catalog."),
         (name = "Images", description = "The images of posts and profiles."),
+        (name = "Health", description = "How the service is, for what looks after it."),
         (name = "Documentation", description = "This document, and a page to read it and try it out."),
     ),
     paths(
@@ -62,6 +63,7 @@ const SECURITY: &str = "bearerAuth";
         products::list, products::list_by_category, products::list_short, products::create, products::get,
         products::update, products::delete,
         media::get,
+        health::live, health::ready,
         docs::document, docs::to_page, docs::page, docs::file,
     ),
 )]

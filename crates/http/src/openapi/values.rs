@@ -83,6 +83,22 @@ pub(crate) fn error_status() -> ObjectBuilder {
         .maximum(Some(599))
 }
 
+/// The status of what cannot be done now.
+pub(crate) fn unavailable_status() -> ObjectBuilder {
+    error_status().examples([json!(503)])
+}
+
+/// Whether something that the service depends on answers.
+pub(crate) fn check_status() -> ObjectBuilder {
+    word("`ok`, or `failed`: it answered with a failure, or not in time.", ["ok", "failed"])
+}
+
+/// How long something took.
+pub(crate) fn milliseconds() -> ObjectBuilder {
+    let number = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.0));
+    number.description(Some("How long it took, in milliseconds.")).examples([json!(0.21)])
+}
+
 pub(crate) fn field_errors() -> ObjectBuilder {
     let messages = ArrayBuilder::new().items(ObjectBuilder::new().schema_type(Type::String)).min_items(Some(1));
     ObjectBuilder::new()

@@ -30,6 +30,16 @@ impl Gate {
         self.refused.tell();
         None
     }
+
+    /// How many are within.
+    pub(crate) fn within(&self) -> usize {
+        self.within.load(Ordering::Relaxed)
+    }
+
+    /// How many were refused since the start.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.total()
+    }
 }
 
 /// A place within a gate.

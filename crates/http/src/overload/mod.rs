@@ -3,7 +3,7 @@
 //! | limit | beyond it |
 //! |---|---|
 //! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
-//! | requests in flight ([`admit`]) | 503 |
+//! | requests in flight ([`admit`]), but for those of [`health`](crate::health) | 503 |
 //! | bytes of uploads in memory ([`uploads`]) | a bounded wait, then 503 |
 //! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
 //! | the time of a body ([`incoming`]) | 408, and the connection is closed |
@@ -43,7 +43,7 @@ use self::{
     gate::{Gate, Place},
     uploads::Uploads,
 };
-use crate::{error::ApiError, state::State};
+use crate::{error::ApiError, health, state::State};
 
 /// How much the service takes on at once, and how long a client may take for its part of a request.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ impl Default for LoadLimits {
 pub(crate) struct Overload {
     pub(crate) limits: LoadLimits,
     pub(crate) connections: Arc<Gate>,
-    requests: Arc<Gate>,
+    pub(crate) requests: Arc<Gate>,
     pub(crate) uploads: Uploads,
 }
 
@@ -97,13 +97,15 @@ impl Overload {
     }
 }
 
-/// Lets a request in, unless too many are in flight, and looks after the time that its client takes.
+/// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the time that its client takes.
 pub(crate) async fn admit(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<Answer>, actix_web::Error> {
     let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
-    let place = overload.as_ref().map(|overload| overload.requests.enter());
+    // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
+    let is_limited = !health::is_asked_for(request.path());
+    let place = overload.as_ref().filter(|_| is_limited).map(|overload| overload.requests.enter());
     if let Some(overload) = &overload {
         incoming::watch(&mut request, overload.limits.body_time);
     }

@@ -17,13 +17,20 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct Notice {
     what: &'static str,
     refused: AtomicU64,
+    /// All since the start.
+    total: AtomicU64,
     told: Mutex<Option<Instant>>,
 }
 
 impl Notice {
     /// About too many of `what`.
     pub(crate) const fn new(what: &'static str) -> Self {
-        Self { what, refused: AtomicU64::new(0), told: Mutex::new(None) }
+        Self { what, refused: AtomicU64::new(0), total: AtomicU64::new(0), told: Mutex::new(None) }
+    }
+
+    /// How many refusals there were since the start.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
     }
 
     /// Counts a refusal. The first is logged, then how many there were, every ten seconds at most.
@@ -36,6 +43,7 @@ impl Notice {
     /// Counts a refusal: how many there were since the last line, if it is time for another.
     fn count(&self, now: Instant) -> Option<u64> {
         self.refused.fetch_add(1, Ordering::Relaxed);
+        self.total.fetch_add(1, Ordering::Relaxed);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_some_and(|told| now.saturating_duration_since(told) < INTERVAL) {
             return None;

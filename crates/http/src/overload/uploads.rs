@@ -112,6 +112,21 @@ impl Uploads {
         Self { room: Room::new(bytes / KIBIBYTE), line: Semaphore::new(WAITING), shares: Arc::default(), refused }
     }
 
+    /// How many bytes there is no room for any more.
+    pub(crate) fn held(&self) -> usize {
+        self.room.size.saturating_sub(self.room.free.available_permits()) * KIBIBYTE
+    }
+
+    /// How many bodies wait for room.
+    pub(crate) fn waiting(&self) -> usize {
+        WAITING.saturating_sub(self.line.available_permits())
+    }
+
+    /// How many bodies were refused since the start.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.total()
+    }
+
     /// Waits until there is room for a body of this client, of which at most `most` bytes are kept. It has it until its
     /// request was answered. One that has room already has enough.
     ///

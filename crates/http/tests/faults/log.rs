@@ -114,3 +114,17 @@ async fn the_log_tells_the_cause_under_the_id_of_the_request() {
     let [line] = &lines[..] else { panic!("{lines:?}") };
     assert!(line.contains("ERROR") && line.contains(LISTING) && line.contains(&id), "{line}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_over_and_over_is_told_once_when_it_begins_to_fail() {
+    keep_log();
+    let mut images = MockProbe::new();
+    images.expect_probe().returning(|| Err(Error::unavailable("the bucket is gone")));
+    let url = Ports { images, ..Ports::default() }.start();
+    for _ in 0..10 {
+        assert_eq!(get(&url, "/health/ready").await.status, 503);
+    }
+    let lines = logged("the bucket is gone");
+    assert!(matches!(&lines[..], [line] if line.contains("WARN") && line.contains("images")), "{lines:?}");
+    assert!(logged("/health/ready").is_empty());
+}

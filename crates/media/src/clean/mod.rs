@@ -14,7 +14,14 @@ mod png;
 mod tests;
 mod webp;
 
-use std::{num::NonZeroUsize, sync::Arc, thread};
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
 
 use agora_domain::{
     error::Error,
@@ -44,6 +51,23 @@ pub struct Cleaner {
     memory: Arc<Semaphore>,
     /// All of those.
     kibibytes: u32,
+    at_once: usize,
+    refused: AtomicU64,
+}
+
+/// How busy a [`Cleaner`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CleanerFigures {
+    /// Images that are being worked on, or wait for memory.
+    pub running: usize,
+    /// Images that wait for their turn.
+    pub waiting: usize,
+    /// The bytes that those that are being worked on take, as they are reckoned.
+    pub memory: u64,
+    /// The most that they may take.
+    pub most_memory: u64,
+    /// Images that were refused since the start, because too many waited.
+    pub refused: u64,
 }
 
 impl Cleaner {
@@ -62,6 +86,23 @@ impl Cleaner {
             line: Arc::new(Semaphore::new(slots + Self::WAITING)),
             memory: Arc::new(Semaphore::new(kibibytes as usize)),
             kibibytes,
+            at_once: slots,
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// How busy it is.
+    pub fn figures(&self) -> CleanerFigures {
+        let running = self.at_once.saturating_sub(self.slots.available_permits());
+        let admitted = (self.at_once + Self::WAITING).saturating_sub(self.line.available_permits());
+        let most = u64::from(self.kibibytes);
+        let free = u64::try_from(self.memory.available_permits()).unwrap_or(u64::MAX);
+        CleanerFigures {
+            running,
+            waiting: admitted.saturating_sub(running),
+            memory: most.saturating_sub(free) * KIBIBYTE,
+            most_memory: most * KIBIBYTE,
+            refused: self.refused.load(Ordering::Relaxed),
         }
     }
 
@@ -85,9 +126,10 @@ impl ImageCleaner for Cleaner {
         self.limits.check_bytes(upload.len())?;
         let format = format_of(&upload)?;
         let needed = self.kibibytes(format, &upload)?;
-        let place = Arc::clone(&self.line)
-            .try_acquire_owned()
-            .map_err(|_| Error::unavailable("too many images are waiting to be checked"))?;
+        let place = Arc::clone(&self.line).try_acquire_owned().map_err(|_| {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            Error::unavailable("too many images are waiting to be checked")
+        })?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(Error::unavailable)?;
         let memory = Arc::clone(&self.memory).acquire_many_owned(needed).await.map_err(Error::unavailable)?;
         let limits = self.limits;

@@ -15,12 +15,13 @@ use url::Url;
 
 use super::OpenError;
 
-/// Opens the directory of a `file:` URL. It is made when it is missing.
-pub(super) fn objects(url: &str) -> Result<Arc<dyn ObjectStore>, OpenError> {
+/// Opens the directory of a `file:` URL, which is made when it is missing: its path, and what is in it.
+pub(super) fn objects(url: &str) -> Result<(PathBuf, Arc<dyn ObjectStore>), OpenError> {
     let path = path(url).ok_or(OpenError::Unsupported)?;
     make_directory(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
     remove_abandoned(&path);
-    objects_at(&path)
+    let objects = objects_at(&path)?;
+    Ok((path, objects))
 }
 
 /// Opens a directory that is there.

@@ -107,7 +107,10 @@ pub async fn open(url: &str) -> Result<ObjectImageStore, OpenError> {
     match url.split(':').next() {
         Some("memory") if url == "memory:" => Ok(ObjectImageStore::new(Arc::new(InMemory::new()))),
         Some("s3") => Ok(ObjectImageStore::new(bucket_of(url).await?).describing()),
-        _ => Ok(ObjectImageStore::new(directory::objects(url)?)),
+        _ => {
+            let (path, objects) = directory::objects(url)?;
+            Ok(ObjectImageStore::new(objects).in_directory(path))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use agora_domain::{
     clock::Timestamp,
@@ -36,7 +36,9 @@ use crate::{
 ///
 /// Nothing waits long for storage that is away: what it does not answer in time fails as unavailable.
 pub struct ObjectImageStore {
-    objects: Arc<dyn ObjectStore>,
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    /// Where the objects are files.
+    pub(crate) directory: Option<PathBuf>,
     describes: bool,
     public_base: Option<String>,
 }
@@ -44,7 +46,17 @@ pub struct ObjectImageStore {
 impl ObjectImageStore {
     /// The images in `objects`, which MUST have an object whole and durable when it acknowledges it.
     pub fn new(objects: Arc<dyn ObjectStore>) -> Self {
-        Self { objects, describes: false, public_base: None }
+        Self { objects, directory: None, describes: false, public_base: None }
+    }
+
+    /// Says in which directory the objects are files, to notice when it is gone.
+    pub fn in_directory(self, directory: PathBuf) -> Self {
+        Self { directory: Some(directory), ..self }
+    }
+
+    /// The directory in which the objects are files; nothing when they are none.
+    pub fn directory(&self) -> Option<&std::path::Path> {
+        self.directory.as_deref()
     }
 
     /// Has each object carry its media type and that it may be cached for ever, so that it can be served from where it
@@ -160,7 +172,7 @@ fn key_of(meta: &ObjectMeta) -> Option<ImageKey> {
 
 /// What was found; `None` when there is no such object. That there is no such bucket is a failure: else every image
 /// would seem to be gone.
-fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
+pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
         Err(object_store::Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => Ok(None),
@@ -168,6 +180,6 @@ fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     }
 }
 
-fn unavailable(error: object_store::Error) -> Error {
+pub(crate) fn unavailable(error: object_store::Error) -> Error {
     Error::unavailable(Failure::from(error))
 }

@@ -65,6 +65,8 @@ impl fmt::Debug for Secret {
 pub struct Config {
     /// `AGORA_LISTEN`: the address and port to listen on. Port 0 takes a free one.
     pub listen: String,
+    /// `AGORA_METRICS_LISTEN`: the address and port at which metrics are shown; without it, none are taken.
+    pub metrics_listen: Option<String>,
     /// `AGORA_DATA_DIR`: where the embedded database, the images and the generated secret are kept.
     pub data_dir: PathBuf,
     /// `AGORA_DATABASE_URL`: the database; without it, `agora.db` in the data directory.
@@ -117,6 +119,8 @@ pub struct Config {
     /// `AGORA_ADMIN_USERNAME`, `AGORA_ADMIN_EMAIL`, `AGORA_ADMIN_PASSWORD`: the administrator to make at start when
     /// there is none.
     pub admin: Option<Registration>,
+    /// `AGORA_SLOW_QUERY`: from which time on a call of the database is logged; `None` when none is.
+    pub slow_query: Option<Duration>,
     /// `AGORA_LOG`: what is logged.
     pub log: String,
     /// `AGORA_LOG_FORMAT`: how it is logged.

@@ -21,6 +21,7 @@ pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Probl
     reader.refuse_images_of_memory_elsewhere();
     Config {
         listen: reader.address(&table::LISTEN),
+        metrics_listen: reader.optional_address(&table::METRICS_LISTEN),
         data_dir: PathBuf::from(reader.text(&table::DATA_DIR).unwrap_or_default()),
         database_url: reader.location(&table::DATABASE_URL, agora_database::check_url).map(Secret::from),
         database: reader.database(),
@@ -47,6 +48,7 @@ pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Probl
         workers: reader.number(&table::WORKERS).unwrap_or_default(),
         sweep_interval: reader.time(&table::SWEEP_INTERVAL),
         admin: if purpose == Purpose::Administration { None } else { reader.admin() },
+        slow_query: reader.slow_query(),
         log: reader.filter(&table::LOG),
         log_format: match reader.choice(&table::LOG_FORMAT).as_deref() {
             Some("json") => LogFormat::Json,
@@ -89,12 +91,16 @@ impl Reader<'_> {
     }
 
     fn address(&mut self, setting: &Setting) -> String {
+        self.optional_address(setting).unwrap_or_default()
+    }
+
+    fn optional_address(&mut self, setting: &Setting) -> Option<String> {
         let parse = |text: &str| {
             let (host, port) = text.rsplit_once(':')?;
             (!host.is_empty() && port.parse::<u16>().is_ok()).then(|| text.to_owned())
         };
         let what = " must be an address and a port such as 127.0.0.1:8080";
-        self.parse(setting, what, parse).unwrap_or_default()
+        self.parse(setting, what, parse)
     }
 
     /// A URL that an adapter understands, by its own word.
@@ -168,6 +174,16 @@ impl Reader<'_> {
             self.refuse(&table::CLIENT_TIMEOUT, &format!(" must be at most {}m", most.as_secs() / 60));
         }
         given.min(most)
+    }
+
+    /// Queries are quicker than what other times are about, so this one may be in milliseconds.
+    fn slow_query(&mut self) -> Option<Duration> {
+        let milliseconds = |text: &str| text.strip_suffix("ms")?.parse().ok().filter(|count| *count > 0);
+        let parse = |text: &str| match text {
+            "0" | "none" => Some(None),
+            _ => milliseconds(text).map(Duration::from_millis).or_else(|| duration(text)).map(Some),
+        };
+        self.parse(&table::SLOW_QUERY, " must be a time such as 250ms or 1s, or none", parse).flatten()
     }
 
     fn choice(&mut self, setting: &Setting) -> Option<String> {

@@ -133,6 +133,9 @@ settings! {
     SERVICE {
         LISTEN: Kind::Text, Default::Is("127.0.0.1:8080"), "address and port to listen on; port 0 takes a free one",
             "--listen";
+        METRICS_LISTEN: Kind::Text, Default::None("none"),
+            "address and port at which metrics are shown, such as `127.0.0.1:9464`; without it none are taken. Clients \
+             should not reach it";
         DATA_DIR: Kind::Path, Default::Is("./data"),
             "the directory of the embedded database, the images and the generated secret; made when missing",
             "--data-dir";
@@ -195,8 +198,8 @@ settings! {
     }
     LIMITS {
         REQUESTS_PER_ADDRESS: Kind::Number(1, 1_000_000), Default::None("none"),
-            "how many requests a minute are served to one client address; 1 to 1,000,000. More are answered 429. What is \
-             not used is saved up, for a minute. Addresses of this machine have no such limit";
+            "how many requests a minute are served to one client address; 1 to 1,000,000. More are answered 429, but for \
+             those to `/health/`. What is not used is saved up, for a minute. Addresses of this machine have no such limit";
         REQUESTS_PER_ACCOUNT: Kind::Number(1, 1_000_000), Default::None("none"),
             "the same for one account, wherever its requests come from";
         MAX_CONNECTIONS: Kind::Number(1, 1_000_000), Default::None("4096, or fewer where the process may have fewer files open"),
@@ -211,9 +214,13 @@ settings! {
     }
     LOG {
         LOG: Kind::Text, Default::Is("info,actix_server=warn,actix_http=off,object_store=warn"),
-            "what is logged to the standard error, such as `warn` or `info,agora_http=debug`. Of the libraries, nothing \
-             below `info` is logged, whatever is asked for: some repeat there what they send, password hashes included",
+            "what is logged to the standard error, such as `warn`, `info,agora_http=debug` or, for a line for each \
+             request, `info,agora_http::access=debug`. Of the libraries, nothing below `info` is logged, whatever is asked \
+             for: some repeat there what they send, password hashes included",
             "--log";
+        SLOW_QUERY: Kind::Text, Default::Is("1s"),
+            "a call of the database that takes as long is logged: a time, or one in milliseconds such as `250ms`; `none` \
+             or `0` logs none";
         LOG_FORMAT: Kind::Choice(&["text", "json"]), Default::Is("text"),
             "`text`, or `json` for one JSON object on each line";
     }

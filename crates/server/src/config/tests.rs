@@ -42,6 +42,9 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
         ("AGORA_DATABASE_STATEMENT_TIMEOUT", "24s"),
         ("AGORA_DATABASE_WAIT_TIMEOUT", "9s"),
         ("AGORA_SWEEP_INTERVAL", "never"),
+        ("AGORA_SLOW_QUERY", "0ms"),
+        ("AGORA_SLOW_QUERY", "soon"),
+        ("AGORA_METRICS_LISTEN", "9464"),
         ("AGORA_CORS_ORIGINS", "app.example.org"),
         ("AGORA_TRUSTED_PROXIES", "proxy.example.org"),
         ("AGORA_REQUESTS_PER_ADDRESS", "0"),
@@ -286,4 +289,13 @@ fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
         format!("{:?}", Config { database_url: None, jwt_secret: None, ..config })
     };
     assert_eq!(guess(&again), guess(&loaded));
+}
+
+#[test]
+fn what_a_slow_query_is_can_be_told_in_milliseconds_or_not_at_all() {
+    let second = Some(Duration::from_secs(1));
+    assert_eq!(config(&[]).unwrap().slow_query, second);
+    for (text, time) in [("1s", second), ("250ms", Some(Duration::from_millis(250))), ("0", None), (" none ", None)] {
+        assert_eq!(config(&[("AGORA_SLOW_QUERY", text)]).unwrap().slow_query, time, "{text:?}");
+    }
 }

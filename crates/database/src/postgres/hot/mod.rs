@@ -16,6 +16,7 @@ macro_rules! both_ways {
 pub(crate) mod comments;
 mod feeds;
 pub(crate) mod follows;
+pub(crate) mod health;
 pub(crate) mod posts;
 
 use agora_domain::Error;

@@ -3,6 +3,7 @@
 pub(crate) mod comments;
 mod feeds;
 pub(crate) mod follows;
+pub(crate) mod health;
 pub(crate) mod posts;
 
 use super::{Conn, RunQueryDsl, queries};

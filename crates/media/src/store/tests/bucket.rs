@@ -1,6 +1,6 @@
 //! Images in a bucket, on a server that speaks the protocol.
 
-use agora_domain::error::Cause;
+use agora_domain::{error::Cause, health::Probe};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     net::TcpListener,
@@ -25,6 +25,7 @@ async fn expect_unavailable(store: &ObjectImageStore, key: &ImageKey) -> Vec<Cau
         store.open(key, Some(ByteRange::From(0))).await.map(|_| ()),
         store.delete(key).await,
         listed.map(|_| ()),
+        store.probe().await,
     ];
     let causes = outcomes.into_iter().map(|outcome| match outcome {
         Err(Error::Unavailable(cause)) => cause,
@@ -39,6 +40,9 @@ async fn stores_of_different_prefixes_do_not_see_each_other() {
     let (one, _) = bucket(&server, "s3://agora/one").await;
     let (other, _) = bucket(&server, "s3://agora/other").await;
     let key = put(&one, "0123456789").await.unwrap();
+    for store in [&one, &other, &whole] {
+        store.probe().await.unwrap();
+    }
     for store in [&other, &whole] {
         assert!(store.open(&key, None).await.unwrap().is_none());
         store.delete(&key).await.unwrap();

@@ -1,0 +1,59 @@
+//! How busy the database is, as far as this process can tell without asking it.
+
+use std::path::Path;
+
+use crate::{Backend, Database};
+
+/// How busy the database is at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figures {
+    /// The ways on which calls go. Each call goes one of them.
+    pub lanes: Vec<Lane>,
+    /// What SQLite's writer has done.
+    pub write_groups: Option<WriteGroups>,
+}
+
+/// One way on which calls go, with connections of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lane {
+    /// On SQLite `read` or `write`. On PostgreSQL `shared` for single statements that read, `exclusive` for those that
+    /// write or take longer, and `pool` for work in several steps.
+    pub name: &'static str,
+    /// The most connections it has.
+    pub size: usize,
+    /// Those that it has now.
+    pub open: usize,
+    /// Calls that are being worked on.
+    pub busy: usize,
+    /// Calls that wait for their turn.
+    pub waiting: usize,
+}
+
+/// What SQLite's writer has committed since the start. Writes that wait at the same time are committed together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteGroups {
+    /// Groups, each of which took one commit, rolled back ones included.
+    pub groups: u64,
+    /// Writes in them.
+    pub writes: u64,
+}
+
+impl Database {
+    /// The file of a SQLite database.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.backend {
+            Backend::Sqlite(database) => Some(database.file()),
+            Backend::Postgres(_) => None,
+        }
+    }
+
+    /// How busy it is. Takes no time to speak of, and does not ask the database.
+    pub fn figures(&self) -> Figures {
+        match &self.backend {
+            Backend::Sqlite(database) => {
+                Figures { lanes: database.lanes().into(), write_groups: Some(database.write_groups()) }
+            }
+            Backend::Postgres(database) => Figures { lanes: database.lanes().into(), write_groups: None },
+        }
+    }
+}

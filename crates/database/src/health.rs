@@ -1,0 +1,93 @@
+//! Whether the database answers, and has the schema that this program works on.
+
+use std::sync::Arc;
+
+use agora_domain::{Error, Result, health::Probe};
+use async_trait::async_trait;
+
+use crate::{Database, hot, schema_version};
+
+impl Database {
+    /// Asks whether the database answers.
+    pub fn probe(&self) -> Arc<dyn Probe> {
+        Arc::new(Answers(self.clone()))
+    }
+
+    /// Asks whether the database has the schema that this program works on, or a newer one: while nodes are replaced
+    /// by those of a new version, which change the schema first, the old ones go on.
+    pub fn migrations_probe(&self) -> Arc<dyn Probe> {
+        Arc::new(IsMigrated(self.clone()))
+    }
+}
+
+struct Answers(Database);
+
+#[async_trait]
+impl Probe for Answers {
+    async fn probe(&self) -> Result<()> {
+        hot!(self.0, read health::ping())
+    }
+}
+
+struct IsMigrated(Database);
+
+#[async_trait]
+impl Probe for IsMigrated {
+    async fn probe(&self) -> Result<()> {
+        let found = hot!(self.0, read health::schema())?;
+        let ours = schema_version();
+        match found {
+            Some(found) if found >= ours => Ok(()),
+            Some(found) => Err(Error::unavailable(format!("the schema is {found}, and this program needs {ours}"))),
+            None => Err(Error::unavailable("the database has no schema of this program")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::Options;
+
+    async fn open(directory: &TempDir) -> Database {
+        let url = format!("sqlite:{}", directory.path().join("agora.db").display());
+        Database::open(&url, &Options::default()).await.unwrap()
+    }
+
+    /// Changes the database beside the service.
+    fn run(directory: &TempDir, statement: &str) {
+        use diesel::{Connection as _, connection::SimpleConnection as _};
+        let file = directory.path().join("agora.db");
+        let mut conn = diesel::SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+        conn.batch_execute(statement).unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_open_database_answers_until_it_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = open(&directory).await;
+        database.probe().probe().await.unwrap();
+        database.migrations_probe().probe().await.unwrap();
+        database.close();
+        assert!(matches!(database.probe().probe().await, Err(Error::Unavailable(_))));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_schema_must_be_this_programs_or_newer() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = open(&directory).await;
+        let probe = database.migrations_probe();
+        let forget_last = "DELETE FROM __diesel_schema_migrations \
+            WHERE version = (SELECT max(version) FROM __diesel_schema_migrations)";
+        run(&directory, "INSERT INTO __diesel_schema_migrations (version) VALUES ('99990101000000')");
+        probe.probe().await.unwrap();
+        run(&directory, forget_last);
+        run(&directory, forget_last);
+        assert!(matches!(probe.probe().await, Err(Error::Unavailable(_))));
+        database.probe().probe().await.unwrap();
+        run(&directory, "DROP TABLE __diesel_schema_migrations");
+        assert!(matches!(probe.probe().await, Err(Error::Unavailable(_))));
+    }
+}

@@ -1,0 +1,71 @@
+//! Figures that are taken when somebody looks.
+
+use std::fmt;
+
+use prometheus_client::{
+    encoding::{DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeMetric},
+    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
+};
+
+/// What is shown to Prometheus, to which figures are added. Names are as Prometheus has them, but counters have no
+/// `_total`, which is added. Each name is added once. Whatever is added fails only when it cannot be written.
+pub struct Page<'a>(DescriptorEncoder<'a>);
+
+impl<'a> Page<'a> {
+    /// Adds to what this writes.
+    pub fn new(encoder: DescriptorEncoder<'a>) -> Self {
+        Self(encoder)
+    }
+
+    /// What there is now.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn gauge<N: EncodeGaugeValue>(&mut self, name: &str, help: &str, value: N) -> fmt::Result {
+        ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    }
+
+    /// What there is now of each of several, by the value of a label.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn gauges<'v, N: EncodeGaugeValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'v str, N)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (of, value) in values {
+            ConstGauge::new(value).encode(family.encode_family(&[(label, of)])?)?;
+        }
+        Ok(())
+    }
+
+    /// How much there has been since the start.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn counter<N: EncodeCounterValue>(&mut self, name: &str, help: &str, value: N) -> fmt::Result {
+        ConstCounter::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
+    }
+
+    /// How much there has been of each of several since the start, by the value of a label.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn counters<'v, N: EncodeCounterValue>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'v str, N)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (of, value) in values {
+            ConstCounter::new(value).encode(family.encode_family(&[(label, of)])?)?;
+        }
+        Ok(())
+    }
+}

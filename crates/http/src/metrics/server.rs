@@ -1,0 +1,51 @@
+//! Shows the measurements at an address of their own.
+
+use std::{io, net::TcpListener, sync::Arc, time::Duration};
+
+use actix_http::HttpService;
+use actix_service::map_config;
+use actix_web::{
+    App, HttpResponse,
+    dev::{AppConfig, Server},
+    http::{Method, header},
+    web::{self, Data},
+};
+use prometheus_client::{encoding::text, registry::Registry};
+
+/// The most connections: a few servers that look, and who tries it out.
+const CONNECTIONS: usize = 16;
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+
+/// The format: that of OpenMetrics, which Prometheus and all that reads like it understand.
+const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Serves what is registered at `GET /metrics`, on one thread, until the returned server's handle is told to stop.
+/// Signals are the caller's matter.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn serve(listener: TcpListener, registry: Registry) -> io::Result<Server> {
+    let registry = Data::from(Arc::new(registry));
+    let connections = move || {
+        let app = App::new().app_data(registry.clone()).route("/metrics", web::route().to(show));
+        HttpService::build().client_request_timeout(HEAD_TIME).finish(map_config(app, |()| AppConfig::default())).tcp()
+    };
+    let builder = Server::build().workers(1).max_concurrent_connections(CONNECTIONS).disable_signals();
+    Ok(builder.listen("agora-metrics", listener, connections)?.run())
+}
+
+async fn show(method: Method, registry: Data<Registry>) -> HttpResponse {
+    if ![Method::GET, Method::HEAD].contains(&method) {
+        return HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, "GET, HEAD")).finish();
+    }
+    let mut page = String::new();
+    match text::encode(&mut page, &registry) {
+        Ok(()) => HttpResponse::Ok().insert_header((header::CONTENT_TYPE, FORMAT)).body(page),
+        Err(error) => {
+            tracing::error!(%error, "the metrics could not be written");
+            HttpResponse::InternalServerError().finish()
+        }
+    }
+}

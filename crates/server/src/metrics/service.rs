@@ -1,0 +1,104 @@
+//! How busy the parts of the service are.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+use agora_database::Database;
+use agora_http::metrics::Page;
+use agora_media::{Cleaner, ObjectImageStore};
+use agora_security::{BcryptHasher, CachedSessions};
+use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
+
+use crate::sweep::SweepRecord;
+
+/// The parts of the service whose figures are shown.
+pub(crate) struct ServiceMetrics {
+    pub(crate) database: Database,
+    pub(crate) hasher: Arc<BcryptHasher>,
+    pub(crate) cleaner: Arc<Cleaner>,
+    pub(crate) sessions: Arc<CachedSessions>,
+    pub(crate) sweep: Arc<SweepRecord>,
+    pub(crate) images: Arc<ObjectImageStore>,
+    pub(crate) data_dir: PathBuf,
+}
+
+impl fmt::Debug for ServiceMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceMetrics").finish_non_exhaustive()
+    }
+}
+
+impl Collector for ServiceMetrics {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page::new(encoder);
+        self.database(&mut page)?;
+        self.hashing(&mut page)?;
+        self.checks(&mut page)?;
+        page.gauge("agora_sessions_cached", "Sessions in memory", self.sessions.remembered_sessions())?;
+        self.sweep(&mut page)?;
+        self.disks(&mut page)
+    }
+}
+
+impl ServiceMetrics {
+    fn database(&self, page: &mut Page<'_>) -> fmt::Result {
+        let figures = self.database.figures();
+        let lanes = |figure: fn(&agora_database::Lane) -> usize| {
+            figures.lanes.iter().map(move |lane| (lane.name, figure(lane))).collect::<Vec<_>>()
+        };
+        for (name, help, values) in [
+            ("agora_database_connections", "Connections to the database", lanes(|lane| lane.open)),
+            ("agora_database_connections_max", "The most connections to the database", lanes(|lane| lane.size)),
+            ("agora_database_calls_running", "Calls that the database works on", lanes(|lane| lane.busy)),
+            ("agora_database_calls_waiting", "Calls that wait for the database", lanes(|lane| lane.waiting)),
+        ] {
+            page.gauges(name, help, "lane", values)?;
+        }
+        let Some(groups) = figures.write_groups else { return Ok(()) };
+        page.counter("agora_database_write_groups", "Commits of SQLite's writer", groups.groups)?;
+        page.counter("agora_database_grouped_writes", "Writes that SQLite's writer committed", groups.writes)
+    }
+
+    fn hashing(&self, page: &mut Page<'_>) -> fmt::Result {
+        let figures = self.hasher.figures();
+        page.gauge("agora_password_hashes_running", "Password hashes that run", figures.running)?;
+        page.gauge("agora_password_hashes_waiting", "Password hashes that wait", figures.waiting)?;
+        page.gauge("agora_password_hashes_waiting_max", "The most password hashes that wait", figures.most_waiting)?;
+        page.counter("agora_password_hashes", "Password hashes that were made", figures.done)?;
+        page.counter("agora_password_hashes_refused", "Password hashes that too many waited for", figures.refused)
+    }
+
+    fn checks(&self, page: &mut Page<'_>) -> fmt::Result {
+        let figures = self.cleaner.figures();
+        page.gauge("agora_image_checks_running", "Images that are being checked", figures.running)?;
+        page.gauge("agora_image_checks_waiting", "Images that wait to be checked", figures.waiting)?;
+        page.gauge("agora_image_check_memory_bytes", "Memory reckoned for images being checked", figures.memory)?;
+        page.gauge("agora_image_check_memory_bytes_max", "The most memory for that", figures.most_memory)?;
+        page.counter("agora_image_checks_refused", "Images that were refused, since too many waited", figures.refused)
+    }
+
+    fn sweep(&self, page: &mut Page<'_>) -> fmt::Result {
+        page.gauge(
+            "agora_sweep_last_success_timestamp_seconds",
+            "When this process last swept without a failure, in seconds since 1970; 0 if it has not",
+            self.sweep.last_success_seconds(),
+        )?;
+        page.counter("agora_sweep_failures", "Sweeps that failed, or a part of them", self.sweep.failures())?;
+        page.counters("agora_sweep_deleted", "What sweeps have deleted", "kind", self.sweep.deleted())
+    }
+
+    fn disks(&self, page: &mut Page<'_>) -> fmt::Result {
+        let database = self.database.file().and_then(|file| file.parent().map(PathBuf::from));
+        let images = self.images.directory().map(PathBuf::from);
+        let places = [("data", Some(self.data_dir.clone())), ("database", database), ("images", images)];
+        let known = places.into_iter().filter_map(|(place, path)| {
+            let space = rustix::fs::statvfs(&path?).ok()?;
+            let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+            Some((place, bytes(space.f_bavail), bytes(space.f_blocks)))
+        });
+        let known: Vec<_> = known.collect();
+        let free = known.iter().map(|(place, free, _)| (*place, *free));
+        page.gauges("agora_disk_free_bytes", "The room on the disk of a place", "place", free)?;
+        let all = known.iter().map(|(place, _, all)| (*place, *all));
+        page.gauges("agora_disk_size_bytes", "The size of the disk of a place", "place", all)
+    }
+}

@@ -1,0 +1,56 @@
+//! The lines that the log has of requests, where they are asked for.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{
+    api::{PASSWORD, text},
+    process::Home,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_content() {
+    let home = Home::new();
+    let service = home.start_with(&[
+        ("AGORA_LOG", "warn,agora_http::access=debug"),
+        ("AGORA_TRUSTED_PROXIES", "127.0.0.1"),
+        ("AGORA_SLOW_QUERY", "none"),
+    ]);
+    let api = &service.api;
+    let alice = api.user("alice").await;
+    let post = text(&api.post(&alice, "A day at the sea", None).await["id"]);
+    let path = format!("/api/posts/by-id/{post}?size=hunter2");
+    let viewing = api.request_as(&alice, Method::GET, &path).header("X-Forwarded-For", "2001:db8::1:7");
+    let id = viewing.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned();
+    api.send(api.request(Method::GET, "/nothing/hunter2")).await.expect(404);
+    api.send(api.request(Method::GET, "/health/live")).await.expect(200);
+    let wrong = json!({ "identifier": "alice", "password": "a wrong guess" });
+    api.send(api.request(Method::POST, "/api/auth/login").json(&wrong)).await.expect(401);
+    let log = service.stop().stderr;
+
+    let line = log.lines().find(|line| line.contains(&id)).unwrap_or_else(|| panic!("{log}"));
+    let user = format!("user={}", alice.id);
+    for part in ["method=GET", "route=\"/api/posts/by-id/{postId}\"", "status=200", "milliseconds=", &user] {
+        assert!(line.contains(part), "{part} is missing: {line}");
+    }
+    assert!(line.contains("client=2001:db8::1:7"), "{line}");
+    let of = |part: &str| log.lines().filter(|line| line.contains(part)).collect::<Vec<_>>();
+    let [guess] = *of("status=401") else { panic!("{log}") };
+    assert!(guess.contains("route=\"/api/auth/login\"") && !guess.contains("user="), "{guess}");
+    assert!(of("status=404")[0].contains("route=\"-\""), "{log}");
+    assert!(of("/health").is_empty(), "{log}");
+    // Registration, login, the own account, the post, the view, nothing, and the guess.
+    assert_eq!(of("agora_http::access").len(), 7, "{log}");
+    for secret in ["hunter2", &post, PASSWORD, "a wrong guess", "A day at the sea", &alice.token, "alice"] {
+        assert!(!log.contains(secret), "{secret} is in the log: {log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_no_lines_by_default() {
+    let home = Home::new();
+    let service = home.start();
+    service.api.user("alice").await;
+    let log = service.stop().stderr;
+    assert!(!log.contains("/api/auth"), "{log}");
+}

@@ -1,0 +1,241 @@
+//! What Prometheus is shown; and that dashboard, alerts and documentation speak of the same.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
+use reqwest::{Method, header::CONTENT_TYPE};
+use serde_json::Value;
+
+use crate::{
+    api::{eventually, picture, text},
+    process::{HANG, Home, Service},
+};
+
+const DASHBOARD: &str = include_str!("../../deploy/grafana/agora.json");
+const RULES: &str = include_str!("../../deploy/prometheus/agora.rules.yml");
+const MANUAL: &str = include_str!("../../docs/operations.md");
+
+/// A service, and where its metrics are.
+fn start(home: &Home, variables: &[(&str, &str)]) -> (Service, String) {
+    let mut all = vec![("AGORA_METRICS_LISTEN", "127.0.0.1:0")];
+    all.extend(variables);
+    let mut service = home.start_with(&all);
+    let address = service.line("Metrics: ");
+    (service, address)
+}
+
+/// What is shown.
+async fn scrape(address: &str) -> String {
+    let client = reqwest::Client::builder().no_proxy().timeout(HANG).build().unwrap();
+    let response = client.get(address).send().await.unwrap().error_for_status().unwrap();
+    assert!(response.headers()[CONTENT_TYPE].to_str().unwrap().starts_with("application/openmetrics-text"));
+    let page = response.text().await.unwrap();
+    assert!(page.ends_with("# EOF\n"), "{page}");
+    page
+}
+
+/// The value of a sample, by its name and labels as they are shown.
+#[track_caller]
+fn sample(page: &str, name: &str) -> f64 {
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name}:\n{page}")).parse().unwrap()
+}
+
+/// The names of all samples.
+fn names(page: &str) -> BTreeSet<String> {
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples.map(|line| line.split(['{', ' ']).next().unwrap().to_owned()).collect()
+}
+
+/// The metric that a sample belongs to, as it is documented.
+fn metric(name: &str) -> String {
+    let parts = ["_bucket", "_sum", "_count"];
+    let of_histogram = parts.iter().find_map(|part| name.strip_suffix(part)).filter(|it| it.ends_with("_seconds"));
+    of_histogram.unwrap_or(name).to_owned()
+}
+
+/// Every metric that a text names.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| word.starts_with("agora_") || word.starts_with("process_")).map(str::to_owned).collect()
+}
+
+/// The expressions of the dashboard.
+fn expressions(part: &Value, found: &mut Vec<String>) {
+    match part {
+        Value::Object(fields) => {
+            found.extend(["expr", "query"].iter().filter_map(|name| fields.get(*name)?.as_str()).map(str::to_owned));
+            fields.values().for_each(|field| expressions(field, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| expressions(item, found)),
+        _ => {}
+    }
+}
+
+/// The metrics that the manual has a row about.
+fn documented() -> BTreeSet<String> {
+    let rows = MANUAL.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let names = rows.map(|(name, _)| name.split('{').next().unwrap().to_owned());
+    names.filter(|name| !named(name).is_empty()).collect()
+}
+
+/// Has the service do a bit of everything.
+async fn use_all(service: &Service) {
+    let api = &service.api;
+    let alice = api.user("alice").await;
+    let post = api.post(&alice, "A day at the sea", Some(&picture())).await;
+    api.image(&post["image"]).await;
+    api.view(&alice, &text(&post["id"])).await;
+    api.login("alice", "a wrong guess").await.expect(401);
+    api.send(api.request(Method::GET, "/nothing?secret=hunter2")).await.expect(404);
+    api.send(api.request(Method::GET, "/health/ready")).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dashboard_alerts_and_manual_name_what_is_shown() {
+    let home = Home::new();
+    let (service, address) = start(&home, &[]);
+    use_all(&service).await;
+    let page = scrape(&address).await;
+    let shown = names(&page);
+    let mut of_dashboard = Vec::new();
+    expressions(&serde_json::from_str(DASHBOARD).unwrap(), &mut of_dashboard);
+    assert!(of_dashboard.len() > 40, "{of_dashboard:?}");
+    for text in of_dashboard.iter().map(String::as_str).chain([RULES]) {
+        for name in named(text) {
+            assert!(shown.contains(&name), "{name} is not shown:\n{text}\n{page}");
+        }
+    }
+    let metrics: BTreeSet<_> = shown.iter().map(|name| metric(name)).collect();
+    assert_eq!(metrics, documented(), "what is shown, and the table of the manual");
+    let alerts = RULES.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
+    for alert in alerts {
+        assert!(MANUAL.contains(&format!("| `{alert}` |")), "the manual does not say what to do about {alert}");
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_counted_by_the_pattern_of_their_path_alone() {
+    let home = Home::new();
+    let (service, address) = start(&home, &[]);
+    use_all(&service).await;
+    let page = scrape(&address).await;
+    for (route, method, status, count) in [
+        ("/api/auth/register", "POST", 201, 1.0),
+        ("/api/auth/login", "POST", 200, 1.0),
+        ("/api/auth/login", "POST", 401, 1.0),
+        ("/api/posts/create", "POST", 201, 1.0),
+        ("/api/posts/by-id/{postId}", "GET", 200, 1.0),
+        ("/media/{key}", "GET", 200, 1.0),
+        ("/health/ready", "GET", 200, 1.0),
+        ("-", "GET", 404, 1.0),
+    ] {
+        let name = |name: &str, more: &str| format!("{name}{{method=\"{method}\",route=\"{route}\"{more}}}");
+        let counted = sample(&page, &name("agora_http_requests_total", &format!(",status=\"{status}\"")));
+        assert_eq!(counted, count, "{method} {route} {status}");
+        assert!(sample(&page, &name("agora_http_request_duration_seconds_count", "")) >= count);
+    }
+    // Three hashes: of the registration, the login and the guess.
+    assert_eq!(sample(&page, "agora_password_hashes_total"), 3.0);
+    assert_eq!(sample(&page, "agora_sessions_cached"), 1.0);
+    assert_eq!(sample(&page, "agora_database_failed_calls_total"), 0.0);
+    assert!(sample(&page, "agora_database_call_duration_seconds_count{operation=\"accounts.insert\"}") >= 1.0);
+    assert!(sample(&page, "agora_database_grouped_writes_total") >= 3.0);
+    assert!(sample(&page, "process_resident_memory_bytes") > 1_000_000.0);
+    for secret in ["hunter2", "/nothing", "alice", "A day at the sea"] {
+        assert!(!page.contains(secret), "{secret} is shown:\n{page}");
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_at_their_own_address_alone() {
+    let home = Home::new();
+    let (service, address) = start(&home, &[]);
+    service.api.send(service.api.request(Method::GET, "/metrics")).await.expect(404);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let other = address.replace("/metrics", "/api/products/findAll");
+    assert_eq!(client.get(other).send().await.unwrap().status(), 404);
+    assert_eq!(client.post(&address).send().await.unwrap().status(), 405);
+    service.stop();
+    // Nor are they anywhere unless that is asked for.
+    let finished = home.start().stop();
+    assert!(!finished.stdout.contains("Metrics"), "{finished:?}");
+
+    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    let mut command = home.agora(&[]);
+    command.env("AGORA_METRICS_LISTEN", &taken);
+    crate::process::run(command, "").expect_refusal(&["AGORA_METRICS_LISTEN", &taken, "in use"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_the_database_is_shown_and_then_logged() {
+    let home = Home::new();
+    let (service, address) = start(&home, &[("AGORA_SLOW_QUERY", "100ms")]);
+    // Nobody else writes once the first sweep is over.
+    let swept = "agora_sweep_last_success_timestamp_seconds";
+    eventually("a sweep", async || (sample(&scrape(&address).await, swept) > 0.0).then_some(())).await;
+    let mut other = SqliteConnection::establish(home.data_dir().join("agora.db").to_str().unwrap()).unwrap();
+    other.batch_execute("PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE").unwrap();
+    let api = service.api.clone();
+    let registering = tokio::spawn(async move { api.register("alice").await });
+    let writing = "agora_database_calls_running{lane=\"write\"}";
+    eventually("a write that waits", async || (sample(&scrape(&address).await, writing) > 0.0).then_some(())).await;
+    // Longer than there is between two such lines: the sweep may have been slow as well.
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(150) {
+        assert!(sample(&scrape(&address).await, writing) > 0.0);
+    }
+    other.batch_execute("ROLLBACK").unwrap();
+    registering.await.unwrap().expect(201);
+    eventually("the write is over", async || (sample(&scrape(&address).await, writing) == 0.0).then_some(())).await;
+    let finished = service.stop();
+    let line = finished.stderr.lines().find(|line| line.contains("a call of the database was slow"));
+    let line = line.unwrap_or_else(|| panic!("{finished:?}"));
+    assert!(line.contains("WARN") && line.contains("operation=\"accounts.insert\""), "{line}");
+    assert!(!finished.stderr.contains("alice"), "{finished:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_are_counted_by_the_limit_that_they_were_beyond() {
+    let home = Home::new();
+    let (service, address) = start(
+        &home,
+        &[
+            ("AGORA_TRUSTED_PROXIES", "127.0.0.1"),
+            ("AGORA_REQUESTS_PER_ACCOUNT", "2"),
+            ("AGORA_REQUESTS_PER_ADDRESS", "70"),
+        ],
+    );
+    let api = &service.api;
+    // Each has asked once who it is.
+    let alice = api.user("alice").await;
+    api.get(&alice, "/api/users/me").await.expect(200);
+    api.get(&alice, "/api/users/me").await.expect(429);
+    for _ in 0..10 {
+        api.login("alice", "a guess").await.expect(401);
+    }
+    api.login("alice", "a guess").await.expect(429);
+    for (method, path, client, most) in [
+        (Method::POST, "/api/auth/login", "198.51.100.1", 60..=60),
+        (Method::POST, "/api/auth/register", "198.51.100.2", 60..=60),
+        // What is not used is saved up, so that it is a few more than 70.
+        (Method::GET, "/api/products/findAll", "198.51.100.3", 70..=1000),
+    ] {
+        let mut served = 0;
+        while api.send(api.request(method.clone(), path).header("X-Forwarded-For", client)).await.status != 429 {
+            served += 1;
+        }
+        assert!(most.contains(&served), "{path} {served}");
+    }
+    let page = scrape(&address).await;
+    for limit in ["account", "password", "login", "registration", "address"] {
+        assert_eq!(sample(&page, &format!("agora_http_refusals_total{{limit=\"{limit}\"}}")), 1.0, "{limit}");
+    }
+    service.stop();
+}

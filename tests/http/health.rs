@@ -1,0 +1,117 @@
+//! How the service says that it is, in good times and bad.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use reqwest::{
+    Method,
+    header::{CACHE_CONTROL, RETRY_AFTER},
+};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::support::{Answer, Server};
+
+const LIVE: &str = "/health/live";
+const READY: &str = "/health/ready";
+
+/// Nothing here takes that long.
+const HANG: Duration = Duration::from_secs(60);
+
+async fn ask(server: &Server, path: &str) -> Answer {
+    server.send(server.request(Method::GET, path)).await
+}
+
+fn statuses(answer: &Answer) -> [Value; 3] {
+    let data = answer.data();
+    ["database", "images", "migrations"].map(|check| {
+        let milliseconds = data[check]["milliseconds"].as_f64().unwrap();
+        assert!((0.0..10_000.0).contains(&milliseconds), "{data}");
+        data[check]["status"].clone()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_well_says_so_to_everybody() {
+    let server = Server::start().await;
+    let live = ask(&server, LIVE).await.expect(200);
+    assert_eq!(live.json(), json!({ "message": "The service is alive", "data": null }));
+    let ready = ask(&server, READY).await.expect(200);
+    assert_eq!(ready.json()["message"], "The service is ready");
+    assert_eq!(statuses(&ready), ["ok", "ok", "ok"].map(Value::from));
+    for path in [LIVE, READY] {
+        assert_eq!(ask(&server, path).await.header(CACHE_CONTROL), Some("no-store"));
+        assert!(server.send(server.request(Method::HEAD, path)).await.expect(200).body.is_empty());
+        server.send(server.request(Method::POST, path)).await.expect_error(405, "Method not allowed");
+    }
+}
+
+/// Asks until the service says that it is as expected.
+async fn ask_until(server: &Server, status: u16) -> Answer {
+    let begun = Instant::now();
+    loop {
+        let answer = ask(server, READY).await;
+        if answer.status == status {
+            return answer;
+        }
+        assert!(begun.elapsed() < HANG, "{answer:?}");
+        // What is found counts for a second.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_that_are_gone_are_noticed_and_so_is_their_return() {
+    let parent = tempfile::tempdir().unwrap();
+    let media = parent.path().join("media");
+    let url = Url::from_file_path(&media).unwrap();
+    let server = Server::start_with(|config| config.media_url = Some(url.into())).await;
+    ask(&server, READY).await.expect(200);
+    fs::remove_dir(&media).unwrap();
+    let answer = ask_until(&server, 503).await;
+    assert_eq!(statuses(&answer), ["ok", "failed", "ok"].map(Value::from));
+    let body = String::from_utf8(answer.body.clone()).unwrap();
+    assert!(!body.contains("media") && !body.contains(parent.path().to_str().unwrap()), "{body}");
+    assert_eq!(answer.header(RETRY_AFTER), Some("1"));
+    ask(&server, LIVE).await.expect(200);
+    fs::create_dir(&media).unwrap();
+    ask_until(&server, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_takes_no_more_requests_still_says_how_it_is() {
+    let server = Server::start_with(|config| config.max_requests = 1).await;
+    let mut upload = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
+    upload.set_read_timeout(Some(HANG)).unwrap();
+    let head = "POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\n\
+        Content-Length: 100\r\nExpect: 100-continue\r\n\r\n";
+    upload.write_all(head.as_bytes()).unwrap();
+    let mut went_on = [0; 12];
+    upload.read_exact(&mut went_on).unwrap();
+    assert_eq!(&went_on, b"HTTP/1.1 100");
+
+    let listing = server.send(server.request(Method::GET, "/api/products/findAll")).await;
+    listing.expect_error(503, "The service is overloaded");
+    for path in [LIVE, READY] {
+        ask(&server, path).await.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_looks_after_the_service_may_ask_as_often_as_it_likes() {
+    let server = Server::start_with(|config| {
+        config.trusted_proxies = "127.0.0.1".parse().unwrap();
+        config.throttling.per_address = 1.try_into().ok();
+    })
+    .await;
+    let from = |path: &str| server.request(Method::GET, path).header("X-Forwarded-For", "198.51.100.7");
+    for path in [LIVE, READY].repeat(5) {
+        server.send(from(path)).await.expect(200);
+    }
+    server.send(from("/api/products/findAll")).await.expect(200);
+    server.send(from("/api/products/findAll")).await.expect_failure(429);
+}
