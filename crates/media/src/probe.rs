@@ -39,6 +39,8 @@ pub async fn probe(url: &str, name: &str) -> Result<Probe, OpenError> {
 async fn try_out(objects: &dyn ObjectStore, path: &Path) -> Probe {
     const CONTENT: &[u8] = b"agora doctor";
     if let Err(error) = within(ANSWER, objects.put(path, PutPayload::from_static(CONTENT))).await {
+        // The object may be there all the same, when the answer alone was lost.
+        let _ = within(ANSWER, objects.delete(path)).await;
         return Probe::Fails("write", error.into());
     }
     let read = within(ANSWER, async {
@@ -53,5 +55,40 @@ async fn try_out(objects: &dyn ObjectStore, path: &Path) -> Probe {
         (_, Err(error)) => Probe::Fails("delete", error.into()),
         (Ok((_, bytes)), _) if bytes != CONTENT => Probe::Garbles,
         (Ok((modified, _)), _) => Probe::Works(Timestamp::from_unix_millis(modified)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_directory_is_tried_out_and_left_as_it_was() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("media");
+        let url = format!("file://{}", directory.display());
+        let missing = probe(&url, "probe").await.unwrap();
+        assert!(matches!(missing, Probe::Missing(path) if path == directory));
+        assert!(!directory.exists());
+
+        fs::create_dir(&directory).unwrap();
+        let works = probe(&url, "probe").await.unwrap();
+        assert!(matches!(works, Probe::Works(modified) if modified.unix_seconds() > 1_000_000_000));
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+
+        // What nothing can be written into.
+        fs::create_dir(directory.join("probe")).unwrap();
+        let fails = probe(&url, "probe").await.unwrap();
+        assert!(matches!(&fails, Probe::Fails("write", _)), "{fails:?}");
+    }
+
+    #[tokio::test]
+    async fn what_names_no_store_is_refused() {
+        for url in ["media", "s3://", "ftp://localhost/media", "memory"] {
+            assert!(probe(url, "probe").await.is_err(), "{url}");
+        }
+        assert!(matches!(probe("memory:", "probe").await, Ok(Probe::Works(_))));
     }
 }

@@ -48,8 +48,8 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("AGORA_COMMIT"));
 
 const AFTER_HELP: &str = "\
 Settings come from a file, agora.toml, from environment variables, which win over it, and from the flags above, which \
-win over both. `agora config show` lists them all with their values. Secrets do better in a file or a variable: other users of the machine can see \
-command lines.
+win over both. `agora config show` lists them all with their values. Secrets do better in a file or a variable: other \
+users of the machine can see command lines.
 
 Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be.";
 
