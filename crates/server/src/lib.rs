@@ -9,6 +9,7 @@ pub mod config;
 mod data_dir;
 mod demo;
 mod files;
+mod listen;
 mod metrics;
 mod progress;
 mod sweep;
