@@ -1,7 +1,7 @@
 //! The wiring: adapters into ports, ports into use cases, use cases behind HTTP.
 
 use std::{
-    net::{SocketAddr, TcpListener, ToSocketAddrs},
+    net::SocketAddr,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,6 +32,7 @@ use url::Url;
 use crate::{
     config::{Config, Secret},
     data_dir, files,
+    listen::{listen, reachable},
     metrics::{Metrics, ServiceMetrics},
     sweep::{Sweep, SweepRecord},
     system::{SystemClock, SystemIds},
@@ -48,9 +49,6 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const WAITING_HASHES: usize = 100;
 
 const CANNOT_OPEN: &str = "cannot open the database (AGORA_DATABASE_URL)";
-
-/// Connections that wait to be accepted.
-const BACKLOG: u32 = 1024;
 
 /// The adapters, each behind its port.
 pub struct Adapters {
@@ -364,35 +362,4 @@ pub(crate) async fn open_images(config: &Config, data_dir: &Path) -> Result<Obje
 fn file_url(path: &Path) -> Result<String> {
     let url = Url::from_file_path(path).map_err(|()| anyhow::anyhow!("{} is no absolute path", path.display()))?;
     Ok(url.into())
-}
-
-fn listen(address: &str, setting: &str) -> Result<TcpListener> {
-    let context = || format!("cannot listen on {address} ({setting})");
-    let mut failure = anyhow::anyhow!("it names no address");
-    for candidate in address.to_socket_addrs().with_context(context)? {
-        match bind(candidate) {
-            Ok(listener) => return Ok(listener),
-            Err(error) => failure = error.into(),
-        }
-    }
-    Err(failure.context(context()))
-}
-
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { tokio::net::TcpSocket::new_v4() } else { tokio::net::TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)?.into_std()
-}
-
-/// The address under which this machine reaches a listener: one on all interfaces is reached on the loopback one.
-pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() {
-            std::net::Ipv4Addr::LOCALHOST.into()
-        } else {
-            std::net::Ipv6Addr::LOCALHOST.into()
-        });
-    }
-    address
 }

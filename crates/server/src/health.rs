@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use url::{Position, Url};
 
-use crate::{app::reachable, config::Config};
+use crate::{config::Config, listen::reachable};
 
 /// Where a service says whether it can serve.
 const READY: &str = "/health/ready";

@@ -12,6 +12,7 @@ mod doctor;
 mod files;
 mod greeting;
 mod health;
+mod listen;
 mod logging;
 mod manual;
 mod media;

@@ -1,0 +1,43 @@
+//! The addresses that the service listens at.
+
+use std::{
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs},
+};
+
+use anyhow::{Context, Result};
+use tokio::net::TcpSocket;
+
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
+
+/// Listens at an address, the first of those that a name stands for at which that is possible.
+///
+/// # Errors
+/// When there is none, with the name of the setting.
+pub(crate) fn listen(address: &str, setting: &str) -> Result<TcpListener> {
+    let context = || format!("cannot listen on {address} ({setting})");
+    let mut failure = anyhow::anyhow!("it names no address");
+    for candidate in address.to_socket_addrs().with_context(context)? {
+        match bind(candidate) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure.context(context()))
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
+}
+
+/// The address under which this machine reaches a listener: one on all interfaces is reached on the loopback one.
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    address
+}
