@@ -71,9 +71,10 @@ impl Progress {
         Ok(())
     }
 
-    /// At each tenth of a known total, otherwise at each thousand; of little at none.
+    /// At each tenth of a known total, otherwise at each thousand, then ten thousand and so on; of little at none.
     fn is_worth_a_line(&self, before: u64) -> bool {
-        let step = self.total.map_or(1_000, |total| total.div_ceil(10).max(1_000));
+        let in_large = 10u64.saturating_pow(self.done.max(1).ilog10());
+        let step = self.total.map_or(in_large, |total| total.div_ceil(10)).max(1_000);
         before / step != self.done / step
     }
 

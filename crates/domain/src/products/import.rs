@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{CatalogSnapshot, Product, ProductFields, Sku};
 use crate::{
-    clock::Timestamp,
+    clock::{Clock, Timestamp},
     error::{Error, FieldErrors, Result},
     id::{IdGenerator, ProductId},
 };
@@ -51,7 +51,7 @@ pub struct ImportPlan {
 
 /// One pass over the rows of a file. It remembers the SKUs that it saw, each with its line.
 pub struct ImportPass {
-    at: Timestamp,
+    clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     lines: HashMap<String, u64>,
 }
@@ -60,9 +60,9 @@ impl ImportPass {
     /// The most rows that are planned at once.
     pub const MAX_ROWS: usize = 200;
 
-    /// A pass that makes and changes products at `at`.
-    pub fn new(at: Timestamp, ids: Arc<dyn IdGenerator>) -> Self {
-        Self { at, ids, lines: HashMap::new() }
+    /// A pass that makes and changes products at the clock's time.
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
+        Self { clock, ids, lines: HashMap::new() }
     }
 
     /// What the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, do to the catalog. A product with the SKU of a row, in
@@ -87,10 +87,13 @@ impl ImportPass {
         let keys: Vec<String> = named.iter().filter_map(|(key, _)| key.clone()).collect();
         let stored = if keys.is_empty() { Vec::new() } else { catalog.find_by_sku(keys).await? };
         let stored: HashMap<String, Product> = stored.into_iter().map(|product| (product.sku.key(), product)).collect();
+        // Of these rows, not of the whole file: the catalog is listed by time, and a place among products of one moment
+        // is found by walking through them.
+        let at = self.clock.now();
         let mut plan = ImportPlan::default();
         for (key, row) in named {
             let ImportRow { line, fields, wrong: mut reasons } = row;
-            match self.change(key.and_then(|key| stored.get(&key)), fields) {
+            match self.change(key.and_then(|key| stored.get(&key)), fields, at) {
                 Ok(Some(change)) if reasons.is_empty() => plan.changes.push(change),
                 Ok(None) if reasons.is_empty() => plan.unchanged += 1,
                 Ok(_) => plan.refused.push(RefusedRow { line, reasons }),
@@ -105,12 +108,12 @@ impl ImportPass {
     }
 
     /// What the fields do to the product that has their SKU, if there is one.
-    fn change(&self, stored: Option<&Product>, fields: ProductFields) -> Result<Option<CatalogChange>> {
+    fn change(&self, stored: Option<&Product>, fields: ProductFields, at: Timestamp) -> Result<Option<CatalogChange>> {
         let Some(stored) = stored else {
             let id = ProductId::new(self.ids.generate());
-            return Ok(Some(CatalogChange::Create(fields.into_new()?.into_product(id, self.at))));
+            return Ok(Some(CatalogChange::Create(fields.into_new()?.into_product(id, at))));
         };
-        let edited = stored.clone().apply(&fields.into_edit()?, self.at)?;
+        let edited = stored.clone().apply(&fields.into_edit()?, at)?;
         Ok((edited != *stored).then_some(CatalogChange::Update(edited)))
     }
 }

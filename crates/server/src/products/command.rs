@@ -3,7 +3,6 @@
 use std::{path::PathBuf, sync::Arc};
 
 use agora_database::Database;
-use agora_domain::clock::Clock;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 
@@ -68,8 +67,8 @@ pub(crate) async fn run(config: &Config, command: ProductsCommand, interrupt: In
             // First of all: whoever pipes a file into this is not to wait for a database that is not there.
             let database = open(config).await?;
             let source = Source::open(&file, format)?;
-            let (clock, ids) = (SystemClock, Arc::new(SystemIds));
-            let import = Import { catalog: database.catalog(), at: clock.now(), ids, source };
+            let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
+            let import = Import { catalog: database.catalog(), clock, ids, source };
             import::import(import, dry_run, progress).await
         }
         ProductsCommand::Export(ExportArguments { file, format }) => {

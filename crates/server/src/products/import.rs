@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use agora_domain::{
     FieldErrors,
-    clock::Timestamp,
+    clock::Clock,
     id::IdGenerator,
     products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan},
 };
@@ -22,8 +22,7 @@ const TOLD: usize = 20;
 /// What to take over, and into what.
 pub(super) struct Import {
     pub(super) catalog: Arc<dyn Catalog>,
-    /// When that is.
-    pub(super) at: Timestamp,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) ids: Arc<dyn IdGenerator>,
     pub(super) source: Source,
 }
@@ -118,7 +117,7 @@ impl Import {
     /// Reads the file once.
     async fn pass(&self, access: &mut Access, progress: &mut Progress) -> Result<Tally> {
         let (mut tally, mut refusals) = (Tally::default(), Refusals::default());
-        let mut pass = ImportPass::new(self.at, Arc::clone(&self.ids));
+        let mut pass = ImportPass::new(Arc::clone(&self.clock), Arc::clone(&self.ids));
         let mut rows = self.source.rows()?;
         while let Some(Batch { rows, kib }) = rows.next().await? {
             let (mut fields, mut refused) = (Vec::with_capacity(rows.len()), Vec::new());

@@ -15,9 +15,12 @@ impl Passing {
             let stored = product(fields()).unwrap();
             Ok(if keys.contains(&stored.sku.key()) { vec![stored] } else { vec![] })
         });
+        let mut clock = MockClock::new();
+        clock.expect_now().times(..=1).return_const(NOW);
+        clock.expect_now().return_const(LATER);
         let mut ids = MockIdGenerator::new();
         ids.expect_generate().return_const(ID.uuid());
-        Self { pass: ImportPass::new(NOW, Arc::new(ids)), catalog }
+        Self { pass: ImportPass::new(Arc::new(clock), Arc::new(ids)), catalog }
     }
 
     /// What rows with these fields, from a line on, do.
@@ -25,6 +28,23 @@ impl Passing {
         let row = |(line, fields)| ImportRow { line, fields, wrong: FieldErrors::default() };
         self.pass.plan(&mut self.catalog, (line..).zip(rows).map(row).collect()).await.unwrap()
     }
+}
+
+/// What the clock shows from the second time on.
+const LATER: Timestamp = NOW.plus_millis(1);
+
+/// Of one moment, they could not be listed page by page but by walking through all of them for each page.
+#[tokio::test]
+async fn rows_that_come_later_are_of_a_later_time() {
+    let mut passing = Passing::new();
+    let mut times = Vec::new();
+    for n in 0..2 {
+        let row = ProductFields { sku: Some(format!("NEW-{n}")), ..fields() };
+        let plan = passing.plan(n, vec![row]).await;
+        let [CatalogChange::Create(product)] = &plan.changes[..] else { panic!("{plan:?}") };
+        times.push(product.created_at);
+    }
+    assert_eq!(times, [NOW, LATER]);
 }
 
 fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(&'static str, String)>)> {
