@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::create;
+use super::connect::{create, give_to_owner};
 use crate::error::OpenError;
 
 /// Takes the right to serve the database: what a service remembers (sessions, feeds) is right only as long as nobody
@@ -36,13 +36,15 @@ fn companion(database: &Path, suffix: &str) -> io::Result<File> {
     let mut name = database.clone().into_os_string();
     name.push(suffix);
     let file = create(Path::new(&name))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        // As SQLite does with its own companions: a command that root runs must not shut the service out. Nobody but
-        // root may do it, or needs to.
-        let owner = database.metadata()?;
-        let _ = fchown(&file, Some(owner.uid()), Some(owner.gid()));
-    }
+    give_to_owner(&file, &database)?;
     Ok(file)
+}
+
+/// Locks the directory of the file against other processes that start: until this one has set the file up, their first
+/// steps and its own would get in each other's way. The lock goes with the returned handle.
+pub(super) fn lock_directory(file: &Path) -> io::Result<File> {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = File::open(directory)?;
+    directory.lock()?;
+    Ok(directory)
 }

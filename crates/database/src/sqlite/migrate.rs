@@ -9,7 +9,11 @@ use std::{
 use diesel::{RunQueryDsl, sql_types::Text};
 use diesel_migrations::MigrationHarness;
 
-use super::{Conn, MIGRATIONS, create, locks::lock_service};
+use super::{
+    Conn, MIGRATIONS,
+    connect::{create, give_to_owner},
+    locks::lock_service,
+};
 use crate::{
     error::OpenError,
     version::{self, Migrated},
@@ -61,13 +65,8 @@ fn write(conn: &mut Conn, file: &Path, draft: &Path) -> Result<(), Failed> {
     }
     // SQLite takes a file that is empty, and with it the mode.
     let written = create(draft)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        // As with the companions of the database: what root writes is to be of use to the service.
-        let owner = file.metadata()?;
-        let _ = fchown(&written, Some(owner.uid()), Some(owner.gid()));
-    }
+    // What root writes is to be of use to the service.
+    give_to_owner(&written, file)?;
     let path = draft.to_str().ok_or("the path is not valid Unicode")?;
     diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(path).execute(conn)?;
     written.sync_all()?;

@@ -7,29 +7,29 @@
 use std::{
     fs::File,
     future::{Future, Ready, ready},
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 use agora_domain::Error;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use diesel::{
-    Connection, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, connection::SimpleConnection,
-    query_dsl::LoadQuery, result::Error as DieselError,
-};
+use crossbeam_channel::{Sender, bounded};
+use diesel::{Connection, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
-use url::Url;
 
 use self::{
-    locks::{lock_companion, lock_service},
+    connect::{Access, connect, connect_to_inspect, create, inspect, told},
+    jobs::{Next, ReadJob, Write, WriteJob, catching_panics, read_loop, receive, submit, write_loop},
+    locks::{lock_companion, lock_directory, lock_service},
     work::Work,
 };
-pub(crate) use self::{post_in::post_in, session::Session};
+pub(crate) use self::{
+    connect::{look, schema_of},
+    post_in::post_in,
+    session::Session,
+};
 use crate::{
     Task,
     error::{Failure, OpenError, Outcome},
@@ -39,7 +39,9 @@ use crate::{
     version::{self, Answer, Migrated, Opening},
 };
 
+mod connect;
 pub(crate) mod hot;
+mod jobs;
 mod locks;
 mod migrate;
 mod post_in;
@@ -55,12 +57,6 @@ pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migra
 
 /// How many jobs may wait for a thread; beyond that a request is turned away at once.
 const QUEUE: usize = 1024;
-
-/// How many writes share one commit at most: bounds how long the first of them waits.
-const GROUP: usize = 256;
-
-/// How long a lock held by another process (such as `agora admin grant`) is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
 /// returns.
@@ -134,68 +130,6 @@ pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
 pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let waited = || Failure::Rule(Error::internal("a query function waited for something other than the database"));
     query.now_or_never().unwrap_or_else(|| Err(waited()))
-}
-
-type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
-
-/// What a thread takes from its queue: a job, or the word that there will be no more.
-type Next<J> = Option<J>;
-
-/// A write that takes its turn in a group.
-trait WriteJob: Send {
-    /// Does the work in a savepoint. Fails, with the cause, when the whole group must be rolled back.
-    fn run(&mut self, conn: &mut Conn) -> Result<(), String>;
-    /// Tells the outcome to whoever waits, once the group is committed or has failed with a cause.
-    fn finish(self: Box<Self>, group: Result<(), &str>);
-}
-
-struct Write<T, F, A> {
-    work: Option<F>,
-    outcome: Option<Outcome<T>>,
-    /// What is to happen once it is stored, whether or not anybody waits.
-    after: A,
-    reply: oneshot::Sender<Outcome<T>>,
-}
-
-impl<T, F, A> WriteJob for Write<T, F, A>
-where
-    T: Send,
-    F: FnOnce(&mut Conn) -> Outcome<T> + Send,
-    A: FnOnce() + Send,
-{
-    fn run(&mut self, conn: &mut Conn) -> Result<(), String> {
-        let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
-        // Kept before the savepoint is rolled back: when that fails too, its error takes the place of the cause.
-        let mut cause = None;
-        let outcome = conn.transaction(|conn| {
-            let outcome = catching_panics(work, conn);
-            cause = outcome.as_ref().err().filter(|failure| !failure.is_contained()).map(ToString::to_string);
-            outcome
-        });
-        match (cause, outcome) {
-            (Some(cause), _) => Err(cause),
-            (None, Err(failure)) if !failure.is_contained() => Err(failure.to_string()),
-            (None, outcome) => {
-                self.outcome = Some(outcome);
-                Ok(())
-            }
-        }
-    }
-
-    fn finish(self: Box<Self>, group: Result<(), &str>) {
-        let outcome = match (group, self.outcome) {
-            (Ok(()), Some(outcome)) => outcome,
-            // Even a refusal may rest on what another job of the group had written, and that is undone.
-            (Err(cause), _) => Err(Failure::Rule(Error::unavailable(cause))),
-            // Nobody waited any more when its turn came.
-            (Ok(()), None) => return,
-        };
-        if outcome.is_ok() {
-            (self.after)();
-        }
-        // Whoever no longer waits does not miss it.
-        let _ = self.reply.send(outcome);
-    }
 }
 
 /// An open SQLite database.
@@ -352,162 +286,6 @@ impl Drop for Sqlite {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn submit<J>(queue: &Sender<Next<J>>, job: J) -> agora_domain::Result<()> {
-    queue.try_send(Some(job)).map_err(|error| match error {
-        TrySendError::Full(_) => Error::unavailable("too many requests wait for the database"),
-        TrySendError::Disconnected(_) => Error::unavailable("the database is closed"),
-    })
-}
-
-async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Result<T> {
-    let outcome = answer.await.map_err(|_| Error::internal("a database job was dropped"))?;
-    outcome.map_err(Error::from)
-}
-
-fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>, work: &Work) {
-    while let Ok(Some(job)) = jobs.recv() {
-        work.reading(|| job(&mut conn));
-    }
-}
-
-/// The outcome of work; a panic in it is a failure like others, and undone like them.
-fn catching_panics<T>(work: impl FnOnce(&mut Conn) -> Outcome<T>, conn: &mut Conn) -> Outcome<T> {
-    let panicked = |_| Err(Failure::Rule(Error::internal("work on the database panicked")));
-    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
-}
-
-fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Work) {
-    let mut open = true;
-    while open {
-        let Ok(Some(first)) = jobs.recv() else { return };
-        let mut group = vec![first];
-        while group.len() < GROUP {
-            match jobs.try_recv() {
-                Ok(Some(job)) => group.push(job),
-                Ok(None) => {
-                    open = false;
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
-        work.writing(group.len(), || write_group(&mut conn, group));
-    }
-}
-
-fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
-    let mut cause = None;
-    let committed = conn.immediate_transaction(|conn| {
-        group.iter_mut().try_for_each(|job| job.run(conn)).map_err(|text| {
-            cause = Some(text);
-            DieselError::RollbackTransaction
-        })
-    });
-    let failure = committed.err().map(|error| cause.unwrap_or_else(|| error.to_string()));
-    if let Some(cause) = &failure {
-        tracing::error!(cause, jobs = group.len(), "a group of writes was rolled back");
-    }
-    for job in group {
-        job.finish(failure.as_deref().map_or(Ok(()), Err));
-    }
-}
-
-/// Checks that the file is a database with the schema of this program.
-fn inspect(file: &Path) -> Result<(), OpenError> {
-    version::check(schema_of(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
-}
-
-/// A connection that changes nothing, not even how the file keeps its log: one that may write would make it a database
-/// that keeps a write-ahead log.
-fn connect_to_inspect(file: &Path) -> Result<Conn, OpenError> {
-    open_to_read(file, "mode=ro")
-}
-
-/// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
-/// its write-ahead log, and leave them behind.
-pub(crate) fn look(file: &Path) -> Result<Conn, OpenError> {
-    let mut log = file.as_os_str().to_owned();
-    log.push("-wal");
-    open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })
-}
-
-/// Opens the file as these parameters say.
-fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
-    let whole = file.canonicalize().ok().filter(|path| path.is_file());
-    let mut url =
-        whole.and_then(|path| Url::from_file_path(path).ok()).ok_or_else(|| OpenError::Missing(file.into()))?;
-    url.set_query(Some(parameters));
-    let conn = Conn::establish(url.as_str());
-    let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
-    let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
-    conn.batch_execute(&patience).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
-    Ok(conn)
-}
-
-/// The version of the schema that the database has; nothing when it is not one of ours.
-pub(crate) fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
-    told(complete(queries::transfer::schema(conn)), file)
-}
-
-fn told<T>(outcome: Outcome<T>, file: &Path) -> Result<T, OpenError> {
-    match outcome {
-        Ok(value) => Ok(value),
-        Err(Failure::Database(source)) => Err(unusable(file, source)),
-        Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
-    }
-}
-
-/// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.
-fn create(file: &Path) -> std::io::Result<File> {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    Read,
-    Write,
-}
-
-fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
-    let url = file.to_str().ok_or_else(|| OpenError::Path(file.to_owned()))?;
-    let mut conn = Conn::establish(url).map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
-    // synchronous = FULL: a commit that was acknowledged is on disk, so that it survives a power failure too.
-    let pragmas = format!(
-        "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 67108864; \
-         PRAGMA query_only = {};",
-        BUSY_TIMEOUT.as_millis(),
-        if access == Access::Read { "ON" } else { "OFF" },
-    );
-    conn.batch_execute(&pragmas).map_err(|source| unusable(file, source))?;
-    Ok(conn)
-}
-
-/// Why a file could be opened but not be used.
-fn unusable(file: &Path, source: DieselError) -> OpenError {
-    // More than SQLite needs for a start: its shared memory, and a page of each file.
-    const ENOUGH: u64 = 256 * 1024;
-    let space = file.canonicalize().ok().and_then(|file| rustix::fs::statvfs(file.parent()?).ok());
-    let file = file.to_owned();
-    match space {
-        Some(space) if space.f_bavail.saturating_mul(space.f_frsize) < ENOUGH => OpenError::Full { file, source },
-        _ => OpenError::Setup { file, source },
-    }
-}
-
-/// Locks the directory of the file against other processes that start: until this one has set the file up, their first
-/// steps and its own would get in each other's way. The lock goes with the returned handle.
-fn lock_directory(file: &Path) -> std::io::Result<File> {
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = File::open(directory)?;
-    directory.lock()?;
-    Ok(directory)
 }
 
 fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {

@@ -1,0 +1,119 @@
+//! Files that are opened as databases.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    path::Path,
+    time::Duration,
+};
+
+use diesel::{Connection, connection::SimpleConnection, result::Error as DieselError};
+use url::Url;
+
+use super::{Conn, complete, queries};
+use crate::{
+    error::{Failure, OpenError, Outcome},
+    version::{self, Opening},
+};
+
+/// How long a lock held by another process (such as `agora admin grant`) is waited for.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Checks that the file is a database with the schema of this program.
+pub(super) fn inspect(file: &Path) -> Result<(), OpenError> {
+    version::check(schema_of(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
+}
+
+/// A connection that changes nothing, not even how the file keeps its log: one that may write would make it a database
+/// that keeps a write-ahead log.
+pub(super) fn connect_to_inspect(file: &Path) -> Result<Conn, OpenError> {
+    open_to_read(file, "mode=ro")
+}
+
+/// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
+/// its write-ahead log, and leave them behind.
+pub(crate) fn look(file: &Path) -> Result<Conn, OpenError> {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })
+}
+
+/// Opens the file as these parameters say.
+fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
+    let whole = file.canonicalize().ok().filter(|path| path.is_file());
+    let mut url =
+        whole.and_then(|path| Url::from_file_path(path).ok()).ok_or_else(|| OpenError::Missing(file.into()))?;
+    url.set_query(Some(parameters));
+    let conn = Conn::establish(url.as_str());
+    let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
+    conn.batch_execute(&patience).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
+    Ok(conn)
+}
+
+/// The version of the schema that the database has; nothing when it is not one of ours.
+pub(crate) fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
+    told(complete(queries::transfer::schema(conn)), file)
+}
+
+pub(super) fn told<T>(outcome: Outcome<T>, file: &Path) -> Result<T, OpenError> {
+    match outcome {
+        Ok(value) => Ok(value),
+        Err(Failure::Database(source)) => Err(unusable(file, source)),
+        Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
+    }
+}
+
+/// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.
+pub(super) fn create(file: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+pub(super) fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
+    let url = file.to_str().ok_or_else(|| OpenError::Path(file.to_owned()))?;
+    let mut conn = Conn::establish(url).map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    // synchronous = FULL: a commit that was acknowledged is on disk, so that it survives a power failure too.
+    let pragmas = format!(
+        "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 67108864; \
+         PRAGMA query_only = {};",
+        BUSY_TIMEOUT.as_millis(),
+        if access == Access::Read { "ON" } else { "OFF" },
+    );
+    conn.batch_execute(&pragmas).map_err(|source| unusable(file, source))?;
+    Ok(conn)
+}
+
+/// Why a file could be opened but not be used.
+fn unusable(file: &Path, source: DieselError) -> OpenError {
+    // More than SQLite needs for a start: its shared memory, and a page of each file.
+    const ENOUGH: u64 = 256 * 1024;
+    let space = file.canonicalize().ok().and_then(|file| rustix::fs::statvfs(file.parent()?).ok());
+    let file = file.to_owned();
+    match space {
+        Some(space) if space.f_bavail.saturating_mul(space.f_frsize) < ENOUGH => OpenError::Full { file, source },
+        _ => OpenError::Setup { file, source },
+    }
+}
+
+/// Gives a file to the owner of the database, as SQLite does with its own companions: a command that root runs must not
+/// shut the service out. Nobody but root may do it, or needs to.
+pub(super) fn give_to_owner(file: &File, database: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let owner = database.metadata()?;
+        let _ = fchown(file, Some(owner.uid()), Some(owner.gid()));
+    }
+    Ok(())
+}

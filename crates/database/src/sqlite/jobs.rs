@@ -1,0 +1,136 @@
+//! What the threads take from their queues, and what they do with it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use agora_domain::Error;
+use crossbeam_channel::{Receiver, Sender, TrySendError};
+use diesel::{Connection, result::Error as DieselError};
+use tokio::sync::oneshot;
+
+use super::{Conn, work::Work};
+use crate::error::{Failure, Outcome};
+
+/// How many writes share one commit at most: bounds how long the first of them waits.
+const GROUP: usize = 256;
+
+pub(super) type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
+
+/// What a thread takes from its queue: a job, or the word that there will be no more.
+pub(super) type Next<J> = Option<J>;
+
+/// A write that takes its turn in a group.
+pub(super) trait WriteJob: Send {
+    /// Does the work in a savepoint. Fails, with the cause, when the whole group must be rolled back.
+    fn run(&mut self, conn: &mut Conn) -> Result<(), String>;
+    /// Tells the outcome to whoever waits, once the group is committed or has failed with a cause.
+    fn finish(self: Box<Self>, group: Result<(), &str>);
+}
+
+pub(super) struct Write<T, F, A> {
+    pub(super) work: Option<F>,
+    pub(super) outcome: Option<Outcome<T>>,
+    /// What is to happen once it is stored, whether or not anybody waits.
+    pub(super) after: A,
+    pub(super) reply: oneshot::Sender<Outcome<T>>,
+}
+
+impl<T, F, A> WriteJob for Write<T, F, A>
+where
+    T: Send,
+    F: FnOnce(&mut Conn) -> Outcome<T> + Send,
+    A: FnOnce() + Send,
+{
+    fn run(&mut self, conn: &mut Conn) -> Result<(), String> {
+        let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
+        // Kept before the savepoint is rolled back: when that fails too, its error takes the place of the cause.
+        let mut cause = None;
+        let outcome = conn.transaction(|conn| {
+            let outcome = catching_panics(work, conn);
+            cause = outcome.as_ref().err().filter(|failure| !failure.is_contained()).map(ToString::to_string);
+            outcome
+        });
+        match (cause, outcome) {
+            (Some(cause), _) => Err(cause),
+            (None, Err(failure)) if !failure.is_contained() => Err(failure.to_string()),
+            (None, outcome) => {
+                self.outcome = Some(outcome);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>, group: Result<(), &str>) {
+        let outcome = match (group, self.outcome) {
+            (Ok(()), Some(outcome)) => outcome,
+            // Even a refusal may rest on what another job of the group had written, and that is undone.
+            (Err(cause), _) => Err(Failure::Rule(Error::unavailable(cause))),
+            // Nobody waited any more when its turn came.
+            (Ok(()), None) => return,
+        };
+        if outcome.is_ok() {
+            (self.after)();
+        }
+        // Whoever no longer waits does not miss it.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+pub(super) fn submit<J>(queue: &Sender<Next<J>>, job: J) -> agora_domain::Result<()> {
+    queue.try_send(Some(job)).map_err(|error| match error {
+        TrySendError::Full(_) => Error::unavailable("too many requests wait for the database"),
+        TrySendError::Disconnected(_) => Error::unavailable("the database is closed"),
+    })
+}
+
+pub(super) async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Result<T> {
+    let outcome = answer.await.map_err(|_| Error::internal("a database job was dropped"))?;
+    outcome.map_err(Error::from)
+}
+
+pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>, work: &Work) {
+    while let Ok(Some(job)) = jobs.recv() {
+        work.reading(|| job(&mut conn));
+    }
+}
+
+/// The outcome of work; a panic in it is a failure like others, and undone like them.
+pub(super) fn catching_panics<T>(work: impl FnOnce(&mut Conn) -> Outcome<T>, conn: &mut Conn) -> Outcome<T> {
+    let panicked = |_| Err(Failure::Rule(Error::internal("work on the database panicked")));
+    catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
+}
+
+pub(super) fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Work) {
+    let mut open = true;
+    while open {
+        let Ok(Some(first)) = jobs.recv() else { return };
+        let mut group = vec![first];
+        while group.len() < GROUP {
+            match jobs.try_recv() {
+                Ok(Some(job)) => group.push(job),
+                Ok(None) => {
+                    open = false;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        work.writing(group.len(), || write_group(&mut conn, group));
+    }
+}
+
+fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
+    let mut cause = None;
+    let committed = conn.immediate_transaction(|conn| {
+        group.iter_mut().try_for_each(|job| job.run(conn)).map_err(|text| {
+            cause = Some(text);
+            DieselError::RollbackTransaction
+        })
+    });
+    let failure = committed.err().map(|error| cause.unwrap_or_else(|| error.to_string()));
+    if let Some(cause) = &failure {
+        tracing::error!(cause, jobs = group.len(), "a group of writes was rolled back");
+    }
+    for job in group {
+        job.finish(failure.as_deref().map_or(Ok(()), Err));
+    }
+}
