@@ -92,7 +92,7 @@ async fn a_backup_under_load_is_of_one_moment() {
     }
 }
 
-/// Checks that every count agrees with what it counts, and that every image is there.
+/// Checks that every count agrees with what it counts, and that the images are those that posts have.
 pub(crate) async fn expect_consistent(place: &Place, home: &Home) {
     let service = place.start(home);
     let api = &service.api;
@@ -110,6 +110,8 @@ pub(crate) async fn expect_consistent(place: &Place, home: &Home) {
         expect_picture(&api.image(&post["image"]).await);
     }
     service.stop();
+    let checked = place.run(home, &["media", "check"]).expect_success().stdout;
+    assert!(checked.contains("that nothing knows: 0"), "{checked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@
 //! | `agora-backup.json` | [`Header`]: what the archive is |
 //! | `jwt-secret` | what tokens are signed with |
 //! | `images/KEY` | an image |
+//! | `unnamed-images` | the keys of images that no row names, a line each: what was deleted while they were fetched |
 //! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
 //! | `summary.json` | [`Summary`]: how much of everything there is |
 //! | `sha256` | the SHA-256 of every byte of the file before this entry |
@@ -19,6 +20,7 @@ use std::{
     sync::Arc,
 };
 
+use agora_domain::media::ImageKey;
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,8 @@ use super::{
 pub(crate) const HEADER: &str = "agora-backup.json";
 /// The name of the second entry, with the secret, if there is one.
 pub(crate) const SECRET: &str = "jwt-secret";
+/// The name of the entry between images and rows.
+pub(crate) const UNNAMED: &str = "unnamed-images";
 /// The name of the last entry but the checksum.
 pub(crate) const SUMMARY: &str = "summary.json";
 const CHECKSUM: &str = "sha256";
@@ -67,10 +71,21 @@ pub(crate) struct Header {
 pub(crate) struct Summary {
     /// What each table holds.
     pub(crate) rows: Sums,
-    /// How many images there are.
+    /// How many images there are that rows name.
     pub(crate) images: u64,
     /// The names of those that rows name and the store had lost.
     pub(crate) missing: Vec<String>,
+}
+
+/// The keys of images as the text of an entry.
+pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
+    keys.iter().map(|key| key.as_str().to_owned() + "\n").collect()
+}
+
+/// The keys of images that an entry has.
+pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
+    let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
+    keys.collect::<Option<_>>().context("the archive names images as no backup does")
 }
 
 /// A file in the archive.

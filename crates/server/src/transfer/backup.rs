@@ -1,6 +1,9 @@
 //! `agora backup`: rows, images and the secret in one file, while the service runs.
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use agora_database::{Database, Snapshot, Table, schema_version};
 use agora_domain::{clock::Timestamp, media::ImageKey};
@@ -10,7 +13,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{
     Progress, Told,
-    archive::{FORMAT, HEADER, Header, SECRET, Summary, Writer},
+    archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines},
     images::{self, Memory},
     rows::{self, SOURCE, Summing, Sums, count},
 };
@@ -39,10 +42,12 @@ pub(crate) async fn backup(
     if let Some(secret) = secret {
         archive.append(SECRET.to_owned(), secret.expose().to_owned()).await?;
     }
-    let (mut snapshot, saved, lost) = save_images(database, store, &mut archive, &mut progress).await?;
+    let SavedImages { mut snapshot, named, unnamed, lost } =
+        save_images(database, store, &mut archive, &mut progress).await?;
     let warning = images::judge(&lost, allow_missing_images)?;
+    archive.append(UNNAMED.to_owned(), keys_to_lines(&unnamed)).await?;
     let rows = save_rows(&mut snapshot, &mut archive, &mut progress).await?;
-    let (images, total) = (u64::try_from(saved)?, rows.values().map(|sum| sum.rows).sum::<u64>());
+    let (images, total) = (u64::try_from(named)?, rows.values().map(|sum| sum.rows).sum::<u64>());
     let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
     let summary = Summary { rows, images, missing };
     archive.finish(&summary).await?;
@@ -58,8 +63,18 @@ pub(crate) async fn backup(
     Ok(told)
 }
 
-/// Saves the images that rows name. Then a snapshot of rows, how many images are saved, and those that its rows name
-/// and the store has not.
+/// The images of an archive, and the rows that go with them.
+struct SavedImages {
+    snapshot: Snapshot,
+    /// How many are saved that these rows name.
+    named: usize,
+    /// Those that are saved, and that these rows no longer name.
+    unnamed: Vec<ImageKey>,
+    /// Those that these rows name and the store has not.
+    lost: Vec<ImageKey>,
+}
+
+/// Saves the images that rows name.
 ///
 /// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is
 /// gone. So the images named since are fetched likewise, until there are no more: those rows name none that was not
@@ -69,22 +84,36 @@ async fn save_images(
     store: &ObjectImageStore,
     archive: &mut Writer,
     progress: &mut Progress,
-) -> Result<(Snapshot, usize, Vec<ImageKey>)> {
+) -> Result<SavedImages> {
     let memory = Memory::new();
-    let (mut saved, mut gone) = (HashSet::new(), HashSet::new());
+    // With the last turn whose rows named them.
+    let mut saved = HashMap::new();
+    let mut gone = HashSet::new();
+    let mut turn = 0_u32;
     loop {
         let mut snapshot = database.snapshot().await.told(SOURCE)?;
         let (mut new, mut lost) = (Vec::new(), Vec::new());
         {
             let mut named = std::pin::pin!(snapshot.images());
             while let Some(keys) = named.try_next().await.told(SOURCE)? {
-                for key in keys.into_iter().filter(|key| !saved.contains(key)) {
-                    if gone.contains(&key) { lost.push(key) } else { new.push(key) }
+                for key in keys {
+                    match saved.get_mut(&key) {
+                        Some(named_in) => *named_in = turn,
+                        None if gone.contains(&key) => lost.push(key),
+                        None => new.push(key),
+                    }
                 }
             }
         }
         if new.is_empty() {
-            return Ok((snapshot, saved.len(), lost));
+            let total = saved.len();
+            saved.retain(|_, named_in| *named_in != turn);
+            return Ok(SavedImages {
+                snapshot,
+                named: total - saved.len(),
+                unnamed: saved.into_keys().collect(),
+                lost,
+            });
         }
         // Not kept open for the time that this takes.
         drop(snapshot);
@@ -98,12 +127,13 @@ async fn save_images(
             match image {
                 Some((bytes, _room)) => {
                     archive.append(format!("images/{}", key.as_str()), bytes).await?;
-                    saved.insert(key);
+                    saved.insert(key, turn);
                 }
                 None => drop(gone.insert(key)),
             }
             progress.advance(1)?;
         }
+        turn += 1;
     }
 }
 

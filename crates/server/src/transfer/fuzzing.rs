@@ -4,7 +4,7 @@ use agora_database::Rows;
 use anyhow::{Context, Result};
 
 use super::{
-    archive::{self, HEADER, Header, SUMMARY, Summary},
+    archive::{self, HEADER, Header, SUMMARY, Summary, UNNAMED, keys_from_lines},
     restore,
 };
 
@@ -30,6 +30,7 @@ fn read_entry(name: &str, bytes: &[u8]) -> Result<()> {
     match name {
         HEADER => drop(serde_json::from_slice::<Header>(bytes)?),
         SUMMARY => drop(serde_json::from_slice::<Summary>(bytes)?),
+        UNNAMED => drop(keys_from_lines(bytes)?),
         name if restore::image_key(name).is_some() => {}
         name => {
             let table = restore::table(name).context("no table")?;

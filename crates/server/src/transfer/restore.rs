@@ -3,14 +3,14 @@
 use std::{collections::HashSet, path::Path};
 
 use agora_database::{Database, Load, Rows, Table, schema_version};
-use agora_domain::media::ImageKey;
+use agora_domain::media::{ImageKey, ImageStore};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream::FuturesUnordered};
 
 use super::{
     Progress, Told,
-    archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary},
+    archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines},
     images::{self, Memory, Tally},
     rows::{self, Summing, Sums, TARGET, count},
 };
@@ -78,7 +78,11 @@ pub(crate) async fn restore(
             while let Some(arrival) = arriving.next().await {
                 contents.arrived(arrival, &mut progress)?;
             }
-            contents.take(&name, &bytes, &mut load, &mut progress).await?;
+            if name == UNNAMED {
+                contents.delete_unnamed(&keys_from_lines(&bytes)?, store).await?;
+            } else {
+                contents.take(&name, &bytes, &mut load, &mut progress).await?;
+            }
         }
         entry = entries.next().await?;
     }
@@ -93,6 +97,8 @@ pub(crate) async fn restore(
 #[derive(Default)]
 struct Contents {
     images: Tally,
+    /// How many of the images no row names.
+    unnamed: u64,
     /// The table being filled, and what it holds so far.
     table: Option<(Table, Summing)>,
     sums: Sums,
@@ -103,6 +109,16 @@ impl Contents {
     fn arrived(&mut self, arrival: Result<images::Arrival>, progress: &mut Progress) -> Result<()> {
         self.images.add(&arrival?);
         progress.advance(1)
+    }
+
+    /// Deletes the images that were on their way into the archive when what named them was deleted. Otherwise they
+    /// would stay for good: the sweep knows nothing of them.
+    async fn delete_unnamed(&mut self, keys: &[ImageKey], store: &ObjectImageStore) -> Result<()> {
+        for key in keys {
+            store.delete(key).await.told(images::TARGET)?;
+            self.unnamed += 1;
+        }
+        Ok(())
     }
 
     /// Takes what is no image.
@@ -136,7 +152,8 @@ impl Contents {
         self.close_table();
         let summary = self.summary.context("the archive has no summary")?;
         let Tally { written, present, .. } = self.images;
-        ensure!(written + present == summary.images, "the archive has not all of its images");
+        let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
+        ensure!(has_all, "the archive has not all of its images");
         let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&self.sums);
         ensure!(has_all, "the rows of the archive are not those that its summary has");
         rows::verify(load.contents(), &summary.rows, progress).await?;
@@ -150,7 +167,11 @@ impl Contents {
             rows::in_words(&summary.rows),
             self.images.in_words("Restored")
         );
-        Ok(told + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
+        let unnamed = match self.unnamed {
+            0 => String::new(),
+            unnamed => format!(" {unnamed} were deleted again: what they belonged to was deleted during the backup."),
+        };
+        Ok(told + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
     }
 }
 
