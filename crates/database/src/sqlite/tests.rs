@@ -1,3 +1,4 @@
+use diesel::connection::SimpleConnection;
 use tempfile::TempDir;
 
 use super::*;
