@@ -121,13 +121,16 @@ pub enum OpenError {
     },
     /// The database is of an older version of this program, and is not to be changed.
     #[error(
-        "its schema {found} is older than this program, which has {ours}: use that version, or start this one on it"
+        "its schema {found} is older than this program, which has {ours}: use the version that made it, or apply the \
+         {pending} pending with `agora migrate run`"
     )]
     Older {
         /// The version of its schema.
         found: String,
         /// [`crate::schema_version`].
         ours: String,
+        /// How many migrations it lacks.
+        pending: usize,
     },
     /// Another process serves the SQLite database.
     #[error(

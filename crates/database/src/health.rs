@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agora_domain::{Error, Result, health::Probe};
 use async_trait::async_trait;
 
-use crate::{Database, hot, schema_version};
+use crate::{Database, Migrations, hot};
 
 impl Database {
     /// Asks whether the database answers.
@@ -34,12 +34,11 @@ struct IsMigrated(Database);
 #[async_trait]
 impl Probe for IsMigrated {
     async fn probe(&self) -> Result<()> {
-        let found = hot!(self.0, read health::schema())?;
-        let ours = schema_version();
-        match found {
-            Some(found) if found >= ours => Ok(()),
-            Some(found) => Err(Error::unavailable(format!("the schema is {found}, and this program needs {ours}"))),
-            None => Err(Error::unavailable("the database has no schema of this program")),
+        let Migrations { applied, pending, .. } = Migrations::of(hot!(self.0, read health::applied())?);
+        match pending.as_slice() {
+            [] => Ok(()),
+            _ if applied.is_empty() => Err(Error::unavailable("the database has no schema of this program")),
+            [first, ..] => Err(Error::unavailable(format!("the schema lacks {first}, which this program needs"))),
         }
     }
 }

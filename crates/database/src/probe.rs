@@ -9,7 +9,8 @@ use diesel::{
 use crate::{
     Database, Options,
     error::{Failure, OpenError},
-    is_postgres, postgres, sqlite, version,
+    is_postgres, postgres, sqlite,
+    version::{self, Migrations, Opening},
 };
 
 /// What a database says of itself.
@@ -77,30 +78,28 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
         let mut conn = postgres::look(url, options).await?;
         let of = postgres::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
         let of = of.await.map_err(|error| OpenError::Connect(error.into()))?;
-        let schema = postgres::queries::transfer::schema(&mut conn).await.map_err(failed)?;
+        let applied = postgres::queries::transfer::applied(&mut conn).await.map_err(failed)?;
         let server = ServerProbe {
             is_supported: of.number >= OLDEST,
             may_change_schema: of.may_change,
             connections: usize::try_from(of.connections).unwrap_or_default(),
             now: Timestamp::from_unix_millis(of.now),
         };
-        return Probe::of(format!("PostgreSQL {}", of.version), schema, Some(server));
+        return Probe::of(format!("PostgreSQL {}", of.version), applied, Some(server));
     }
     let file = Database::named_file(url).ok_or(OpenError::Scheme)?;
     let mut conn = sqlite::look(&file)?;
     let version = "SELECT sqlite_version() AS version";
     let of = diesel::RunQueryDsl::get_result::<OfSqlite>(diesel::sql_query(version), &mut conn);
     let of = of.map_err(|source| OpenError::Setup { file: file.clone(), source })?;
-    Probe::of(format!("SQLite {}", of.version), sqlite::schema_of(&mut conn, &file)?, None)
+    Probe::of(format!("SQLite {}", of.version), sqlite::applied(&mut conn, &file)?, None)
 }
 
 impl Probe {
-    fn of(product: String, schema: Option<String>, server: Option<ServerProbe>) -> Result<Self, OpenError> {
-        let ours = version::schema_version();
-        if let Some(found) = schema.clone().filter(|found| *found > ours) {
-            return Err(OpenError::Newer { found, ours });
-        }
-        let pending = version::pending(schema.as_deref());
+    fn of(product: String, versions: Vec<String>, server: Option<ServerProbe>) -> Result<Self, OpenError> {
+        version::check(&versions, Opening::Change)?;
+        let schema = versions.last().cloned();
+        let pending = Migrations::of(versions).pending.len();
         Ok(Self { product, schema, pending, server })
     }
 }

@@ -17,13 +17,6 @@ pub fn schema_version() -> String {
     migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
 }
 
-/// How many migrations a database with this schema, if it has any, lacks.
-pub(crate) fn pending(found: Option<&str>) -> usize {
-    let migrations = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
-    let versions = migrations.iter().map(|migration| migration.name().version().to_string());
-    versions.filter(|version| found.is_none_or(|found| version.as_str() > found)).count()
-}
-
 /// The migrations of a database's schema, each by its name, in the order in which they are applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Migrations {
@@ -73,14 +66,18 @@ pub(crate) enum Opening {
     Inspect,
 }
 
-/// Checks that a database with this schema, if it has any, may be opened.
-pub(crate) fn check(found: Option<String>, opening: Opening) -> Result<(), OpenError> {
+/// Checks that a database to which the migrations of these versions were applied may be opened.
+pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenError> {
     let ours = schema_version();
-    match found {
-        Some(found) if found > ours => Err(OpenError::Newer { found, ours }),
-        Some(found) if found < ours && opening == Opening::Inspect => Err(OpenError::Older { found, ours }),
-        None if opening == Opening::Inspect => Err(OpenError::Foreign),
-        _ => Ok(()),
+    let migrations = Migrations::of(versions.to_vec());
+    if let Some(found) = migrations.unknown.into_iter().next_back() {
+        return Err(OpenError::Newer { found, ours });
+    }
+    match versions.last() {
+        _ if opening != Opening::Inspect => Ok(()),
+        None => Err(OpenError::Foreign),
+        Some(_) if migrations.pending.is_empty() => Ok(()),
+        Some(found) => Err(OpenError::Older { found: found.clone(), ours, pending: migrations.pending.len() }),
     }
 }
 
@@ -95,4 +92,27 @@ pub(crate) struct Answer {
 pub(crate) fn names(versions: &[MigrationVersion<'_>]) -> Vec<String> {
     let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
     Migrations::of(versions).applied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lacks_one_in_the_middle_is_older_and_what_has_another_is_newer() {
+        let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap();
+        let mut all: Vec<_> = known.iter().map(|migration| migration.name().version().to_string()).collect();
+        all.sort();
+        for opening in [Opening::Serve, Opening::Change, Opening::Inspect] {
+            check(&all, opening).unwrap();
+            let mut other = all.clone();
+            other.insert(0, "20000101000000".to_owned());
+            assert!(matches!(check(&other, opening), Err(OpenError::Newer { found, .. }) if found == "20000101000000"));
+        }
+        let gap = [all.first().unwrap().clone(), all.last().unwrap().clone()];
+        check(&gap, Opening::Change).unwrap();
+        let lacking = all.len() - gap.len();
+        assert!(matches!(check(&gap, Opening::Inspect), Err(OpenError::Older { pending, .. }) if pending == lacking));
+        assert!(matches!(check(&[], Opening::Inspect), Err(OpenError::Foreign)));
+    }
 }

@@ -312,8 +312,8 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
     if opening != Opening::Inspect {
         conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
     }
-    let found = queries::transfer::schema(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))?;
-    version::check(found, opening)?;
+    let found = queries::transfer::applied(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))?;
+    version::check(&found, opening)?;
     if opening != Opening::Inspect {
         // The lock goes with the connection.
         let mut harness = AsyncMigrationHarness::new(conn);

@@ -4,7 +4,7 @@ use agora_domain::Error;
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, SelectableHelper,
     result::{DatabaseErrorKind, Error as DieselError},
-    sql_types::{Nullable, Text},
+    sql_types::Text,
 };
 
 use super::{Conn, RunQueryDsl, has_migrations};
@@ -42,32 +42,17 @@ macro_rules! for_table {
 }
 
 #[derive(QueryableByName)]
-struct Schema {
-    #[diesel(sql_type = Nullable<Text>)]
-    version: Option<String>,
-}
-
-/// The version of the schema; nothing when there is none of ours.
-pub(crate) async fn schema(conn: &mut Conn) -> Outcome<Option<String>> {
-    if !has_migrations(conn).await? {
-        return Ok(None);
-    }
-    // What the library for migrations keeps. It has no function that looks without making its table.
-    let last = diesel::sql_query("SELECT max(version) AS version FROM __diesel_schema_migrations");
-    Ok(last.get_result::<Schema>(conn).await?.version)
-}
-
-#[derive(QueryableByName)]
 struct Applied {
     #[diesel(sql_type = Text)]
     version: String,
 }
 
-/// The versions of the migrations that were applied, in order.
+/// The versions of the migrations that were applied, in order; none when the schema is none of ours.
 pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
     if !has_migrations(conn).await? {
         return Ok(Vec::new());
     }
+    // What the library for migrations keeps. It has no function that looks without making its table.
     let versions = diesel::sql_query("SELECT version FROM __diesel_schema_migrations ORDER BY version");
     Ok(versions.load::<Applied>(conn).await?.into_iter().map(|applied| applied.version).collect())
 }

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Checks that the file is a database with the schema of this program.
 pub(super) fn inspect(file: &Path) -> Result<(), OpenError> {
-    version::check(schema_of(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
+    version::check(&applied(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
 }
 
 /// A connection that changes nothing, not even how the file keeps its log: one that may write would make it a database
@@ -51,12 +51,12 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
     Ok(conn)
 }
 
-/// The version of the schema that the database has; nothing when it is not one of ours.
-pub(crate) fn schema_of(conn: &mut Conn, file: &Path) -> Result<Option<String>, OpenError> {
-    told(complete(queries::transfer::schema(conn)), file)
+/// The versions of the migrations that were applied to the database, in order; none when it is not one of ours.
+pub(crate) fn applied(conn: &mut Conn, file: &Path) -> Result<Vec<String>, OpenError> {
+    told(complete(queries::transfer::applied(conn)), file)
 }
 
-pub(super) fn told<T>(outcome: Outcome<T>, file: &Path) -> Result<T, OpenError> {
+fn told<T>(outcome: Outcome<T>, file: &Path) -> Result<T, OpenError> {
     match outcome {
         Ok(value) => Ok(value),
         Err(Failure::Database(source)) => Err(unusable(file, source)),

@@ -23,13 +23,18 @@ use crate::{
 const MOST_COPIES: u32 = 1_000;
 
 /// Applies what is pending to a file whose schema was found to be of this version, if it has one: that is kept.
-pub(super) fn run(conn: &mut Conn, file: &Path, found: Option<String>, is_locked: bool) -> Result<Migrated, OpenError> {
+pub(super) fn run(
+    conn: &mut Conn,
+    file: &Path,
+    found: Option<&String>,
+    is_locked: bool,
+) -> Result<Migrated, OpenError> {
     if !conn.has_pending_migration(MIGRATIONS).map_err(OpenError::Migration)? {
         return Ok(Migrated::default());
     }
     // Nor does a command change the schema below a service.
     let _alone = (!is_locked).then(|| lock_service(file)).transpose()?;
-    let saved = found.map(|schema| save(conn, file, &schema)).transpose()?;
+    let saved = found.map(|schema| save(conn, file, schema)).transpose()?;
     if let Some(saved) = &saved {
         tracing::info!(file = %saved.display(), "saved the database as it was before its schema is brought up to date");
     }

@@ -20,13 +20,13 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use self::{
-    connect::{Access, connect, connect_to_inspect, create, inspect, told},
+    connect::{Access, connect, connect_to_inspect, create, inspect},
     jobs::{Next, ReadJob, Write, WriteJob, catching_panics, read_loop, receive, submit, write_loop},
     locks::{lock_companion, lock_directory, lock_service},
     work::Work,
 };
 pub(crate) use self::{
-    connect::{look, schema_of},
+    connect::{applied, look},
     post_in::post_in,
     session::Session,
 };
@@ -157,10 +157,10 @@ impl Sqlite {
         // First of all: a service that is refused has changed nothing.
         let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
         let mut connection = connect(file, Access::Write)?;
-        let found = schema_of(&mut connection, file)?;
-        version::check(found.clone(), opening)?;
+        let found = applied(&mut connection, file)?;
+        version::check(&found, opening)?;
         if opening != Opening::Inspect {
-            migrate::run(&mut connection, file, found, service.is_some())?;
+            migrate::run(&mut connection, file, found.last(), service.is_some())?;
         }
         let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
@@ -190,14 +190,14 @@ impl Sqlite {
         let _starting = lock_directory(file).map_err(failed)?;
         drop(create(file).map_err(failed)?);
         let mut connection = connect(file, Access::Write)?;
-        let found = schema_of(&mut connection, file)?;
-        version::check(found.clone(), Opening::Change)?;
-        migrate::run(&mut connection, file, found, false)
+        let found = applied(&mut connection, file)?;
+        version::check(&found, Opening::Change)?;
+        migrate::run(&mut connection, file, found.last(), false)
     }
 
     /// The versions of the migrations that were applied to the file, which is only read.
     pub(crate) fn applied(file: &Path) -> Result<Vec<String>, OpenError> {
-        told(complete(queries::transfer::applied(&mut connect_to_inspect(file)?)), file)
+        applied(&mut connect_to_inspect(file)?, file)
     }
 
     /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one

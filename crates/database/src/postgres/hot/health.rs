@@ -6,7 +6,8 @@ use crate::{
 
 static PING: Text = Text { sql: "SELECT 1", types: &[] };
 
-static SCHEMA: Text = Text { sql: "SELECT max(version)::text FROM __diesel_schema_migrations", types: &[] };
+static APPLIED: Text =
+    Text { sql: "SELECT version::text FROM __diesel_schema_migrations ORDER BY version", types: &[] };
 
 /// Has the server answer.
 pub(crate) async fn ping(database: &Postgres) -> Outcome<()> {
@@ -14,8 +15,8 @@ pub(crate) async fn ping(database: &Postgres) -> Outcome<()> {
     Ok(())
 }
 
-/// The version of the schema; nothing when no migration was ever applied.
-pub(crate) async fn schema(database: &Postgres) -> Outcome<Option<String>> {
-    let rows = database.shared.query(&SCHEMA, &[]).await?;
-    rows.first().map_or(Ok(None), |row| Columns::of(row).take())
+/// The versions of the migrations that were applied, in order.
+pub(crate) async fn applied(database: &Postgres) -> Outcome<Vec<String>> {
+    let rows = database.shared.query(&APPLIED, &[]).await?;
+    rows.iter().map(|row| Columns::of(row).take()).collect()
 }

@@ -8,7 +8,7 @@ pub(crate) async fn ping(conn: &mut Conn) -> Outcome<()> {
     Ok(())
 }
 
-/// The version of the schema; nothing when there is none of ours.
-pub(crate) async fn schema(conn: &mut Conn) -> Outcome<Option<String>> {
-    queries::transfer::schema(conn).await
+/// The versions of the migrations that were applied, in order.
+pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
+    queries::transfer::applied(conn).await
 }

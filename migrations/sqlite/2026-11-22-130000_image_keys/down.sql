@@ -1,0 +1,3 @@
+-- SQLite compares texts by their bytes.
+-- contract: nothing is changed
+SELECT 1;
