@@ -78,7 +78,7 @@ impl ObjectImageStore {
         Ok(Some(OpenImage {
             size: found.meta.size,
             range: Some(found.range.clone()),
-            bytes: each_within(ANSWER, found.into_stream()).map_err(unavailable).boxed(),
+            bytes: each_within(ANSWER, whole(found.into_stream())).map_err(unavailable).boxed(),
         }))
     }
 
@@ -178,6 +178,13 @@ pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
         Err(object_store::Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => Ok(None),
         Err(error) => Err(unavailable(error)),
     }
+}
+
+/// The parts of an object, or a failure when it ends before it is whole: a file that was shortened while it is read gives
+/// empty parts for ever.
+fn whole(parts: BoxStream<'static, object_store::Result<Bytes>>) -> BoxStream<'static, object_store::Result<Bytes>> {
+    let shortened = || object_store::Error::Generic { store: "image", source: "it ends before it is whole".into() };
+    parts.and_then(move |part| future::ready(if part.is_empty() { Err(shortened()) } else { Ok(part) })).boxed()
 }
 
 pub(crate) fn unavailable(error: object_store::Error) -> Error {

@@ -46,3 +46,16 @@ async fn a_storage_that_fails_is_unavailable() {
     fs::write(directory.path(), "x").unwrap();
     assert!(matches!(put(&store, "0123456789").await, Err(Error::Unavailable(_))));
 }
+
+#[tokio::test]
+async fn a_file_that_is_shortened_while_it_is_read_fails_and_ends() {
+    let (store, directory) = store();
+    let key = store.new_key(ImageFormat::Png).unwrap();
+    store.put(&key, Bytes::from(vec![1; 100_000])).await.unwrap();
+    let mut image = store.open(&key, None).await.unwrap().unwrap().bytes;
+    assert!(!image.try_next().await.unwrap().unwrap().is_empty());
+    let path = directory.path().join(&key.as_str()[..2]).join(key.as_str());
+    fs::File::options().write(true).open(path).unwrap().set_len(10).unwrap();
+    let rest: Result<Vec<Bytes>> = image.try_collect().await;
+    assert!(matches!(rest, Err(Error::Unavailable(_))), "{rest:?}");
+}
