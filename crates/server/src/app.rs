@@ -336,7 +336,7 @@ impl App {
 /// The URL of the database: of the one in the data directory, if no other is configured.
 pub(crate) fn database_url(config: &Config, data_dir: &Path) -> Secret {
     let configured = config.database_url.clone();
-    configured.unwrap_or_else(|| format!("sqlite:{}", data_dir.join("agora.db").display()).into())
+    configured.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("agora.db").display()).into())
 }
 
 /// Opens the database that the configuration names.
