@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     sync::{
         Arc, Mutex,
@@ -103,13 +103,33 @@ async fn expect_follows(api: &Api, users: &[User]) {
     }
 }
 
-/// The script, with the settings of a service at the place.
+/// The script, with the settings of a service at the place. What it makes is below [`room`].
 fn drill(home: &Home, place: &Place) -> Command {
     let settings = place.command(home, &[]);
     let mut drill = home.program("bash");
     drill.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill")).arg(AGORA);
     drill.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    fs::create_dir_all(room(home)).unwrap();
+    drill.env("TMPDIR", room(home));
     drill
+}
+
+fn room(home: &Home) -> PathBuf {
+    home.path("room")
+}
+
+/// Checks that a drill has left neither a file nor a process with its settings.
+fn expect_nothing_left(home: &Home) {
+    let room = room(home);
+    assert_eq!(fs::read_dir(&room).unwrap().count(), 0);
+    let settings = format!("AGORA_DATA_DIR={}", room.display());
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    // Of those of others, and of those that end meanwhile, nothing is read.
+    let left = processes.filter(|process| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&settings)
+    });
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<PathBuf>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,6 +150,7 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
         let drilling = drill(&home, &place);
         let told = tokio::task::spawn_blocking(move || run(drilling, "")).await.unwrap().expect_success().stdout;
         assert!(told.contains("Saved ") && told.contains("compared and served: it could be restored."), "{told}");
+        expect_nothing_left(&home);
 
         // What was answered before a backup begins is in it, and the tokens of then are good.
         let api = &service.api;
@@ -162,10 +183,6 @@ async fn a_drill_fails_when_something_is_lost_and_leaves_nothing_behind() {
     let place = Place::embedded(&home, "place");
     place.settle(&home).await;
     fs::remove_file(files(&place.directory).pop_first().unwrap()).unwrap();
-    let room = home.path("room");
-    fs::create_dir(&room).unwrap();
-    let mut drill = drill(&home, &place);
-    drill.env("TMPDIR", &room);
-    run(drill, "").expect_refusal(&["1 images that rows name are missing"]);
-    assert_eq!(fs::read_dir(&room).unwrap().count(), 0);
+    run(drill(&home, &place), "").expect_refusal(&["1 images that rows name are missing"]);
+    expect_nothing_left(&home);
 }
