@@ -37,22 +37,27 @@ async fn what_nothing_knows_is_deleted_when_asked_for_unless_it_is_young() {
     let [old, young] = [place(&home, 'a', hour + minute), place(&home, 'b', hour - minute)];
 
     let told = check(&home, &["--top", "1"]).expect_success().stdout;
+    let size = service.api.image(&post["image"]).await.len() as f64 / 1000.0;
     assert_eq!(
         told,
-        "Images that rows name: 3 (0.1 MB)\n\
-         Images on record for the sweep: 0 (0.0 MB)\n\
-         Images that nothing knows: 2 (0.5 MB)\n  \
-           younger than an hour, and left: 1 (0.3 MB)\n  \
-           that --delete would delete: 1 (0.3 MB)\n\
+        format!(
+            "Stored images that rows name: 3 ({:.2} kB)\n\
+         Images on record for the sweep: 0 (0 B)\n\
+         Images that nothing knows: 2 (500.00 kB)\n  \
+           younger than an hour, and left: 1 (250.00 kB)\n  \
+           that --delete would delete: 1 (250.00 kB)\n\
          Images that rows name and that are missing: 0\n\
          Users with the most:\n  \
-           alice: 2 (0.1 MB)\n"
+           alice: 2 ({:.2} kB)\n",
+            3.0 * size,
+            2.0 * size
+        )
     );
     assert!(home.image_file(&old).exists() && home.image_file(&young).exists(), "nothing was asked to be deleted");
     let told = check(&home, &["--delete", "--top", "0"]).expect_success().stdout;
-    assert!(told.contains("  deleted: 1 (0.3 MB)\n") && !told.contains("Users"), "{told}");
+    assert!(told.contains("  deleted: 1 (250.00 kB)\n") && !told.contains("Users"), "{told}");
     assert!(!home.image_file(&old).exists() && home.image_file(&young).exists());
-    assert!(check(&home, &[]).expect_success().stdout.contains("Images that nothing knows: 1 (0.3 MB)"));
+    assert!(check(&home, &[]).expect_success().stdout.contains("Images that nothing knows: 1 (250.00 kB)"));
     service.api.image(&service.api.view(&bob, &text(&post["id"])).await["image"]).await;
     service.stop();
 }
@@ -66,9 +71,10 @@ async fn an_image_that_is_missing_is_named_and_makes_the_check_fail() {
     service.api.post(&alice, "", Some(&picture())).await;
     service.stop();
     fs::remove_file(home.image_file(&lost)).unwrap();
+    let lost = format!("{lost} of alice");
     let failed = check(&home, &[]).expect_refusal(&["1 images that rows name are missing", &lost]);
     assert!(failed.stdout.contains("Images that rows name and that are missing: 1\n"), "{failed:?}");
-    assert!(failed.stdout.contains("Images that rows name: 1 "), "{failed:?}");
+    assert!(failed.stdout.contains("Stored images that rows name: 1 "), "{failed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

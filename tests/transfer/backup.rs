@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -162,4 +163,21 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     let tars =
         files(&home.path(".")).into_iter().filter(|file| file.contains("half") || file.contains(".agora-backup"));
     assert_eq!(tars.count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_goes_to_another_program_as_well() {
+    let home = Home::new();
+    let from = Place::embedded(&home, "a");
+    let (world, seen) = from.settle(&home).await;
+    let file = home.path("piped.tar");
+    let mut backup = from.command(&home, &["backup", "-"]);
+    let done = backup.stdout(fs::File::create(&file).unwrap()).stderr(Stdio::piped()).output().unwrap();
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success() && told.contains("1 images in the standard output."), "{told}");
+    assert!(!home.path("-").exists());
+    let elsewhere = Home::new();
+    let to = Place::embedded(&elsewhere, "to");
+    to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+    to.expect(&elsewhere, &world, &seen).await;
 }

@@ -47,8 +47,8 @@ pub struct MediaReport {
     pub deleted: Usage,
     /// How many images rows name that are not there.
     pub lost: u64,
-    /// The first of them, [`MediaCheck::MAX_LOST`] at most.
-    pub first_lost: Vec<ImageKey>,
+    /// The first of them, [`MediaCheck::MAX_LOST`] at most, and whose posts or profile name them.
+    pub first_lost: Vec<(ImageKey, UserId)>,
 }
 
 /// Compares the objects of the store with the rows that name them, a 256th of them at a time, which bounds the memory.
@@ -99,15 +99,15 @@ impl MediaCheck {
                     report.named.add(object.bytes);
                     report.users.entry(owner).or_default().add(object.bytes);
                 }
-                None => missing.push(key),
+                None => missing.push((key, owner)),
             }
         }
         let unnamed: Vec<StoredImage> = unnamed.into_values().collect();
         for objects in unnamed.chunks(Self::BATCH) {
             self.judge(objects, delete, report).await?;
         }
-        for keys in missing.chunks(Self::BATCH) {
-            let mut lost = self.lost(keys).await?;
+        for named in missing.chunks(Self::BATCH) {
+            let mut lost = self.lost(named).await?;
             report.lost += u64::try_from(lost.len()).unwrap_or(u64::MAX);
             lost.truncate(Self::MAX_LOST.saturating_sub(report.first_lost.len()));
             report.first_lost.extend(lost);
@@ -148,14 +148,19 @@ impl MediaCheck {
     }
 
     /// Those of the images that are not there although a row names them still.
-    async fn lost(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
-        let looked = keys.iter().map(async |key| {
-            let found = self.store.open(key, Some(ByteRange::Last(0))).await?;
-            Ok::<_, crate::Error>(found.is_none().then(|| key.clone()))
+    async fn lost(&self, named: &[(ImageKey, UserId)]) -> Result<Vec<(ImageKey, UserId)>> {
+        let looked = named.iter().map(async |named| {
+            let found = self.store.open(&named.0, Some(ByteRange::Last(0))).await?;
+            Ok::<_, crate::Error>(found.is_none().then(|| named.clone()))
         });
-        let looked: Vec<Option<ImageKey>> = stream::iter(looked).buffer_unordered(Self::AT_ONCE).try_collect().await?;
-        let gone: Vec<ImageKey> = looked.into_iter().flatten().collect();
-        if gone.is_empty() { Ok(gone) } else { self.named.named_of(&gone).await }
+        let looked: Vec<Option<_>> = stream::iter(looked).buffer_unordered(Self::AT_ONCE).try_collect().await?;
+        let mut gone: Vec<(ImageKey, UserId)> = looked.into_iter().flatten().collect();
+        if !gone.is_empty() {
+            let keys: Vec<ImageKey> = gone.iter().map(|(key, _)| key.clone()).collect();
+            let still: HashSet<ImageKey> = self.named.named_of(&keys).await?.into_iter().collect();
+            gone.retain(|(key, _)| still.contains(key));
+        }
+        Ok(gone)
     }
 }
 

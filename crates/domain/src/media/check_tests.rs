@@ -125,7 +125,7 @@ async fn an_image_is_lost_when_it_is_not_there_at_a_second_look_and_named_still(
         named_later: vec![key(1), key(3)],
         ..Place::default()
     };
-    let expected = MediaReport { lost: 1, first_lost: vec![key(3)], ..MediaReport::default() };
+    let expected = MediaReport { lost: 1, first_lost: vec![(key(3), ADA)], ..MediaReport::default() };
     assert_eq!(place.check(true).await, expected);
 }
 

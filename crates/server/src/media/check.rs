@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use agora_domain::{
     accounts::AccountRepository,
+    id::UserId,
     media::{MediaCheck, MediaReport, Usage},
 };
 use anyhow::{Result, bail, ensure};
+use indicatif::DecimalBytes;
 
 use crate::{cli::say, progress::Progress, transfer::Told};
 
@@ -43,7 +45,10 @@ pub(super) async fn check(check: &Check, delete: bool, mut progress: Progress) -
         return Ok(told);
     }
     say(&told)?;
-    let names: Vec<&str> = report.first_lost.iter().map(|key| key.as_str()).collect();
+    let mut names = Vec::with_capacity(report.first_lost.len());
+    for (key, owner) in &report.first_lost {
+        names.push(format!("{} of {}", key.as_str(), check.name_of(*owner).await?));
+    }
     let more = if u64::try_from(names.len())? < report.lost { ", ..." } else { "" };
     bail!("{} images that rows name are missing: {}{more}", report.lost, names.join(", "))
 }
@@ -62,7 +67,7 @@ impl Check {
     async fn told(&self, report: &MediaReport) -> Result<String> {
         let MediaReport { named, users, on_record, unknown, deletable, deleted, lost, .. } = report;
         let mut lines = vec![
-            format!("Images that rows name: {}", in_words(*named)),
+            format!("Stored images that rows name: {}", in_words(*named)),
             format!("Images on record for the sweep: {}", in_words(*on_record)),
         ];
         let young = Usage { images: unknown.images - deletable.images, bytes: unknown.bytes - deletable.bytes };
@@ -82,16 +87,18 @@ impl Check {
             lines.push("Users with the most:".to_owned());
         }
         for (user, usage) in most.into_iter().take(self.top) {
-            let account = self.accounts.find(*user).await.told(IMAGES)?;
-            let name = account.map_or_else(|| user.uuid().to_string(), |it| it.username.as_str().to_owned());
-            lines.push(format!("  {name}: {}", in_words(*usage)));
+            lines.push(format!("  {}: {}", self.name_of(*user).await?, in_words(*usage)));
         }
         Ok(lines.join("\n"))
     }
+
+    async fn name_of(&self, user: UserId) -> Result<String> {
+        let account = self.accounts.find(user).await.told(IMAGES)?;
+        Ok(account.map_or_else(|| user.uuid().to_string(), |account| account.username.as_str().to_owned()))
+    }
 }
 
-/// As in "3 (1.2 MB)".
+/// As in "3 (1.25 MB)".
 fn in_words(Usage { images, bytes }: Usage) -> String {
-    let tenths = bytes.div_ceil(100_000);
-    format!("{images} ({}.{} MB)", tenths / 10, tenths % 10)
+    format!("{images} ({})", DecimalBytes(bytes))
 }

@@ -14,7 +14,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, BufWriter, Read, Write},
+    io::{self, BufReader, BufWriter, IsTerminal, Read, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -140,10 +140,21 @@ impl Writer {
         let directory = directory(path);
         let draft = tempfile::Builder::new().prefix(".agora-backup-").tempfile_in(&directory);
         let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
-        let (entries, queue) = mpsc::channel(1);
         let path = path.to_owned();
-        let writing = tokio::task::spawn_blocking(move || write(queue, draft, &path));
-        Ok(Self { entries, writing })
+        Ok(Self::begin(move |queue| keep(write(queue, draft)?, &path)))
+    }
+
+    /// Begins an archive that goes where the program's output goes. Whoever reads it knows by the exit code whether it is
+    /// whole.
+    pub(crate) fn to_stdout() -> Result<Self> {
+        let out = io::stdout();
+        ensure!(!out.is_terminal(), "a backup is nothing to look at: send the output to a file or a program");
+        Ok(Self::begin(move |queue| Ok(write(queue, out)?.flush()?)))
+    }
+
+    fn begin(write: impl FnOnce(mpsc::Receiver<Entry>) -> Result<()> + Send + 'static) -> Self {
+        let (entries, queue) = mpsc::channel(1);
+        Self { entries, writing: tokio::task::spawn_blocking(move || write(queue)) }
     }
 
     pub(crate) async fn append(&mut self, name: String, bytes: impl Into<Bytes>) -> Result<()> {
@@ -171,8 +182,9 @@ fn directory(path: &Path) -> PathBuf {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-fn write(mut queue: mpsc::Receiver<Entry>, draft: NamedTempFile, path: &Path) -> Result<()> {
-    let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(draft), hasher: Sha256::new() });
+/// Writes the entries, and after the last of them the checksum; what they were written to.
+fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
+    let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
     let mut is_whole = false;
     while let Some(entry) = queue.blocking_recv() {
         is_whole = entry.name == SUMMARY;
@@ -182,7 +194,11 @@ fn write(mut queue: mpsc::Receiver<Entry>, draft: NamedTempFile, path: &Path) ->
     ensure!(is_whole, "the archive was left unfinished");
     let checksum = hex(&tar.get_ref().hasher.clone().finalize());
     append(&mut tar, CHECKSUM, checksum.as_bytes())?;
-    let draft = tar.into_inner()?.inner.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(tar.into_inner()?.inner.into_inner().map_err(io::IntoInnerError::into_error)?)
+}
+
+/// Moves what is written to its place, durably.
+fn keep(draft: NamedTempFile, path: &Path) -> Result<()> {
     draft.as_file().sync_all()?;
     draft.persist_noclobber(path).with_context(|| format!("cannot write {}", path.display()))?;
     File::open(directory(path))?.sync_all()?;

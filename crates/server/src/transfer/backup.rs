@@ -2,7 +2,8 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    path::Path,
+    fmt,
+    path::PathBuf,
 };
 
 use agora_database::{Database, Snapshot, Table, schema_version};
@@ -19,6 +20,31 @@ use super::{
 };
 use crate::config::Secret;
 
+/// Where an archive goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    /// A file that is not there yet.
+    File(PathBuf),
+    /// The standard output, for another program.
+    Stdout,
+}
+
+impl From<PathBuf> for Target {
+    /// `-` is the standard output.
+    fn from(file: PathBuf) -> Self {
+        if file.as_os_str() == "-" { Self::Stdout } else { Self::File(file) }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => file.display().fmt(f),
+            Self::Stdout => f.write_str("the standard output"),
+        }
+    }
+}
+
 /// Writes the archive; what to tell the operator.
 ///
 /// The rows are those of one moment, and every image that they name is in the archive, save those that the store has
@@ -30,13 +56,16 @@ pub(crate) async fn backup(
     (database, store): (&Database, &ObjectImageStore),
     secret: Option<&Secret>,
     now: Timestamp,
-    file: &Path,
+    target: &Target,
     allow_missing_images: bool,
     mut progress: Progress,
 ) -> Result<String> {
     let is_empty = database.snapshot().await.told(SOURCE)?.is_empty().await.told(SOURCE)?;
     ensure!(!is_empty, "the database is empty: is it the right one?");
-    let mut archive = Writer::create(file)?;
+    let mut archive = match target {
+        Target::File(file) => Writer::create(file)?,
+        Target::Stdout => Writer::to_stdout()?,
+    };
     let (agora, schema) = (env!("CARGO_PKG_VERSION").to_owned(), schema_version());
     archive.append_json(HEADER, &Header { format: FORMAT, agora, schema, made_at: now.unix_millis() }).await?;
     if let Some(secret) = secret {
@@ -51,7 +80,7 @@ pub(crate) async fn backup(
     let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
     let summary = Summary { rows, images, missing };
     archive.finish(&summary).await?;
-    let mut told = format!("Saved {total} rows and {images} images in {}.", file.display());
+    let mut told = format!("Saved {total} rows and {images} images in {target}.");
     told += &rows::in_words(&summary.rows);
     told += if secret.is_some() {
         "\nIt holds the secret that tokens are signed with and every password hash: keep it as safe as the service."

@@ -1,6 +1,9 @@
 //! The commands' arguments, and what they open.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use agora_database::Database;
 use agora_domain::clock::Clock;
@@ -9,7 +12,8 @@ use clap::Args;
 use url::Url;
 
 use super::{
-    Interrupt, Progress, backup,
+    Interrupt, Progress,
+    backup::{self, Target},
     copy::{self, Allowed, Pair},
     restore,
 };
@@ -47,7 +51,7 @@ pub(crate) struct CopyArguments {
 /// What `agora backup` takes.
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
-    /// The file to write; it must not exist
+    /// The file to write; it must not exist. `-` is the standard output
     file: PathBuf,
     /// Go on when rows name images that the store has lost
     #[arg(long)]
@@ -119,7 +123,14 @@ pub(crate) async fn backup(config: &Config, arguments: BackupArguments, interrup
     let secret = config.jwt_secret.as_ref().or(kept.as_ref());
     let BackupArguments { file, allow_missing_images } = arguments;
     let (now, progress) = (SystemClock.now(), Progress::new(interrupt));
-    backup::backup((&database, &store), secret, now, &file, allow_missing_images, progress).await
+    let target = Target::from(file);
+    let told = backup::backup((&database, &store), secret, now, &target, allow_missing_images, progress).await?;
+    if let Target::Stdout = target {
+        // Beside the backup.
+        writeln!(io::stderr(), "{told}")?;
+        return Ok(String::new());
+    }
+    Ok(told)
 }
 
 /// `agora restore`; what to tell the operator.

@@ -14,6 +14,7 @@ use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
+use indicatif::DecimalBytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Progress, Told, rows};
@@ -53,9 +54,9 @@ impl Tally {
     pub(crate) fn in_words(&self, done: &str) -> String {
         let Self { written, present, bytes } = self;
         let images = written + present;
-        let megabytes = bytes.div_ceil(1_000_000);
+        let size = DecimalBytes(*bytes);
         format!(
-            "{done} {images} images ({megabytes} MB), {present} of which were there already. Each was read back and compared."
+            "{done} {images} images ({size}), {present} of which were there already. Each was read back and compared."
         )
     }
 }
