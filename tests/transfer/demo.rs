@@ -26,6 +26,8 @@ fn sums(home: &Home, place: &Place, name: &str) -> BTreeMap<String, Value> {
 async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
     let home = Home::new();
     let places = [Place::embedded(&home, "a"), Place::embedded(&home, "b"), Place::scaled(&home, "c")];
+    // As where no service was ever started.
+    std::fs::remove_dir(&places[0].directory).unwrap();
     let mut made = Vec::new();
     for (n, place) in places.iter().enumerate() {
         let told = place.run(&home, &SMALL).expect_success();

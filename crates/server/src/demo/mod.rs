@@ -89,6 +89,8 @@ pub(crate) async fn seed(config: &Config, arguments: SeedArguments, interrupt: I
     let mut load = database.load().await.told(DATABASE)?;
     let is_empty = load.contents().is_empty().await.told(DATABASE)?;
     ensure!(is_empty, "the database is not empty: name a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");
+    // No image belongs to the network, but a service that can be saved has a place for them.
+    app::open_images(config, &data_dir).await?;
 
     let password = Password::parse(PASSWORD).map_err(|violation| anyhow::anyhow!("{violation}"))?;
     let hash = BcryptHasher::new(config.bcrypt_cost, 1, 0).hash(&password).await?;
