@@ -1,7 +1,9 @@
 //! Commands of docs/operations.md, as they are written there.
 
+use std::{fs, process::Command};
+
 use crate::{
-    files::read,
+    files::{read, repository},
     process::{AGORA, Home, Service},
 };
 
@@ -42,4 +44,29 @@ async fn a_new_signing_secret_is_the_one_that_stays() {
     service.api.get(&new, "/api/users/me").await.expect(200);
     service.api.get(&old, "/api/users/me").await.expect(401);
     service.stop();
+}
+
+#[test]
+fn a_machine_that_has_nothing_but_systemd_takes_the_files() {
+    let root = tempfile::tempdir().unwrap();
+    // What a bare installation has.
+    for directory in ["etc/systemd/system", "usr/local"] {
+        fs::create_dir_all(root.path().join(directory)).unwrap();
+    }
+    let block = block("Install");
+    let mut commands: Vec<_> =
+        block.split(['\n', '&']).map(str::trim).filter(|it| it.starts_with("install ")).collect();
+    assert!(commands.len() >= 6, "{block}");
+    // A second time as well, over what is there.
+    commands.extend(commands.clone());
+    for command in commands {
+        // Any file will do for the program, which may not be built.
+        let command = command.replace(" target/release/agora ", " Cargo.toml ").replace(" /", " \"$ROOT\"/");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command]).env("ROOT", root.path()).current_dir(repository("."));
+        assert!(shell.status().unwrap().success(), "{command}");
+    }
+    for file in ["bin/agora", "sbin/agora-run", "share/agora/restore-drill"] {
+        assert!(root.path().join("usr/local").join(file).is_file(), "{file}");
+    }
 }
