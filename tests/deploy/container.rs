@@ -38,6 +38,11 @@ fn the_image_is_built_with_our_toolchain_and_runs_as_nobody_in_particular() {
     // The C library of both is that of one release of the distribution.
     assert!(images[0].contains("-bookworm ") && images[1].contains("-debian12:"), "{images:?}");
 
+    // Without the repository, the build is told the commit: after the sources, and before they are built.
+    let told = instructions.iter().position(|line| line == "ARG AGORA_COMMIT=\"\"").unwrap();
+    assert!(instructions[told - 1].starts_with("COPY ") && instructions[told + 1].starts_with("RUN "));
+    assert_eq!(compose()["services"]["agora"]["build"]["args"]["AGORA_COMMIT"], "${AGORA_COMMIT:-}");
+
     let last = instructions.iter().rposition(|line| line.starts_with("FROM ")).unwrap();
     let stage = &instructions[last..];
     assert!(stage.contains(&"USER 65532:65532".to_owned()));
