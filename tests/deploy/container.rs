@@ -119,6 +119,7 @@ fn every_service_is_checked_and_keeps_its_data() {
     }
     let agora = &services["agora"];
     assert!(agora["read_only"] == true && names(&agora["cap_drop"]) == ["ALL"]);
+    assert!(names(&agora["tmpfs"])[0].starts_with("/tmp:size="), "commands have no place for what is temporary");
     assert_eq!(names(&services["postgres"]["networks"]), ["backend"]);
     assert_eq!(compose["networks"]["backend"]["internal"], true);
 }
