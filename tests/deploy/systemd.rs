@@ -88,6 +88,28 @@ fn a_backup_works_on_what_the_service_has() {
 }
 
 #[test]
+fn old_backups_and_drafts_of_killed_ones_are_deleted() {
+    const TOUCH: &str = "cd \"$1\" && touch -d '15 days ago' agora-old.tar && touch -d '2 days ago' agora-new.tar \
+        .agora-backup-Killed && touch .agora-backup-Works mine.tar && touch -d '90 days ago' other.tar";
+    let state = tempfile::tempdir().unwrap();
+    let directory = state.path().join("agora-backup");
+    fs::create_dir(&directory).unwrap();
+    let shell = |script: &str| {
+        let mut shell = Command::new("sh");
+        assert!(shell.args(["-ec", script, "sh"]).arg(&directory).status().unwrap().success(), "{script}");
+    };
+    shell(TOUCH);
+    let unit = unit("agora-backup.service");
+    for command in [values(&unit, "ExecStartPre"), values(&unit, "ExecStartPost")].concat() {
+        shell(&command.replace("%S", state.path().to_str().unwrap()));
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, [".agora-backup-Works", "agora-new.tar", "mine.tar", "other.tar"]);
+}
+
+#[test]
 fn every_credential_is_read_by_a_setting() {
     let drop_in = unit("secrets.conf");
     let loaded: Vec<_> =
