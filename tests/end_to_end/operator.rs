@@ -111,3 +111,26 @@ async fn an_administrator_who_is_disabled_from_outside_can_do_nothing_any_more()
     service.api.send(enabling).await.expect(401);
     service.stop();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_is_shown_with_its_sessions() {
+    let home = Home::new();
+    let service = home.start_with_root();
+    let api = &service.api;
+    api.user("alice").await;
+    api.log_in("alice").await;
+    let show = |identifier: &str| admin(&home, &["show", identifier], "").expect_success().stdout;
+    let told = show("ALICE@example.org");
+    let rest =
+        told.strip_prefix("Username: alice\nEmail: alice@example.org\nRoles: USER\nState: enabled\nRegistered: ");
+    let (registered, sessions) = rest.unwrap().split_once('\n').unwrap();
+    assert!(registered.ends_with('Z') && registered.len() == "2026-11-22T10:30:00Z".len(), "{told}");
+    assert_eq!(sessions, "Sessions: 2\n");
+
+    admin(&home, &["disable", "alice"], "").expect_success();
+    let told = show("alice");
+    assert!(told.contains("\nState: disabled\n") && told.ends_with("\nSessions: 0\n"), "{told}");
+    assert!(show("root").contains("\nRoles: ADMIN, USER\n"));
+    admin(&home, &["show", "nobody"], "").expect_refusal(&["no account has the username or email nobody"]);
+    service.stop();
+}

@@ -30,6 +30,11 @@ pub(crate) enum AdminCommand {
     },
     /// List the accounts with ADMIN
     List,
+    /// Show an account: its roles, whether it is disabled, since when it is there, and how many sessions it has
+    Show {
+        /// The account's username or email
+        identifier: String,
+    },
     /// Give ADMIN to an account
     Grant {
         /// The account's username or email
@@ -68,7 +73,7 @@ pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String
     // An account can be made before the first start, but others must be somewhere.
     let makes = matches!(command, AdminCommand::Create { .. });
     ensure!(has_database || makes, "there is no database {} (AGORA_DATA_DIR)", file.display());
-    let changes = !matches!(command, AdminCommand::List);
+    let changes = !matches!(command, AdminCommand::List | AdminCommand::Show { .. });
     let database = database(config, makes).await?;
     let adapters = Adapters::open(config).await?;
     let told = execute(loaded, command, &Administration::new(&adapters)).await?;
@@ -104,6 +109,7 @@ async fn execute(loaded: &Loaded, command: AdminCommand, administration: &Admini
             administration.create(&username, &email, &password).await
         }
         AdminCommand::List => administration.list().await,
+        AdminCommand::Show { identifier } => administration.show(&identifier).await,
         AdminCommand::Grant { identifier } => administration.grant(&identifier).await,
         AdminCommand::Revoke { identifier } => administration.revoke(&identifier).await,
         AdminCommand::Disable { identifier } => administration.set_enabled(&identifier, false).await,
