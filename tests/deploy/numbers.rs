@@ -134,7 +134,7 @@ fn metrics_are_where_prometheus_looks_and_clients_do_not() {
     let deployment = yaml("deploy/kubernetes/deployment.yaml").remove(0);
     let template = &deployment["spec"]["template"];
     let metrics = &template["spec"]["containers"][0]["ports"][1];
-    assert!(metrics["name"] == "metrics" && metrics["containerPort"].to_string() == port, "{metrics}");
+    assert_eq!((metrics["name"].as_str(), &*metrics["containerPort"].to_string()), (Some("metrics"), port));
     let annotations = &template["metadata"]["annotations"];
     assert!(annotations["prometheus.io/scrape"] == "true" && annotations["prometheus.io/port"] == port);
     let service = yaml("deploy/kubernetes/service.yaml").remove(0);
