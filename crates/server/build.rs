@@ -11,13 +11,24 @@ use std::{
 fn main() {
     // Only a release says it: otherwise each commit would have everything built again that includes this crate.
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    let commit = if is_release { commit() } else { None };
+    let commit = if is_release { given_commit().or_else(commit) } else { None };
     println!("cargo::rustc-env=AGORA_COMMIT={}", commit.map(|commit| format!(" ({commit})")).unwrap_or_default());
     // Three quarters of a megabyte of relocations become a few kilobytes, which the loader reads and memory keeps.
     if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={VARIABLE}");
+}
+
+/// Names the commit to a build that has the sources without their repository, as that of the image.
+const VARIABLE: &str = "AGORA_COMMIT";
+
+/// The commit that whoever builds names. What is no number of a commit is left out, not to be taken for one.
+fn given_commit() -> Option<String> {
+    let given = env::var(VARIABLE).ok()?.trim().to_owned();
+    let is_number = given.len() >= 12 && given.bytes().all(|byte| byte.is_ascii_hexdigit());
+    given.get(..12).filter(|_| is_number).map(str::to_owned)
 }
 
 /// The commit of the repository that has this crate where it is; nothing without git or outside of one, as in an archive

@@ -38,6 +38,11 @@ fn the_image_is_built_with_our_toolchain_and_runs_as_nobody_in_particular() {
     // The C library of both is that of one release of the distribution.
     assert!(images[0].contains("-bookworm ") && images[1].contains("-debian12:"), "{images:?}");
 
+    // Without the repository, the build is told the commit: after the sources, and before they are built.
+    let told = instructions.iter().position(|line| line == "ARG AGORA_COMMIT=\"\"").unwrap();
+    assert!(instructions[told - 1].starts_with("COPY ") && instructions[told + 1].starts_with("RUN "));
+    assert_eq!(compose()["services"]["agora"]["build"]["args"]["AGORA_COMMIT"], "${AGORA_COMMIT:-}");
+
     let last = instructions.iter().rposition(|line| line.starts_with("FROM ")).unwrap();
     let stage = &instructions[last..];
     assert!(stage.contains(&"USER 65532:65532".to_owned()));
@@ -114,6 +119,7 @@ fn every_service_is_checked_and_keeps_its_data() {
     }
     let agora = &services["agora"];
     assert!(agora["read_only"] == true && names(&agora["cap_drop"]) == ["ALL"]);
+    assert!(names(&agora["tmpfs"])[0].starts_with("/tmp:size="), "commands have no place for what is temporary");
     assert_eq!(names(&services["postgres"]["networks"]), ["backend"]);
     assert_eq!(compose["networks"]["backend"]["internal"], true);
 }

@@ -66,7 +66,7 @@ fn one_pod_serves_whatever_is_done_to_the_others() {
 }
 
 #[test]
-fn a_pod_may_write_to_its_data_directory_alone() {
+fn a_pod_may_write_to_its_data_directory_and_what_is_temporary_alone() {
     let pod = resource("deployment")["spec"]["template"]["spec"].clone();
     let container = container();
     let security = &container["securityContext"];
@@ -80,9 +80,44 @@ fn a_pod_may_write_to_its_data_directory_alone() {
     let settings = &resource("configmap")["data"];
     for mount in container["volumeMounts"].as_array().unwrap() {
         let volume = volumes.iter().find(|volume| volume["name"] == mount["name"]).unwrap();
-        let is_data = mount["mountPath"] == settings["AGORA_DATA_DIR"];
-        assert!(is_data == volume["emptyDir"].is_object() && is_data != (mount["readOnly"] == true), "{mount}");
+        let may_write = mount["mountPath"] == settings["AGORA_DATA_DIR"] || mount["mountPath"] == "/tmp";
+        assert!(may_write == volume["emptyDir"].is_object() && may_write != (mount["readOnly"] == true), "{mount}");
     }
+}
+
+#[test]
+fn a_nightly_backup_has_what_the_pods_have_and_a_volume_that_stays() {
+    let [claim, job] = yaml("deploy/kubernetes/backup.yaml").try_into().unwrap();
+    let template = &job["spec"]["jobTemplate"]["spec"]["template"];
+    let pod = &template["spec"];
+    let service = resource("service")["spec"]["selector"].clone();
+    assert_ne!(template["metadata"]["labels"], service, "requests would be sent to it");
+    let (backup, tidy) = (&pod["initContainers"][0], &pod["containers"][0]);
+    let (of_service, serving) = (resource("deployment")["spec"]["template"]["spec"].clone(), container());
+    assert_eq!(pod["securityContext"], of_service["securityContext"]);
+    for field in ["image", "envFrom", "securityContext"] {
+        assert_eq!(backup[field], serving[field], "{field}");
+    }
+    assert_eq!(tidy["securityContext"], serving["securityContext"]);
+    let find = |list: &Value, name: &str| {
+        let mut found = list.as_array().unwrap().iter().filter(|entry| entry["name"] == name);
+        found.next().unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    for name in ["data", "secrets"] {
+        assert_eq!(find(&pod["volumes"], name), find(&of_service["volumes"], name));
+        assert_eq!(find(&backup["volumeMounts"], name), find(&serving["volumeMounts"], name));
+    }
+    assert_eq!(find(&pod["volumes"], "backup")["persistentVolumeClaim"]["claimName"], claim["metadata"]["name"]);
+    let mount = find(&backup["volumeMounts"], "backup");
+    assert_eq!(mount, find(&tidy["volumeMounts"], "backup"));
+    // Each under a name of its own, by which those that are old are found.
+    let directory = mount["mountPath"].as_str().unwrap();
+    assert_eq!(backup["args"], serde_json::json!(["backup", format!("{directory}/$(POD_NAME).tar")]));
+    let old = format!(
+        "find {directory} -maxdepth 1 -name '{}-*.tar' -mtime +14 -delete\n",
+        job["metadata"]["name"].as_str().unwrap()
+    );
+    assert!(tidy["command"][2].as_str().unwrap().starts_with(&old), "{tidy}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod api;
 #[path = "../end_to_end/backend.rs"]
 mod backend;
 mod container;
+mod documented;
 mod files;
 mod health;
 mod kubernetes;

@@ -117,3 +117,29 @@ fn everything_is_at_the_port_that_is_asked() {
     assert_eq!(settings["AGORA_LISTEN"], format!("0.0.0.0:{port}"));
     assert_eq!(pod()["containers"][0]["ports"][0]["containerPort"].to_string(), port);
 }
+
+#[test]
+fn metrics_are_where_prometheus_looks_and_clients_do_not() {
+    let prometheus = yaml("deploy/prometheus/prometheus.yml").remove(0);
+    let target = prometheus["scrape_configs"][0]["static_configs"][0]["targets"][0].as_str().unwrap().to_owned();
+    let port = target.strip_prefix("127.0.0.1:").unwrap();
+    // Switched on by whoever has a Prometheus.
+    assert!(read("deploy/systemd/agora.env").contains(&format!("\n#AGORA_METRICS_LISTEN={target}\n")));
+    let everywhere = format!("0.0.0.0:{port}");
+    let compose = agora_of_compose();
+    assert_eq!(compose["environment"]["AGORA_METRICS_LISTEN"], everywhere);
+    assert_eq!(compose["ports"].as_array().unwrap().len(), 1, "no other port is published");
+    assert_eq!(yaml("deploy/kubernetes/configmap.yaml")[0]["data"]["AGORA_METRICS_LISTEN"], everywhere);
+
+    let deployment = yaml("deploy/kubernetes/deployment.yaml").remove(0);
+    let template = &deployment["spec"]["template"];
+    let metrics = &template["spec"]["containers"][0]["ports"][1];
+    assert_eq!((metrics["name"].as_str(), &*metrics["containerPort"].to_string()), (Some("metrics"), port));
+    let annotations = &template["metadata"]["annotations"];
+    assert!(annotations["prometheus.io/scrape"] == "true" && annotations["prometheus.io/port"] == port);
+    let service = yaml("deploy/kubernetes/service.yaml").remove(0);
+    let ports = service["spec"]["ports"].as_array().unwrap();
+    assert!(ports.len() == 1 && ports[0]["targetPort"] == "http", "{ports:?}");
+    // What the alerts are about.
+    assert_eq!(prometheus["scrape_configs"][0]["job_name"], "agora");
+}

@@ -21,9 +21,10 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
     let program = "[[bin]]\nname = \"agora\"\npath = \"src/main.rs\"\n[dependencies]\npart = { path = \"../part\" }";
     write("crates/server/Cargo.toml", &package("agora-server", program));
+    write("crates/server/build.rs", &fs::read_to_string(repository("crates/server/build.rs")).unwrap());
     write(
         "crates/server/src/main.rs",
-        "fn main() { println!(\"{} {}\", file!(), part::half(std::env::args().count())); }",
+        "fn main() { println!(\"{} {}{}\", file!(), part::half(std::env::args().count()), env!(\"AGORA_COMMIT\")); }",
     );
     write("crates/part/Cargo.toml", &package("part", ""));
     write("crates/part/src/lib.rs", "pub fn half(n: usize) -> usize { [4, 2][n] / file!().len() }");
@@ -35,9 +36,22 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     directory.to_owned()
 }
 
+/// Builds what is no repository, and is told this commit.
+fn release_of(workspace: &Path, commit: &str) -> String {
+    let mut script = script(workspace);
+    let output = script.env("AGORA_COMMIT", commit).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let program = Command::new(workspace.join("target/release/agora")).output().unwrap();
+    String::from_utf8(program.stdout).unwrap()
+}
+
 fn release(workspace: &Path) -> Output {
+    script(workspace).output().unwrap()
+}
+
+fn script(workspace: &Path) -> Command {
     let mut script = Command::new("bash");
-    script.arg(workspace.join("scripts/release"));
+    script.arg(workspace.join("scripts/release")).env_remove("AGORA_COMMIT");
     // Cargo, which runs the tests, tells them much that a build elsewhere is not told.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
@@ -45,7 +59,17 @@ fn release(workspace: &Path) -> Output {
             script.env_remove(name);
         }
     }
-    script.output().unwrap()
+    script
+}
+
+#[test]
+fn a_build_without_the_repository_is_told_its_commit() {
+    let home = tempfile::tempdir().unwrap();
+    let workspace = workspace(home.path(), "");
+    assert!(release_of(&workspace, "0123456789abcdef0123456789abcdef01234567\n").ends_with(" (0123456789ab)\n"));
+    for none in ["", "main", "0123456"] {
+        assert!(!release_of(&workspace, none).contains('('), "{none:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! The units of systemd.
 
-use crate::files::lines;
+use std::{fs, process::Command};
+
+use crate::{
+    files::{lines, read, repository},
+    process::mode,
+};
 
 /// What a unit says, as section, name and value.
 pub(crate) fn unit(name: &str) -> Vec<(String, String, String)> {
@@ -83,6 +88,28 @@ fn a_backup_works_on_what_the_service_has() {
 }
 
 #[test]
+fn old_backups_and_drafts_of_killed_ones_are_deleted() {
+    const TOUCH: &str = "cd \"$1\" && touch -d '15 days ago' agora-old.tar && touch -d '2 days ago' agora-new.tar \
+        .agora-backup-Killed && touch .agora-backup-Works mine.tar && touch -d '90 days ago' other.tar";
+    let state = tempfile::tempdir().unwrap();
+    let directory = state.path().join("agora-backup");
+    fs::create_dir(&directory).unwrap();
+    let shell = |script: &str| {
+        let mut shell = Command::new("sh");
+        assert!(shell.args(["-ec", script, "sh"]).arg(&directory).status().unwrap().success(), "{script}");
+    };
+    shell(TOUCH);
+    let unit = unit("agora-backup.service");
+    for command in [values(&unit, "ExecStartPre"), values(&unit, "ExecStartPost")].concat() {
+        shell(&command.replace("%S", state.path().to_str().unwrap()));
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert_eq!(left, [".agora-backup-Works", "agora-new.tar", "mine.tar", "other.tar"]);
+}
+
+#[test]
 fn every_credential_is_read_by_a_setting() {
     let drop_in = unit("secrets.conf");
     let loaded: Vec<_> =
@@ -90,4 +117,66 @@ fn every_credential_is_read_by_a_setting() {
     let read: Vec<_> =
         values(&drop_in, "Environment").iter().map(|it| it.split("=%d/").nth(1).unwrap().to_owned()).collect();
     assert!(!loaded.is_empty() && loaded == read, "{loaded:?} {read:?}");
+}
+
+#[test]
+fn a_shell_reads_the_settings_as_systemd_does() {
+    let script = format!(". {}; echo \"$AGORA_TRUSTED_PROXIES\"", repository("deploy/systemd/agora.env").display());
+    let told = Command::new("sh").args(["-ec", &script]).output().unwrap();
+    assert_eq!(String::from_utf8(told.stdout).unwrap(), "127.0.0.1, ::1\n", "{:?}", String::from_utf8(told.stderr));
+}
+
+/// Runs `agora-run`, with a systemd that has these units and says, a line each, with which arguments it is to run what.
+fn agora_run(units: &str, arguments: &[&str]) -> (bool, Vec<String>) {
+    // Made by a process of its own: a program that a test of another thread has open to write cannot be run.
+    const SYSTEMD: &str = r#"
+printf '%s\n' '#!/bin/sh' '[ "$*" = "cat agora.service" ] && cat units' >systemctl
+printf '%s\n' '#!/bin/sh' 'printf "%s\n" "$@"' >systemd-run
+chmod 755 systemctl systemd-run
+PATH=$PWD:$PATH
+exec "$0" "$@"
+"#;
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("units"), units).unwrap();
+    let mut script = Command::new("sh");
+    script.args(["-ec", SYSTEMD]).arg(repository("deploy/systemd/agora-run")).args(arguments);
+    let done = script.current_dir(home.path()).env("SUDO_USER", "ada").output().unwrap();
+    let told = String::from_utf8(done.stdout).unwrap();
+    (done.status.success(), told.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_command_is_run_with_every_setting_of_the_service_and_nothing_that_confines_it() {
+    let units: Vec<_> = ["agora.service", "secrets.conf"].map(|name| read(&format!("deploy/systemd/{name}"))).into();
+    let more = "[Service]\nEnvironment=AGORA_LOG=warn \\\n  \"AGORA_CORS_ORIGINS=a, b\"\n";
+    let (is_done, told) = agora_run(&[&*units.concat(), more].concat(), &["agora", "admin", "grant", "it's bob"]);
+    assert!(is_done);
+    let at = told.iter().position(|argument| argument == "--").unwrap();
+    assert_eq!(told[at + 1..], ["agora", "admin", "grant", "it's bob"]);
+    let told = &told[..at];
+    for option in ["--pty", "--pipe", "--wait", "--collect", "--description=ada: agora admin grant it's bob"] {
+        assert!(told.iter().any(|given| given == option), "{option} is missing: {told:?}");
+    }
+
+    let properties: Vec<_> = told.iter().filter_map(|option| option.strip_prefix("--property=")).collect();
+    let of_the_service = ["agora.service", "secrets.conf"].map(unit).concat();
+    let confines = |name: &str| {
+        ["Restrict", "Protect", "Private", "SystemCall", "Capabilit", "Memory", "NoNew"]
+            .iter()
+            .any(|it| name.contains(it))
+    };
+    for name in ["User", "Group", "Environment", "EnvironmentFile", "LoadCredential", "WorkingDirectory", "UMask"] {
+        let wanted = values(&of_the_service, name);
+        let given = properties.iter().filter_map(|it| it.strip_prefix(&format!("{name}="))).collect::<Vec<_>>();
+        assert!(!wanted.is_empty() && given[..wanted.len()] == wanted[..], "{name}: {given:?} for {wanted:?}");
+    }
+    assert!(properties.contains(&"Environment=AGORA_LOG=warn    \"AGORA_CORS_ORIGINS=a, b\""), "{properties:?}");
+    assert!(properties.iter().all(|property| !confines(property.split('=').next().unwrap())), "{properties:?}");
+}
+
+#[test]
+fn nothing_is_run_without_the_service_or_a_command() {
+    assert!(!agora_run("", &["agora"]).0);
+    assert!(!agora_run("[Service]\nUser=agora\n", &[]).0);
+    assert_eq!(mode(&repository("deploy/systemd/agora-run")) & 0o111, 0o111);
 }

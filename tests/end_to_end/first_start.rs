@@ -42,6 +42,35 @@ async fn flags_win_over_variables() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_a_variable_names_is_not_mistaken_for_another() {
+    const MADE: &str = ", made just now: no service has used it yet";
+    let home = Home::new();
+    let file = home.path("of the service.db");
+    let url = format!("sqlite:{}", file.display());
+    let mut service = home.start_with(&[("AGORA_DATABASE_URL", &url)]);
+    let command = service.line(OFFER).replace("NAME", "root").replace("ADDRESS", "root@example.org");
+    assert_eq!(service.line("It needs the "), "AGORA_DATABASE_URL of this service, or it works on another database.");
+
+    let call = |command: &str, url: &str| {
+        let mut shell = home.program("sh");
+        shell.args(["-c", command]).env("AGORA_DATABASE_URL", url).env("AGORA_BCRYPT_COST", "4");
+        run(shell, &format!("{PASSWORD}\n")).expect_success().stdout
+    };
+    // Where the variable was forgotten, it can be seen.
+    let told = call(&command, "");
+    assert!(
+        told.ends_with(&format!("Database: sqlite:{}{MADE}\n", home.data_dir().join("agora.db").display())),
+        "{told}"
+    );
+    // For an account that is there, or the second one, nothing is made.
+    assert!(!call(&command.replace("root", "second"), "").contains(MADE));
+    let told = call(&command, &url);
+    assert!(told.ends_with(&format!("Database: {url}\n")), "{told}");
+    service.api.log_in("root").await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_command_it_prints_knows_the_configuration_file() {
     let home = Home::new();
     let file = home.path("it's mine.toml");

@@ -34,7 +34,9 @@ async fn a_running_service_soon_sees_who_lost_admin_was_disabled_and_enabled() {
     assert_eq!(listed, "root <root@example.org>\nalice <alice@example.org>\n");
 
     let told = admin(&home, &["revoke", "ALICE"], "").expect_success().stdout;
-    assert_eq!(told, "ALICE does not have ADMIN. A running service sees it within 5 seconds.\n");
+    let (told, database) = told.split_once("\nDatabase: ").unwrap();
+    assert_eq!(told, "ALICE does not have ADMIN. A running service sees it within 5 seconds.");
+    assert!(!database.contains("made just now"), "{database}");
     answered(api, &alice, ALL, 403).await;
     api.get(&alice, OWN).await.expect(200);
 
@@ -107,5 +109,28 @@ async fn an_administrator_who_is_disabled_from_outside_can_do_nothing_any_more()
     let path = format!("/api/users/{}/enabled", root.id);
     let enabling = service.api.request_as(&root, Method::PUT, &path).json(&serde_json::json!({ "enabled": true }));
     service.api.send(enabling).await.expect(401);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_is_shown_with_its_sessions() {
+    let home = Home::new();
+    let service = home.start_with_root();
+    let api = &service.api;
+    api.user("alice").await;
+    api.log_in("alice").await;
+    let show = |identifier: &str| admin(&home, &["show", identifier], "").expect_success().stdout;
+    let told = show("ALICE@example.org");
+    let rest =
+        told.strip_prefix("Username: alice\nEmail: alice@example.org\nRoles: USER\nState: enabled\nRegistered: ");
+    let (registered, sessions) = rest.unwrap().split_once('\n').unwrap();
+    assert!(registered.ends_with('Z') && registered.len() == "2026-11-22T10:30:00Z".len(), "{told}");
+    assert_eq!(sessions, "Sessions: 2\n");
+
+    admin(&home, &["disable", "alice"], "").expect_success();
+    let told = show("alice");
+    assert!(told.contains("\nState: disabled\n") && told.ends_with("\nSessions: 0\n"), "{told}");
+    assert!(show("root").contains("\nRoles: ADMIN, USER\n"));
+    admin(&home, &["show", "nobody"], "").expect_refusal(&["no account has the username or email nobody"]);
     service.stop();
 }

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 
 use crate::{
     Database, read,
-    rows::{Slice, UserRow, keyset, page_of},
+    rows::{Slice, UserRow, count, keyset, page_of},
     sql_types::{DbId, DbInstant},
     values::{Login, NewPassword, NewUser},
     write,
@@ -73,6 +73,10 @@ impl AccountRepository for Database {
     async fn list_admins(&self) -> Result<Vec<Account>> {
         let rows = read!(self, accounts::list_admins())?;
         Ok(rows.into_iter().map(UserRow::account).collect::<std::result::Result<_, _>>()?)
+    }
+
+    async fn count_sessions(&self, id: UserId, opened_after: Timestamp) -> Result<u64> {
+        Ok(count(read!(self, accounts::count_sessions(DbId(id.uuid()), DbInstant(opened_after)))?))
     }
 
     async fn has_admin(&self) -> Result<bool> {

@@ -98,6 +98,7 @@ contract! { $
     accounts {
         has_admin_tells_whether_any_account_has_the_role,
         those_with_admin_are_listed_oldest_first_the_disabled_too,
+        sessions_that_go_on_are_counted_from_an_instant,
         a_role_is_given_and_taken_and_nothing_else_changes,
         changing_an_unknown_account_is_none,
         the_last_enabled_admin_keeps_the_role_and_stays_enabled,

@@ -166,7 +166,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     }
     match command {
         Some(Command::Health(arguments)) => say(&health::health(config, &arguments)?),
-        None | Some(Command::Serve) => runtime.block_on(serve(config)),
+        None | Some(Command::Serve) => runtime.block_on(serve(&loaded, config)),
         Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(&loaded, command))?),
         Some(Command::Products(command)) => {
             runtime.block_on(interruptible(|interrupt| products::command::run(config, command, interrupt)))
@@ -248,7 +248,7 @@ where
 /// and what clients sent before is in flight for them.
 const ARRIVING: Duration = Duration::from_millis(200);
 
-async fn serve(config: &Config) -> Result<()> {
+async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
     let app = App::start(config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -270,7 +270,7 @@ async fn serve(config: &Config) -> Result<()> {
             });
         }
     });
-    say(&greeting(&app, config))?;
+    say(&greeting(&app, loaded, config))?;
     app.run().await?;
     tracing::info!("stopped");
     Ok(())

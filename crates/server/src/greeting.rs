@@ -4,10 +4,13 @@ use std::env;
 
 use url::Url;
 
-use crate::{app::App, config::Config};
+use crate::{
+    app::App,
+    config::{Config, Loaded, Place, table},
+};
 
 /// Where it listens and where its data are; and as long as nobody can administer it, how to change that.
-pub(crate) fn greeting(app: &App, config: &Config) -> String {
+pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     let mut text = format!(
         "Agora {} listens on http://{}\nData directory: {}",
         env!("CARGO_PKG_VERSION"),
@@ -31,6 +34,10 @@ pub(crate) fn greeting(app: &App, config: &Config) -> String {
     }
     if !app.has_admin {
         text += &format!("\nNo account has ADMIN yet. To make one: {}", making_an_administrator(app, config));
+        if let Some(given) = loaded.values.given(&table::DATABASE_URL).filter(|it| it.place == Place::Variable) {
+            let variable = given.name(&table::DATABASE_URL);
+            text += &format!("\nIt needs the {variable} of this service, or it works on another database.");
+        }
     }
     text
 }
@@ -48,7 +55,7 @@ fn making_an_administrator(app: &App, config: &Config) -> String {
 }
 
 /// A URL without what is secret or of no interest: user, password and parameters.
-fn without_credentials(url: &str) -> String {
+pub(crate) fn without_credentials(url: &str) -> String {
     let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
     if !parsed.has_host() {
         return url.to_owned();

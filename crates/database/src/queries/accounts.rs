@@ -57,6 +57,11 @@ pub(crate) async fn list_admins(conn: &mut Conn) -> Outcome<Vec<UserRow>> {
     Ok(admins.select(UserRow::as_select()).load(conn).await?)
 }
 
+pub(crate) async fn count_sessions(conn: &mut Conn, user: DbId, opened_after: DbInstant) -> Outcome<i64> {
+    let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null()).and(sessions::opened_at.gt(opened_after));
+    Ok(sessions::table.filter(live).count().get_result(conn).await?)
+}
+
 pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }

@@ -67,6 +67,9 @@ pub trait AccountRepository: Send + Sync {
     /// The accounts with ADMIN, disabled ones too, oldest first.
     async fn list_admins(&self) -> Result<Vec<Account>>;
 
+    /// How many sessions of the account were opened after an instant and are not revoked; none of one that is not there.
+    async fn count_sessions(&self, id: UserId, opened_after: Timestamp) -> Result<u64>;
+
     /// Whether any account has ADMIN.
     async fn has_admin(&self) -> Result<bool>;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, Password,
-    PasswordChange, PasswordHasher, ProfileChanges, Registration, RoleChange, Roles, SessionRepository,
+    PasswordChange, PasswordHasher, ProfileChanges, Registration, RoleChange, Roles, Session, SessionRepository,
     sessions::Changed,
 };
 use crate::{
@@ -31,6 +31,15 @@ pub struct Accounts {
 /// An account that an administrator, or the operator, is about to change: proof that it exists and that the caller may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManagedAccount(UserId);
+
+/// An account as the operator is shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountDetails {
+    /// The account.
+    pub account: Account,
+    /// How many of its sessions go on: neither ended, nor too old to be renewed.
+    pub sessions: u64,
+}
 
 impl Accounts {
     /// The use cases over these ports.
@@ -89,6 +98,17 @@ impl Accounts {
     /// [`Error::NotFound`] when it names none.
     pub async fn managed_by_operator(&self, identifier: &LoginIdentifier) -> Result<ManagedAccount> {
         self.accounts.find_id(identifier).await?.map(ManagedAccount).ok_or(Error::NotFound(Resource::User))
+    }
+
+    /// An account, whatever its roles, and how many sessions it has: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when it no longer exists.
+    pub async fn details(&self, ManagedAccount(user): ManagedAccount) -> Result<AccountDetails> {
+        let account = self.accounts.find(user).await?.ok_or(Error::NotFound(Resource::User))?;
+        let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
+        let sessions = self.accounts.count_sessions(user, opened_after).await?;
+        Ok(AccountDetails { account, sessions })
     }
 
     /// Gives an account another password and ends all of its sessions: for the operator, not for clients.

@@ -1,12 +1,15 @@
 //! The arguments of `agora admin`, and what they open.
 
+use agora_database::{OpenError, Probe, probe};
 use anyhow::{Result, ensure};
 use clap::Subcommand;
 
 use super::{Administration, ask_password};
 use crate::{
-    app::Adapters,
-    config::{Invalid, Loaded, table},
+    app::{self, Adapters},
+    config::{Config, Invalid, Loaded, table},
+    data_dir,
+    greeting::without_credentials,
 };
 
 /// What `agora admin` does.
@@ -27,6 +30,11 @@ pub(crate) enum AdminCommand {
     },
     /// List the accounts with ADMIN
     List,
+    /// Show an account: its roles, whether it is disabled, since when it is there, and how many sessions it has
+    Show {
+        /// The account's username or email
+        identifier: String,
+    },
     /// Give ADMIN to an account
     Grant {
         /// The account's username or email
@@ -65,8 +73,29 @@ pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String
     // An account can be made before the first start, but others must be somewhere.
     let makes = matches!(command, AdminCommand::Create { .. });
     ensure!(has_database || makes, "there is no database {} (AGORA_DATA_DIR)", file.display());
+    let changes = !matches!(command, AdminCommand::List | AdminCommand::Show { .. });
+    let database = database(config, makes).await?;
     let adapters = Adapters::open(config).await?;
-    let administration = Administration::new(&adapters);
+    let told = execute(loaded, command, &Administration::new(&adapters)).await?;
+    Ok(if changes { format!("{told}\n{database}") } else { told })
+}
+
+/// Which database it is, for whoever called the command without the settings of the service; and that it is a new one,
+/// if it may be.
+async fn database(config: &Config, may_be_new: bool) -> Result<String> {
+    let url = app::database_url(config, &data_dir::prepare(&config.data_dir)?);
+    let shown = without_credentials(url.expose());
+    // What else is wrong with it shows when it is opened.
+    let is_new = may_be_new
+        && matches!(
+            probe(url.expose(), &config.database).await,
+            Err(OpenError::Missing(_)) | Ok(Probe { schema: None, .. })
+        );
+    let new = if is_new { ", made just now: no service has used it yet" } else { "" };
+    Ok(format!("Database: {shown}{new}"))
+}
+
+async fn execute(loaded: &Loaded, command: AdminCommand, administration: &Administration) -> Result<String> {
     match command {
         AdminCommand::Create { username, email, password } => {
             let given = |flag: Option<String>, setting| flag.or_else(|| loaded.values.text(setting).map(str::to_owned));
@@ -80,6 +109,7 @@ pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String
             administration.create(&username, &email, &password).await
         }
         AdminCommand::List => administration.list().await,
+        AdminCommand::Show { identifier } => administration.show(&identifier).await,
         AdminCommand::Grant { identifier } => administration.grant(&identifier).await,
         AdminCommand::Revoke { identifier } => administration.revoke(&identifier).await,
         AdminCommand::Disable { identifier } => administration.set_enabled(&identifier, false).await,

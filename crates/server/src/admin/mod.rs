@@ -6,9 +6,13 @@ use std::io::{self, BufRead, IsTerminal};
 
 use agora_domain::{
     Error,
-    accounts::{Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange},
+    accounts::{
+        AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange,
+    },
+    clock::Timestamp,
 };
 use anyhow::{Context, Result, bail};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 use crate::{app::Adapters, config::in_words};
 
@@ -43,6 +47,21 @@ impl Administration {
         });
         let lines: Vec<_> = lines.collect();
         Ok(if lines.is_empty() { "No account has ADMIN.".to_owned() } else { lines.join("\n") })
+    }
+
+    /// Shows an account.
+    async fn show(&self, identifier: &str) -> Result<String> {
+        let AccountDetails { account, sessions } = self.accounts.details(self.find(identifier).await?).await?;
+        let has = [(Role::Admin, "ADMIN"), (Role::User, "USER")].into_iter();
+        let roles: Vec<_> = has.filter(|(role, _)| account.roles.contains(*role)).map(|(_, name)| name).collect();
+        Ok(format!(
+            "Username: {}\nEmail: {}\nRoles: {}\nState: {}\nRegistered: {}\nSessions: {sessions}",
+            account.username.as_str(),
+            account.email.as_str(),
+            if roles.is_empty() { "none".to_owned() } else { roles.join(", ") },
+            if account.enabled { "enabled" } else { "disabled" },
+            in_utc(account.created_at)
+        ))
     }
 
     /// Gives ADMIN to an account.
@@ -83,6 +102,12 @@ impl Administration {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// An instant to the second, such as `2026-11-22T10:30:00Z`.
+fn in_utc(at: Timestamp) -> String {
+    let time = OffsetDateTime::from_unix_timestamp(at.unix_seconds()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    time.format(&Rfc3339).unwrap_or_else(|_| at.unix_seconds().to_string())
 }
 
 /// A new password: asked for twice on a terminal, otherwise the first line of the standard input.

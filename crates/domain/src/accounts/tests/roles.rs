@@ -235,6 +235,32 @@ async fn the_operator_manages_accounts_by_name() {
 }
 
 #[tokio::test]
+async fn the_operator_is_shown_an_account_with_the_sessions_that_go_on() {
+    for found in [Some(account(Roles::USER, false)), None] {
+        let mut ports = Ports::default();
+        ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
+        let stored = found.clone();
+        ports.accounts.expect_find().once().withf(|id| *id == BOB).returning(move |_| Ok(stored.clone()));
+        // One that was opened then can just no longer be renewed.
+        let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
+        assert!(!Session { id: SESSION, user: BOB, opened_at: oldest }.is_renewable(NOW));
+        ports
+            .accounts
+            .expect_count_sessions()
+            .times(usize::from(found.is_some()))
+            .withf(move |id, opened_after| (*id, *opened_after) == (BOB, oldest))
+            .returning(|_, _| Ok(2));
+        let accounts = ports.accounts();
+        let bob = accounts.managed_by_operator(&LoginIdentifier::parse("bob").unwrap()).await.unwrap();
+        match (accounts.details(bob).await, found) {
+            (Ok(details), Some(account)) => assert_eq!(details, AccountDetails { account, sessions: 2 }),
+            (Err(Error::NotFound(Resource::User)), None) => {}
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_operator_resets_a_password_and_ends_every_session() {
     for is_still_the_one in [true, false] {
         let mut ports = Ports::default();

@@ -2,14 +2,14 @@
 
 use agora_domain::{
     Error, Result,
-    accounts::{Account, Role, RoleAction, RoleChange, Roles, SessionState},
+    accounts::{Account, Role, RoleAction, RoleChange, Roles, Session, SessionState},
     id::{SessionId, UserId},
 };
 
 use crate::{
     Repositories,
     run::{assert_fails, together},
-    world::World,
+    world::{World, at},
 };
 
 const ADMIN_ONLY: Roles = Roles::NONE.with(Role::Admin, true);
@@ -49,6 +49,24 @@ pub async fn those_with_admin_are_listed_oldest_first_the_disabled_too(db: Repos
     db.accounts.set_enabled(cat.id, false, w.now()).await.unwrap().unwrap();
     let listed = db.accounts.list_admins().await.unwrap();
     assert_eq!(listed, [root, ben, Account { enabled: false, ..cat }]);
+}
+
+pub async fn sessions_that_go_on_are_counted_from_an_instant(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
+    let count = async |user, millis| db.accounts.count_sessions(user, at(millis)).await.unwrap();
+    assert_eq!((count(ada, 0).await, count(w.id(), 0).await), (0, 0));
+    let mut opened = Vec::new();
+    for (user, millis) in [(ada, 10), (ada, 20), (bob, 25), (ada, 30)] {
+        let session = Session { id: w.id(), user, opened_at: at(millis) };
+        w.open(&session).await.unwrap();
+        opened.push(session.id);
+    }
+    assert_eq!((count(ada, 9).await, count(ada, 10).await, count(ada, 30).await, count(bob, 9).await), (3, 2, 0, 1));
+    db.sessions.revoke(opened[3], w.now()).await.unwrap();
+    assert_eq!((count(ada, 9).await, count(ada, 10).await), (2, 1));
+    db.accounts.set_enabled(ada, false, w.now()).await.unwrap().unwrap();
+    assert_eq!((count(ada, 9).await, count(bob, 9).await), (0, 1));
 }
 
 pub async fn a_role_is_given_and_taken_and_nothing_else_changes(db: Repositories) {
