@@ -165,13 +165,30 @@ fn a_command_is_run_with_every_setting_of_the_service_and_nothing_that_confines_
             .iter()
             .any(|it| name.contains(it))
     };
-    for name in ["User", "Group", "Environment", "EnvironmentFile", "LoadCredential", "WorkingDirectory", "UMask"] {
+    // Whoever asks systemd by its bus has to say where credentials are.
+    let credentials: Vec<_> = properties.iter().filter(|it| it.contains("/run/credentials/agora-run-")).collect();
+    assert!(credentials.len() == 2 && credentials.iter().all(|it| it.contains(".service/")), "{credentials:?}");
+    assert!(!properties.iter().any(|it| it.contains('%')), "{properties:?}");
+    for name in ["User", "Group", "EnvironmentFile", "LoadCredential", "WorkingDirectory", "UMask"] {
         let wanted = values(&of_the_service, name);
         let given = properties.iter().filter_map(|it| it.strip_prefix(&format!("{name}="))).collect::<Vec<_>>();
         assert!(!wanted.is_empty() && given[..wanted.len()] == wanted[..], "{name}: {given:?} for {wanted:?}");
     }
+    for wanted in values(&of_the_service, "Environment").into_iter().filter(|it| !it.contains('%')) {
+        assert!(properties.contains(&&*format!("Environment={wanted}")), "{wanted}: {properties:?}");
+    }
     assert!(properties.contains(&"Environment=AGORA_LOG=warn    \"AGORA_CORS_ORIGINS=a, b\""), "{properties:?}");
     assert!(properties.iter().all(|property| !confines(property.split('=').next().unwrap())), "{properties:?}");
+}
+
+#[test]
+fn the_journal_is_told_no_secret_of_a_command() {
+    let described = |arguments: &[&str]| {
+        let told = agora_run("[Service]\nUser=agora\n", arguments).1;
+        told.into_iter().find_map(|it| it.strip_prefix("--description=").map(str::to_owned)).unwrap()
+    };
+    assert_eq!(described(&["agora", "admin", "create", "--password", "secret"]), "ada: agora admin create");
+    assert_eq!(described(&["env", "AGORA_JWT_SECRET=secret", "agora"]), "ada: env");
 }
 
 #[test]
