@@ -3,13 +3,13 @@
 use std::{
     fs::OpenOptions,
     io::{Read, Write},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use crate::process::{Home, Process, run};
 
-/// More than a pipe holds: whoever has written it knows that somebody reads.
-const MORE_THAN_A_PIPE: usize = 80 << 10;
+/// So many are read at once for an export.
+const BATCH: usize = 200;
 
 /// A home whose database is there and empty.
 fn home() -> Home {
@@ -18,12 +18,13 @@ fn home() -> Home {
     home
 }
 
-/// Products of more text than a pipe holds.
+/// Products of more text than a pipe holds: whoever has written it knows that somebody reads, and who writes it waits.
 fn products() -> String {
+    let text = "d".repeat(1 << 10);
     let row = |n: usize| {
-        format!("{{\"sku\":\"S-{n}\",\"name\":\"{}\",\"price\":1,\"category\":\"C\",\"stock\":1}}\n", "n".repeat(80))
+        format!(r#"{{"sku":"S-{n}","name":"N","description":"{text}","price":1,"category":"C","stock":1}}"#) + "\n"
     };
-    (0..MORE_THAN_A_PIPE / 80).map(row).collect()
+    (0..BATCH).map(row).collect()
 }
 
 #[test]
@@ -55,18 +56,11 @@ fn an_import_ends_while_a_named_pipe_is_open() {
 fn an_export_that_nobody_reads_ends_at_the_second_signal() {
     let home = home();
     run(home.agora(&["products", "import", "-", "--format", "jsonl"]), &products()).expect_success();
-    let mut command = home.agora(&["products", "export"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
+    let (process, mut stdout) = Process::spawn_unread(home.agora(&["products", "export"]));
+    // From here on it is at its work.
     stdout.read_exact(&mut [0]).unwrap();
-    let signal = |name: &str| {
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
-    };
-    signal("INT");
-    signal("TERM");
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    assert_eq!(String::from_utf8_lossy(&ended.stderr), "agora: interrupted\n");
+    process.signal("INT");
+    process.signal("TERM");
+    assert_eq!(process.finish().expect_refusal(&[]).stderr, "agora: interrupted\n");
     drop(stdout);
 }

@@ -2,9 +2,9 @@
 
 use std::{
     env, fs,
-    io::{Read, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -162,6 +162,15 @@ impl Process {
         let stderr = Captured::new(child.stderr.take().unwrap());
         let stdin = child.stdin.take().unwrap();
         (Self { child, stdout, stderr }, stdin)
+    }
+
+    /// Runs a program whose standard output nobody reads, but who is given it.
+    pub(crate) fn spawn_unread(mut command: Command) -> (Self, ChildStdout) {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        let (stdout, stderr) = (Captured::new(io::empty()), Captured::new(child.stderr.take().unwrap()));
+        (Self { child, stdout, stderr }, output)
     }
 
     /// Waits for a line of the standard output that begins like this; its rest.
