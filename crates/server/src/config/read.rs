@@ -218,8 +218,13 @@ impl Reader<'_> {
 
     fn admin(&mut self) -> Option<Registration> {
         let all = [&table::ADMIN_USERNAME, &table::ADMIN_EMAIL, &table::ADMIN_PASSWORD];
-        let given = all.map(|setting| self.text(setting));
-        match &given {
+        let set: Vec<_> = all.iter().filter(|setting| self.values.given(setting).is_some()).collect();
+        if !set.is_empty() && set.len() < all.len() {
+            let names = all.map(|setting| setting.variable).join(", ");
+            let set: Vec<String> = set.iter().map(|setting| self.values.name(setting)).collect();
+            self.refuse_together(&all, format!("{names} must be set together, not only {}", set.join(", ")));
+        }
+        match &all.map(|setting| self.text(setting)) {
             [Some(username), Some(email), Some(password)] => {
                 let admin = Registration::parse(Some(username), Some(email), Some(password), None);
                 admin
@@ -229,14 +234,7 @@ impl Reader<'_> {
                     })
                     .ok()
             }
-            [None, None, None] => None,
-            _ => {
-                let names = all.map(|setting| setting.variable).join(", ");
-                let set = all.iter().filter(|setting| self.values.given(setting).is_some());
-                let set: Vec<String> = set.map(|setting| self.values.name(setting)).collect();
-                self.refuse_together(&all, format!("{names} must be set together, not only {}", set.join(", ")));
-                None
-            }
+            _ => None,
         }
     }
 }

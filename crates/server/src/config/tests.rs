@@ -116,6 +116,7 @@ fn load(file: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]) 
         _ => Ok(format!("{}\r\n", path.display())),
     };
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Some("blanks") => Ok(" sqlite:agora.db \n".to_owned()),
     let sources = Sources {
         file: Some((Path::new("agora.toml"), file)),
         variables: variables.iter().map(owned).collect(),
@@ -264,6 +265,28 @@ fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
         ("AGORA_DATA_DIR", "/srv/ann's \"data\""),
     ];
     let loaded = load(file, &variables, &[("--log", "warn")]);
+#[test]
+fn a_secret_that_cannot_be_read_is_one_problem_and_counts_as_given() {
+    let variables = [
+        ("AGORA_ADMIN_USERNAME", "root"),
+        ("AGORA_ADMIN_EMAIL", "root@example.org"),
+        ("AGORA_ADMIN_PASSWORD_FILE", "missing"),
+        ("AGORA_JWT_SECRET_FILE", "empty"),
+    ];
+    let problems = problems("", &variables);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    let loaded = load("", &variables, &[]);
+    assert!(loaded.values.given(&table::JWT_SECRET).is_some() && !loaded.is_certain(&table::JWT_SECRET));
+}
+
+#[test]
+fn white_space_around_a_value_is_no_part_of_it() {
+    let variables = [("AGORA_DATABASE_URL_FILE", " blanks "), ("AGORA_MEDIA_URL", " memory: ")];
+    let config = load("data_dir = ' data\t'", &variables, &[]).into_config().unwrap();
+    assert_eq!(config.database_url.unwrap().expose(), "sqlite:agora.db");
+    assert_eq!((config.media_url.as_deref(), config.data_dir), (Some("memory:"), PathBuf::from("data")));
+}
+
     let text = show(&loaded.values, None);
     for line in [
         "listen = \"127.0.0.1:80\\u007f\"  # agora.toml:1",
