@@ -19,6 +19,12 @@ use super::{
 pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Problem>) -> Config {
     let mut reader = Reader { values, problems };
     reader.refuse_images_of_memory_elsewhere();
+    reader.refuse_one_address_for_both();
+    reader.refuse_one_secret_for_both();
+    // What `agora copy` takes, which is in no configuration of a service.
+    for setting in [&table::COPY_FROM, &table::COPY_TO] {
+        reader.location(setting, agora_database::check_url);
+    }
     Config {
         listen: reader.address(&table::LISTEN),
         metrics_listen: reader.optional_address(&table::METRICS_LISTEN),
@@ -136,6 +142,30 @@ impl Reader<'_> {
             let [url, public_url] = both.map(|setting| self.values.name(setting));
             let what = "what is in memory can be had from the service alone";
             self.refuse_together(&both, format!("{url} and {public_url}: {what}"));
+        }
+    }
+
+    fn refuse_one_address_for_both(&mut self) {
+        let both = [&table::LISTEN, &table::METRICS_LISTEN];
+        let [Some(own), Some(of_metrics)] = both.map(|setting| self.text(setting)) else { return };
+        // Port 0 is another one each time.
+        let is_fixed = own.trim().rsplit_once(':').is_some_and(|(_, port)| port.parse() != Ok(0u16));
+        if own.trim() == of_metrics.trim() && is_fixed {
+            let [own, of_metrics] = both.map(|setting| self.values.name_with_default(setting));
+            self.refuse_together(&both, format!("{own} and {of_metrics} must be two addresses"));
+        }
+    }
+
+    /// Whoever sets the same twice has exchanged one of them alone, and would log everybody out.
+    fn refuse_one_secret_for_both(&mut self) {
+        let both = [&table::JWT_SECRET, &table::JWT_ACCEPTED_SECRET];
+        let [Some(own), Some(accepted)] = both.map(|setting| self.text(setting)) else { return };
+        if own.trim() == accepted.trim() {
+            let [own, accepted] = both.map(|setting| self.values.name(setting));
+            self.refuse_together(
+                &both,
+                format!("{own} and {accepted} must be two secrets: the new one and the old one"),
+            );
         }
     }
 

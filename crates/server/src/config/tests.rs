@@ -96,14 +96,17 @@ fn secrets_are_not_shown() {
     let secret = "0123456789abcdef0123456789abcdef";
     let config = config(&[
         ("AGORA_JWT_SECRET", secret),
-        ("AGORA_JWT_ACCEPTED_SECRET", secret),
+        ("AGORA_JWT_ACCEPTED_SECRET", &secret.to_uppercase()),
         ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora"),
         ("AGORA_ADMIN_USERNAME", "root"),
         ("AGORA_ADMIN_EMAIL", "root@example.org"),
         ("AGORA_ADMIN_PASSWORD", "correct horse"),
     ]);
     let shown = format!("{:?}", config.unwrap());
-    assert!(!shown.contains(secret) && !shown.contains("hunter2") && !shown.contains("correct horse"), "{shown}");
+    assert!(
+        !shown.to_lowercase().contains(secret) && !shown.contains("hunter2") && !shown.contains("correct horse"),
+        "{shown}"
+    );
 }
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -113,10 +116,10 @@ fn load(file: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]) 
     let read = |path: &Path| match path.to_str() {
         Some("missing") => Err(io::ErrorKind::NotFound.into()),
         Some("empty") => Ok("\n".to_owned()),
+        Some("blanks") => Ok(" sqlite:agora.db \n".to_owned()),
         _ => Ok(format!("{}\r\n", path.display())),
     };
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Some("blanks") => Ok(" sqlite:agora.db \n".to_owned()),
     let sources = Sources {
         file: Some((Path::new("agora.toml"), file)),
         variables: variables.iter().map(owned).collect(),
@@ -225,6 +228,14 @@ fn settings_that_contradict_each_other_are_named_together() {
         nowhere,
         ["agora.toml:1: media_url and AGORA_MEDIA_PUBLIC_URL: what is in memory can be had from the service alone"]
     );
+    let addresses = problems("listen = '127.0.0.1:9464'", &[("AGORA_METRICS_LISTEN", "127.0.0.1:9464 ")]);
+    assert_eq!(addresses, ["agora.toml:1: listen and AGORA_METRICS_LISTEN must be two addresses"]);
+    assert_eq!(problems("listen = '[::]:0'", &[("AGORA_METRICS_LISTEN", "[::]:0")]), [""; 0]);
+    let secrets = problems("", &[("AGORA_JWT_SECRET", SECRET), ("AGORA_JWT_ACCEPTED_SECRET_FILE", SECRET)]);
+    assert_eq!(
+        secrets,
+        ["AGORA_JWT_SECRET and AGORA_JWT_ACCEPTED_SECRET_FILE must be two secrets: the new one and the old one"]
+    );
     let admin = problems("admin_email = 'root@example.org'", &[("AGORA_ADMIN_USERNAME", "root")]);
     assert_eq!(
         admin,
@@ -255,17 +266,6 @@ fn a_secret_may_stand_in_a_file_of_its_own() {
 }
 
 #[test]
-fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
-    let file = "listen = \"127.0.0.1:80\\u007f\"\njwt_secret = '0123456789abcdef0123456789abcdef'\nworkers = 3";
-    let variables = [
-        ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora?sslmode=disable"),
-        ("AGORA_JWT_ACCEPTED_SECRET_FILE", SECRET),
-        ("AGORA_TRUSTED_PROXIES", "10.0.0.0/8,::1"),
-        ("AGORA_TOKEN_LIFETIME", "3600"),
-        ("AGORA_DATA_DIR", "/srv/ann's \"data\""),
-    ];
-    let loaded = load(file, &variables, &[("--log", "warn")]);
-#[test]
 fn a_secret_that_cannot_be_read_is_one_problem_and_counts_as_given() {
     let variables = [
         ("AGORA_ADMIN_USERNAME", "root"),
@@ -287,6 +287,17 @@ fn white_space_around_a_value_is_no_part_of_it() {
     assert_eq!((config.media_url.as_deref(), config.data_dir), (Some("memory:"), PathBuf::from("data")));
 }
 
+#[test]
+fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
+    let file = "listen = \"127.0.0.1:80\\u007f\"\njwt_secret = '0123456789abcdef0123456789abcdef'\nworkers = 3";
+    let variables = [
+        ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora?sslmode=disable"),
+        ("AGORA_JWT_ACCEPTED_SECRET_FILE", SECRET),
+        ("AGORA_TRUSTED_PROXIES", "10.0.0.0/8,::1"),
+        ("AGORA_TOKEN_LIFETIME", "3600"),
+        ("AGORA_DATA_DIR", "/srv/ann's \"data\""),
+    ];
+    let loaded = load(file, &variables, &[("--log", "warn")]);
     let text = show(&loaded.values, None);
     for line in [
         "listen = \"127.0.0.1:80\\u007f\"  # agora.toml:1",
