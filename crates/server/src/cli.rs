@@ -212,12 +212,19 @@ fn look(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
 }
 
 fn print(text: &str) -> Result<ExitCode> {
-    say(text.trim_end())?;
+    match say(text.trim_end()) {
+        Err(error) if is_of_closed_pipe(&error) => {}
+        said => said?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
 /// kernel ends the process; it does not while somebody listens for the signal, which tokio does from now on.
+fn is_of_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 fn survive_limits_of_files(runtime: &Runtime) -> Result<()> {
     let _entered = runtime.enter();
     drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
