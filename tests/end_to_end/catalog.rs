@@ -162,7 +162,6 @@ async fn what_cannot_be_read_is_named() {
     refused("missing.csv", &["missing.csv", "No such file"]);
     fs::create_dir(home.path("directory.json")).unwrap();
     refused("directory.json", &["directory.json is a directory"]);
-    refused("catalog.txt", &["catalog.txt", "--format"]);
     import(&home, "csv", "sku,colour\nA,red\n").expect_refusal(&["there are no columns \"colour\""]);
     import(&home, "json", "").expect_refusal(&["the file is empty"]);
     let elsewhere = Home::new();
