@@ -3,7 +3,7 @@
 use std::{
     cell::Cell,
     fs::File,
-    io::{self, BufReader, Cursor, Read, Seek},
+    io::{self, BufRead, BufReader, Cursor, Read, Seek, Write},
     path::{Path, PathBuf},
     thread,
 };
@@ -23,6 +23,9 @@ pub(super) const MAX_ROW: u64 = 1 << 20;
 
 /// How many bytes of rows are handed on at once, or one row of more.
 const BATCH: u64 = MAX_ROW;
+
+/// How much of what can be read only once is kept at a time.
+const COPIED: usize = 64 << 10;
 
 /// A row of a file.
 #[derive(Debug, Clone)]
@@ -104,18 +107,35 @@ impl Source {
 fn open(path: &Path) -> Result<File> {
     let name = path.display();
     if path.as_os_str() == "-" {
-        return spool(&mut io::stdin().lock(), path);
+        return spool(io::stdin().lock(), path);
     }
-    let mut file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let metadata = file.metadata().with_context(|| format!("cannot read {name}"))?;
     ensure!(!metadata.is_dir(), "{name} is a directory");
-    if metadata.is_file() { Ok(file) } else { spool(&mut file, path) }
+    if metadata.is_file() { Ok(file) } else { spool(file, path) }
 }
 
-fn spool(input: &mut dyn Read, path: &Path) -> Result<File> {
+fn spool(input: impl Read, path: &Path) -> Result<File> {
     let mut file = tempfile::tempfile().context("cannot make a temporary file (TMPDIR)")?;
-    io::copy(input, &mut file).with_context(|| format!("cannot read {}", path.display()))?;
+    copy(input, &mut file, path)?;
     Ok(file)
+}
+
+/// Copies all of an input of this name, and says which of the two has failed.
+pub(super) fn copy(input: impl Read, file: &mut impl Write, path: &Path) -> Result<()> {
+    let mut input = BufReader::with_capacity(COPIED, input);
+    loop {
+        let part = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            part => part.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let length = part.len();
+        if length == 0 {
+            return Ok(());
+        }
+        file.write_all(part).context("cannot write the temporary file (TMPDIR)")?;
+        input.consume(length);
+    }
 }
 
 /// Some rows of a file.
