@@ -51,7 +51,8 @@ Settings come from a file, agora.toml, from environment variables, which win ove
 win over both. `agora config show` lists them all with their values. Secrets do better in a file or a variable: other \
 users of the machine can see command lines.
 
-Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be.";
+Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be; others: see \
+`agora migrate status --help`.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -211,6 +212,7 @@ fn look(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
     }
 }
 
+/// Prints a text that is there to be read: whoever has read enough of it, as `head` does, is served.
 fn print(text: &str) -> Result<ExitCode> {
     match say(text.trim_end()) {
         Err(error) if is_of_closed_pipe(&error) => {}
@@ -219,12 +221,12 @@ fn print(text: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
-/// kernel ends the process; it does not while somebody listens for the signal, which tokio does from now on.
 fn is_of_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
+/// kernel ends the process; it does not while somebody listens for the signal, which tokio does from now on.
 fn survive_limits_of_files(runtime: &Runtime) -> Result<()> {
     let _entered = runtime.enter();
     drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);

@@ -121,11 +121,11 @@ fn missing(config: &Config, file: &Path) -> Finding {
 
 fn advised(error: OpenError) -> String {
     let advice = match &error {
-        OpenError::Connect(_) => "start the server, or correct AGORA_DATABASE_URL",
-        OpenError::Newer { .. } => "or restore a backup of the older one",
-        _ => "correct AGORA_DATABASE_URL, or restore a backup",
+        OpenError::Connect(_) => ": start the server, or correct AGORA_DATABASE_URL",
+        OpenError::Newer { .. } => ", or restore a backup of the older one",
+        _ => ": correct AGORA_DATABASE_URL, or restore a backup",
     };
-    format!("{:#}: {advice}", anyhow::Error::from(error))
+    format!("{:#}{advice}", anyhow::Error::from(error))
 }
 
 fn schema(probe: &Probe) -> Finding {
