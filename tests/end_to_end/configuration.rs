@@ -57,7 +57,7 @@ fn a_command_line_that_cannot_be_is_misuse() {
         (&["copy"][..], "say what to copy"),
         (&["copy", "--from", "sqlite:a.db"], "belong together"),
         (&["copy", "--from", "sqlite:a.db", "--to", "sqlite:a.db"], "the same database"),
-        (&bogus, "--from (AGORA_COPY_FROM): the database URL must be such as"),
+        (&bogus, "--from: the database URL must be such as"),
         (&["copy", "--media-from", "bogus://a", "--media-to", "memory:"], "--media-from: "),
         (&["products", "import", "catalog.txt"], "--format"),
         (&["products", "export", "catalog"], "--format"),

@@ -73,31 +73,40 @@ pub(crate) async fn copy(
 ) -> Result<String> {
     let given = |flag: Option<Secret>, name: &str| flag.or_else(|| setting(name).map(Secret::from));
     let databases = match (given(arguments.from, "AGORA_COPY_FROM"), given(arguments.to, "AGORA_COPY_TO")) {
-        (Some(from), Some(to)) => {
-            usable("--from (AGORA_COPY_FROM)", agora_database::check_url(from.expose()))?;
-            usable("--to (AGORA_COPY_TO)", agora_database::check_url(to.expose()))?;
-            must(from != to, "--from and --to are the same database")?;
+        (Some(from), Some(to)) => Some(Pair { from, to }),
+        (None, None) => None,
+        _ => return Err(Invalid::because("--from and --to belong together").into()),
+    };
+    let stores = arguments.media_from.zip(arguments.media_to).map(|(from, to)| Pair { from, to });
+    // Everything is checked before anything is opened, since that can make what is not there.
+    must(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to")?;
+    if let Some(Pair { from, to }) = &databases {
+        usable("--from", agora_database::check_url(from.expose()))?;
+        usable("--to", agora_database::check_url(to.expose()))?;
+        must(from != to, "--from and --to are the same database")?;
+    }
+    if let Some(Pair { from, to }) = &stores {
+        usable("--media-from", agora_media::check_url(from))?;
+        usable("--media-to", agora_media::check_url(to))?;
+        must(from != to, "--media-from and --media-to are the same store")?;
+        expect_directory(from)?;
+    }
+    let databases = match databases {
+        Some(Pair { from, to }) => {
             let from = Database::open_existing(from.expose(), &config.database).await;
             let from = from.context("cannot open the database --from")?;
             let to = Database::open(to.expose(), &config.database).await.context("cannot open the database --to")?;
             Some(Pair { from, to })
         }
-        (None, None) => None,
-        _ => return Err(Invalid::because("--from and --to belong together").into()),
+        None => None,
     };
-    let stores = match (arguments.media_from, arguments.media_to) {
-        (Some(from), Some(to)) => {
-            usable("--media-from", agora_media::check_url(&from))?;
-            usable("--media-to", agora_media::check_url(&to))?;
-            must(from != to, "--media-from and --media-to are the same store")?;
-            expect_directory(&from)?;
+    let stores = match stores {
+        Some(Pair { from, to }) => {
             let from = agora_media::open(&from).await.context("cannot open the store --media-from")?;
             Some(Pair { from, to: agora_media::open(&to).await.context("cannot open the store --media-to")? })
         }
-        _ => None,
+        None => None,
     };
-    let has_any = databases.is_some() || stores.is_some();
-    must(has_any, "say what to copy: --from and --to, --media-from and --media-to")?;
     let allowed = Allowed { replace: arguments.replace, missing_images: arguments.allow_missing_images };
     copy::copy(databases, stores, allowed, Progress::new(interrupt)).await
 }
