@@ -152,6 +152,22 @@ async fn an_export_is_imported_without_any_change_and_makes_the_same_catalog_els
     service.stop();
 }
 
+#[test]
+fn one_product_is_one_and_a_link_that_leads_nowhere_is_in_the_way() {
+    let home = home();
+    let one = TWO.lines().next().unwrap();
+    let dry = run(home.agora(&["products", "import", "-", "--format", "jsonl", "--dry-run"]), one).expect_success();
+    assert!(dry.stdout.starts_with("A dry run of 1 product: "), "{dry:?}");
+    let told = import(&home, "jsonl", one).expect_success().stdout;
+    assert_eq!(told, "Imported 1 product: 1 created, 0 updated, 0 unchanged.\n");
+    let export = || run(home.agora(&["products", "export", "out.csv"]), "");
+    std::os::unix::fs::symlink("nowhere", home.path("out.csv")).unwrap();
+    let refused = export().expect_refusal(&[]);
+    assert_eq!(refused.stderr, "agora: out.csv exists already\n");
+    fs::remove_file(home.path("out.csv")).unwrap();
+    assert_eq!(export().expect_success().stdout, "Exported 1 product to out.csv.\n");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_is_named() {
     let home = home();
@@ -162,7 +178,6 @@ async fn what_cannot_be_read_is_named() {
     refused("missing.csv", &["missing.csv", "No such file"]);
     fs::create_dir(home.path("directory.json")).unwrap();
     refused("directory.json", &["directory.json is a directory"]);
-    refused("catalog.txt", &["catalog.txt", "--format"]);
     import(&home, "csv", "sku,colour\nA,red\n").expect_refusal(&["there are no columns \"colour\""]);
     import(&home, "json", "").expect_refusal(&["the file is empty"]);
     let elsewhere = Home::new();

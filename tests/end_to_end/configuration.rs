@@ -1,6 +1,6 @@
 //! Settings that cannot be: the program says which, and does not start.
 
-use std::{fs, net::TcpListener};
+use std::{fs, io, net::TcpListener};
 
 use crate::process::{Finished, Home, run};
 
@@ -47,6 +47,50 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
         assert!(!refused.stderr.contains("much-too-short"), "{refused:?}");
         assert!(!refused.stdout.contains("listens") && !home.data_dir().exists(), "{refused:?}");
     }
+}
+
+#[test]
+fn a_command_line_that_cannot_be_is_misuse() {
+    let home = Home::new();
+    let bogus = ["copy", "--from", "bogus://a", "--to", "sqlite:b.db"];
+    for (arguments, words) in [
+        (&["copy"][..], "say what to copy"),
+        (&["copy", "--from", "sqlite:a.db"], "belong together"),
+        (&["copy", "--from", "sqlite:a.db", "--to", "sqlite:a.db"], "the same database"),
+        (&bogus, "--from: the database URL must be such as"),
+        (&["copy", "--media-from", "bogus://a", "--media-to", "memory:"], "--media-from: "),
+        (&["products", "import", "catalog.txt"], "--format"),
+        (&["products", "export", "catalog"], "--format"),
+        (&["health", "notaurl"], "notaurl: the URL cannot be understood"),
+        (&["health", "https://127.0.0.1"], "only http"),
+    ] {
+        run(home.agora(arguments), "").expect_misuse(&[words]);
+    }
+    for name in ["AGORA_COPY_FROM", "AGORA_COPY_TO"] {
+        let mut check = home.agora(&["config", "check"]);
+        check.env(name, "bogus://a");
+        run(check, "").expect_refusal(&[name]);
+    }
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn whoever_reads_only_the_beginning_of_what_is_printed_is_served() {
+    let home = Home::new();
+    for arguments in [&["man"][..], &["completions", "bash"], &["config", "show"]] {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let printed = home.agora(arguments).stdout(writer).output().unwrap();
+        assert!(printed.status.success() && printed.stderr.is_empty(), "{arguments:?}: {printed:?}");
+    }
+    run(home.agora(&["migrate", "run"]), "").expect_success();
+    let product = r#"{"sku":"A","name":"A","price":1,"category":"C","stock":1}"#;
+    run(home.agora(&["products", "import", "-", "--format", "jsonl"]), product).expect_success();
+    // Of an export, all is to arrive.
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let exported = home.agora(&["products", "export"]).stdout(writer).output().unwrap();
+    assert_eq!(exported.status.code(), Some(1), "{exported:?}");
 }
 
 #[test]

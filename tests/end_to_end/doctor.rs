@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    net::TcpListener,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -98,8 +99,34 @@ fn a_bad_setting_is_told_of_and_what_depends_on_it_is_not_guessed() {
     fs::write(home.path("agora.toml"), "listen = \n").unwrap();
     let finished = doctor(&home, &[]);
     expect(&finished, 1, "failed", "configuration", "agora.toml:1: this is no TOML");
+    expect(&finished, 1, "failed", "signing secret", "not looked at");
     expect(&finished, 1, "ok", "data directory", "the first start makes it");
     assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn a_secret_in_a_file_that_is_not_there_is_not_taken_for_a_generated_one() {
+    let home = Home::new();
+    let finished = doctor(&home, &[("AGORA_JWT_SECRET_FILE", "/nope")]);
+    expect(&finished, 1, "failed", "configuration", "AGORA_JWT_SECRET_FILE: cannot read /nope");
+    expect(&finished, 1, "failed", "signing secret", "not looked at");
+}
+
+#[test]
+fn an_address_that_this_machine_has_not_is_told_of() {
+    let home = Home::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    expect(
+        &doctor(&home, &[("AGORA_LISTEN", &address)]),
+        0,
+        "ok",
+        "addresses",
+        "is taken, by the service if that runs",
+    );
+    let finished = doctor(&home, &[("AGORA_LISTEN", "203.0.113.9:80"), ("AGORA_METRICS_LISTEN", "203.0.113.9:9464")]);
+    expect(&finished, 1, "failed", "addresses", "cannot listen on 203.0.113.9:80 (AGORA_LISTEN)");
+    expect(&finished, 1, "failed", "addresses", "cannot listen on 203.0.113.9:9464 (AGORA_METRICS_LISTEN)");
 }
 
 #[test]

@@ -107,3 +107,24 @@ fn refusal(home: &Home, database_url: &str) -> Finished {
     command.env("AGORA_DATABASE_URL", database_url);
     run(command, "")
 }
+
+#[test]
+fn pages_that_were_overwritten_are_found_by_the_doctor() {
+    let home = Home::new();
+    home.start().stop();
+    let filler = "CREATE TABLE filler (text TEXT); WITH RECURSIVE rows(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows \
+                  WHERE n < 1000) INSERT INTO filler SELECT hex(zeroblob(200)) FROM rows; PRAGMA wal_checkpoint(TRUNCATE)";
+    home.backend.sql(&home.data_dir(), filler);
+    let doctor = || run(home.agora(&["doctor"]), "");
+    doctor().expect_success();
+    let path = home.data_dir().join("agora.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    // The pages of the table alone: they are the last.
+    bytes[end - 40 * 4096..end - 20 * 4096].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let found = doctor();
+    assert_eq!(found.code, Some(1), "{found:?}");
+    let is_told = |line: &str| line.starts_with("failed   database: ") && line.ends_with(": restore a backup");
+    assert!(found.stdout.lines().any(is_told), "{found:?}");
+}

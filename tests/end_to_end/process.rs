@@ -2,9 +2,9 @@
 
 use std::{
     env, fs,
-    io::{Read, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -147,14 +147,30 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn spawn(mut command: Command, input: &str) -> Self {
+    pub(crate) fn spawn(command: Command, input: &str) -> Self {
+        let (process, mut stdin) = Self::spawn_open(command);
+        // A program that reads no input may be gone before it is written.
+        let _ = stdin.write_all(input.as_bytes());
+        process
+    }
+
+    /// Runs a program whose standard input stays open as long as it is kept.
+    pub(crate) fn spawn_open(mut command: Command) -> (Self, ChildStdin) {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = Captured::new(child.stdout.take().unwrap());
         let stderr = Captured::new(child.stderr.take().unwrap());
-        // A program that reads no input may be gone before it is written.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        Self { child, stdout, stderr }
+        let stdin = child.stdin.take().unwrap();
+        (Self { child, stdout, stderr }, stdin)
+    }
+
+    /// Runs a program whose standard output nobody reads, but who is given it.
+    pub(crate) fn spawn_unread(mut command: Command) -> (Self, ChildStdout) {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        let (stdout, stderr) = (Captured::new(io::empty()), Captured::new(child.stderr.take().unwrap()));
+        (Self { child, stdout, stderr }, output)
     }
 
     /// Waits for a line of the standard output that begins like this; its rest.

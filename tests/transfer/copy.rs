@@ -71,15 +71,21 @@ async fn what_makes_no_sense_is_refused_and_makes_nothing() {
     let refuse = |arguments: &[&str], words: &[&str]| {
         run(home.agora(&[&["copy"], arguments].concat()), "").expect_refusal(words);
     };
+    let misuse = |arguments: &[&str], words: &[&str]| {
+        run(home.agora(&[&["copy"], arguments].concat()), "").expect_misuse(words);
+    };
     place.settle(&home).await;
-    refuse(&[], &["say what to copy"]);
-    refuse(&["--from", &place.database], &["belong together"]);
-    refuse(&["--from", &place.database, "--to", &place.database], &["the same database"]);
+    misuse(&[], &["say what to copy"]);
+    misuse(&["--from", &place.database], &["belong together"]);
+    misuse(&["--from", &place.database, "--to", &place.database], &["the same database"]);
     refuse(&["--from", &missing, "--to", &other.database], &["there is no database"]);
-    refuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
+    misuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
     refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["there is no directory"]);
-    refuse(&["--media-from", &place.media, "--media-to", &place.media], &["the same store"]);
-    refuse(&["--media-from", &place.media, "--media-to", "ftp://e.org/x"], &["--media-to"]);
+    misuse(&["--media-from", &place.media, "--media-to", &place.media], &["the same store"]);
+    misuse(&["--media-from", &place.media, "--media-to", "ftp://e.org/x"], &["--media-to"]);
+    let both =
+        ["--from", &place.database, "--to", &missing, "--media-from", &place.media, "--media-to", "ftp://e.org/x"];
+    misuse(&both, &["--media-to"]);
     assert!(!home.path("typo.db").exists() && !home.path("typo").exists());
     // A database without a row is most likely not the one that was meant.
     let empty = crate::private_postgres::fresh_database();

@@ -11,6 +11,7 @@
 mod accounts;
 mod calls;
 mod catalog;
+mod check;
 mod comments;
 mod error;
 mod feeds;
@@ -49,6 +50,7 @@ use agora_domain::{
     products::{Catalog, ProductRepository},
 };
 pub use calls::{CallMeter, CallOutcome, Watch};
+pub use check::damage;
 pub use error::OpenError;
 pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::{Task, TaskLock};

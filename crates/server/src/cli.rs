@@ -3,8 +3,7 @@
 use std::{
     io::{self, Write},
     path::PathBuf,
-    pin::pin,
-    process::ExitCode,
+    process::{self, ExitCode},
     time::Duration,
 };
 
@@ -14,6 +13,7 @@ use clap_complete::Shell;
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
+    sync::oneshot,
 };
 
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     media::{self, command::MediaCommand},
     migrate::{self, MigrateCommand},
     products::{self, command::ProductsCommand},
-    progress::Interrupt,
+    progress::{INTERRUPTED, Interrupt},
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
 };
 
@@ -51,7 +51,8 @@ Settings come from a file, agora.toml, from environment variables, which win ove
 win over both. `agora config show` lists them all with their values. Secrets do better in a file or a variable: other \
 users of the machine can see command lines.
 
-Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be.";
+Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be; others: see \
+`agora migrate status --help`.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -169,25 +170,25 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         None | Some(Command::Serve) => runtime.block_on(serve(&loaded, config)),
         Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(&loaded, command))?),
         Some(Command::Products(command)) => {
-            runtime.block_on(interruptible(|interrupt| products::command::run(config, command, interrupt)))
+            interruptible(runtime, |interrupt| products::command::run(config, command, interrupt))
         }
         Some(Command::Media(command)) => {
-            runtime.block_on(interruptible(|interrupt| media::command::run(config, command, interrupt)))
+            interruptible(runtime, |interrupt| media::command::run(config, command, interrupt))
         }
         Some(Command::Migrate(command)) => runtime.block_on(migrate::run(config, command)),
         Some(Command::Copy(arguments)) => {
             let setting = |name: &str| table::ALL.iter().find(|setting| setting.variable == name);
             let setting = |name: &str| loaded.values.text(setting(name)?).map(str::to_owned);
-            runtime.block_on(interruptible(|interrupt| command::copy(config, arguments, setting, interrupt)))
+            interruptible(runtime, |interrupt| command::copy(config, arguments, setting, interrupt))
         }
         Some(Command::Backup(arguments)) => {
-            runtime.block_on(interruptible(|interrupt| command::backup(config, arguments, interrupt)))
+            interruptible(runtime, |interrupt| command::backup(config, arguments, interrupt))
         }
         Some(Command::Restore(arguments)) => {
-            runtime.block_on(interruptible(|interrupt| command::restore(config, arguments, interrupt)))
+            interruptible(runtime, |interrupt| command::restore(config, arguments, interrupt))
         }
         Some(Command::Demo(DemoCommand::Seed(arguments))) => {
-            runtime.block_on(interruptible(|interrupt| demo::seed(config, arguments, interrupt)))
+            interruptible(runtime, |interrupt| demo::seed(config, arguments, interrupt))
         }
         Some(Command::Config(_) | Command::Doctor | Command::Completions { .. } | Command::Man { .. }) => Ok(()),
     }?;
@@ -211,9 +212,17 @@ fn look(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
     }
 }
 
+/// Prints a text that is there to be read: whoever has read enough of it, as `head` does, is served.
 fn print(text: &str) -> Result<ExitCode> {
-    say(text.trim_end())?;
+    match say(text.trim_end()) {
+        Err(error) if is_of_closed_pipe(&error) => {}
+        said => said?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_of_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
@@ -224,24 +233,50 @@ fn survive_limits_of_files(runtime: &Runtime) -> Result<()> {
     Ok(())
 }
 
+/// How long what is half done may take to be undone, at the end.
+const UNDOING: Duration = Duration::from_secs(5);
+
+/// How long a work that was told to end at once may be stuck in a step, such as a write that nobody reads.
+const STUCK: Duration = Duration::from_secs(1);
+
 /// Does the work and says what it did. The first signal ends it after the present step, the second at once; either
 /// undoes what is half done.
-async fn interruptible<W>(work: impl FnOnce(Interrupt) -> W) -> Result<()>
+fn interruptible<W>(runtime: Runtime, work: impl FnOnce(Interrupt) -> W) -> Result<()>
 where
     W: Future<Output = Result<String>>,
 {
+    let interrupt = Interrupt::default();
+    let done = runtime.block_on(async {
+        let (end, ended) = oneshot::channel();
+        // On a task of its own, since a step of the work may keep its thread.
+        tokio::spawn(await_signals(interrupt.clone(), end)?);
+        let work = async { say(&work(interrupt).await?) };
+        tokio::select! {
+            done = work => done,
+            _ = ended => bail!(INTERRUPTED),
+        }
+    });
+    runtime.shutdown_timeout(UNDOING);
+    done
+}
+
+/// Tells the work to end at the first signal, and the program at the second, by its sender or, when nobody listens to
+/// that, by itself.
+fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<impl Future<Output = ()> + Send> {
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
-    let interrupt = Interrupt::default();
-    let mut work = pin!(work(interrupt.clone()));
-    for _ in 0..2 {
-        tokio::select! {
-            told = &mut work => return say(&told?),
-            _ = interrupted.recv() => interrupt.give(),
-            _ = terminated.recv() => interrupt.give(),
+    Ok(async move {
+        for _ in 0..2 {
+            tokio::select! {
+                _ = interrupted.recv() => interrupt.give(),
+                _ = terminated.recv() => interrupt.give(),
+            }
         }
-    }
-    bail!("interrupted")
+        let _ = end.send(());
+        tokio::time::sleep(STUCK).await;
+        tell(INTERRUPTED);
+        process::exit(1);
+    })
 }
 
 /// How long the service goes on after it was told to stop. The server begins no request then that it has not read yet,

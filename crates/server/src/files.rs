@@ -14,8 +14,16 @@ const OTHERS: u64 = 256;
 /// # Errors
 /// When more connections are configured than there may be open files for.
 pub(crate) fn connections(config: &Config) -> Result<usize> {
-    let others = OTHERS + u64::from(u32::try_from(config.database.connections).unwrap_or(u32::MAX));
-    within(raise(), others, config.max_connections)
+    within(raise(), others(config), config.max_connections)
+}
+
+/// How many open files the most connections by default take.
+pub(crate) fn wanted(config: &Config) -> u64 {
+    others(config) + 2 * u64::try_from(Config::MAX_CONNECTIONS).unwrap_or(u64::MAX / 4)
+}
+
+fn others(config: &Config) -> u64 {
+    OTHERS + u64::from(u32::try_from(config.database.connections).unwrap_or(u32::MAX))
 }
 
 /// Raises the limit on open files as far as it goes; what it is then.

@@ -1,7 +1,7 @@
 //! `agora health`: asks a running service how it is, for what starts and watches services where there is no other client.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream, ToSocketAddrs},
     thread,
     time::{Duration, Instant},
@@ -11,7 +11,10 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use url::{Position, Url};
 
-use crate::{config::Config, listen::reachable};
+use crate::{
+    config::{Config, Invalid},
+    listen::reachable,
+};
 
 /// Where a service says whether it can serve.
 const READY: &str = "/health/ready";
@@ -43,18 +46,29 @@ pub(crate) struct HealthArguments {
 /// What is not well: the answer's status, or that there is none.
 pub(crate) fn health(config: &Config, arguments: &HealthArguments) -> Result<String> {
     let url = match &arguments.url {
-        Some(url) => Url::parse(url).context("the URL cannot be understood")?,
+        Some(url) => given(url)?,
         None => of_service(&config.listen)?,
     };
-    ensure!(url.scheme() == "http", "{url}: only http can be asked, as the service itself speaks it");
-    let begun = Instant::now();
+    let (begun, wait) = (Instant::now(), Duration::from_secs(arguments.wait));
+    let mut patience = if wait.is_zero() { PATIENCE } else { wait };
     loop {
-        match ask(&url) {
+        match ask(&url, Deadline::after(patience.min(PATIENCE))) {
             Ok(()) => return Ok("well".to_owned()),
-            Err(error) if begun.elapsed() >= Duration::from_secs(arguments.wait) => return Err(error),
+            Err(error) if begun.elapsed() + PAUSE >= wait => return Err(error),
             Err(_) => thread::sleep(PAUSE),
         }
+        patience = wait.saturating_sub(begun.elapsed());
     }
+}
+
+/// A URL of the command line.
+fn given(url: &str) -> Result<Url, Invalid> {
+    let refused = |what: &str| Invalid::because(&format!("{url}: {what}"));
+    let parsed = Url::parse(url).map_err(|error| refused(&format!("the URL cannot be understood: {error}")))?;
+    if parsed.scheme() != "http" {
+        return Err(refused("only http can be asked, as the service itself speaks it"));
+    }
+    Ok(parsed)
 }
 
 /// Where a service that listens like this is asked from the same machine.
@@ -66,12 +80,10 @@ fn of_service(listen: &str) -> Result<Url> {
 }
 
 /// Sends one request; a status of success is all that counts.
-fn ask(url: &Url) -> Result<()> {
+fn ask(url: &Url, deadline: Deadline) -> Result<()> {
     let unanswered = || format!("{url} does not answer");
     let addresses = url.socket_addrs(|| None).with_context(unanswered)?;
-    let mut stream = connect(&addresses).with_context(unanswered)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = Limited { stream: connect(&addresses, deadline).with_context(unanswered)?, deadline };
     let (host, path) =
         (&url[Position::BeforeHost..Position::AfterPort], &url[Position::BeforePath..Position::AfterQuery]);
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -86,10 +98,54 @@ fn ask(url: &Url) -> Result<()> {
     }
 }
 
-fn connect(addresses: &[SocketAddr]) -> Result<TcpStream> {
+/// The end of the time that a question has, however many parts its answer comes in.
+#[derive(Clone, Copy)]
+struct Deadline(Instant);
+
+impl Deadline {
+    fn after(time: Duration) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    /// The time that is left.
+    fn left(self) -> io::Result<Duration> {
+        let left = self.0.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+/// A connection that is used until then.
+struct Limited {
+    stream: TcpStream,
+    deadline: Deadline,
+}
+
+impl Read for Limited {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.deadline.left()?))?;
+        // What the system says of a time-out is about something else.
+        self.stream.read(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+            _ => error,
+        })
+    }
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.deadline.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+fn connect(addresses: &[SocketAddr], deadline: Deadline) -> Result<TcpStream> {
     let mut failure = anyhow::anyhow!("it has no address");
     for address in addresses {
-        match TcpStream::connect_timeout(address, PATIENCE) {
+        match TcpStream::connect_timeout(address, deadline.left()?) {
             Ok(stream) => return Ok(stream),
             Err(error) => failure = error.into(),
         }

@@ -16,22 +16,38 @@ const BACKLOG: u32 = 1024;
 /// # Errors
 /// When there is none, with the name of the setting.
 pub(crate) fn listen(address: &str, setting: &str) -> Result<TcpListener> {
+    first(address, setting, |candidate| bind(candidate)?.listen(BACKLOG)?.into_std())
+}
+
+/// Whether anybody listens at an address, or nobody but could: without listening, so that a service may start meanwhile.
+///
+/// # Errors
+/// When nobody can, with the name of the setting.
+pub(crate) fn is_taken(address: &str, setting: &str) -> Result<bool> {
+    first(address, setting, |candidate| match bind(candidate) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(true),
+        bound => bound.map(|_| false),
+    })
+}
+
+/// What can be done with the first of the addresses that a name stands for.
+fn first<T>(address: &str, setting: &str, listen: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T> {
     let context = || format!("cannot listen on {address} ({setting})");
     let mut failure = anyhow::anyhow!("it names no address");
     for candidate in address.to_socket_addrs().with_context(context)? {
-        match bind(candidate) {
-            Ok(listener) => return Ok(listener),
+        match listen(candidate) {
+            Ok(done) => return Ok(done),
             Err(error) => failure = error.into(),
         }
     }
     Err(failure.context(context()))
 }
 
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)?.into_std()
+    Ok(socket)
 }
 
 /// The address under which this machine reaches a listener: one on all interfaces is reached on the loopback one.

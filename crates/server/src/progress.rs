@@ -1,24 +1,32 @@
 //! How far a long work is, and whether it is to go on.
 
-use std::{
-    io::{self, IsTerminal},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::io::{self, IsTerminal};
 
 use anyhow::{Result, ensure};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use tokio::sync::watch;
+
+/// What is said of a work that a signal ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// The word that a work is to end, which it looks for between two steps.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt(watch::Sender<bool>);
 
 impl Interrupt {
     /// Has the work end after the present step.
     pub(crate) fn give(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.send_replace(true);
+    }
+
+    fn is_given(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits for it, where a step is a wait for others.
+    pub(crate) async fn given(&self) {
+        // Its sender is here: the wait ends no other way.
+        let _ = self.0.subscribe().wait_for(|is_given| *is_given).await;
     }
 }
 
@@ -67,7 +75,7 @@ impl Progress {
             }
             None => {}
         }
-        ensure!(!self.interrupt.0.load(Ordering::Relaxed), "interrupted");
+        ensure!(!self.interrupt.is_given(), INTERRUPTED);
         Ok(())
     }
 

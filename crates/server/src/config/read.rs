@@ -19,6 +19,12 @@ use super::{
 pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Problem>) -> Config {
     let mut reader = Reader { values, problems };
     reader.refuse_images_of_memory_elsewhere();
+    reader.refuse_one_address_for_both();
+    reader.refuse_one_secret_for_both();
+    // What `agora copy` takes, which is in no configuration of a service.
+    for setting in [&table::COPY_FROM, &table::COPY_TO] {
+        reader.location(setting, agora_database::check_url);
+    }
     Config {
         listen: reader.address(&table::LISTEN),
         metrics_listen: reader.optional_address(&table::METRICS_LISTEN),
@@ -139,6 +145,30 @@ impl Reader<'_> {
         }
     }
 
+    fn refuse_one_address_for_both(&mut self) {
+        let both = [&table::LISTEN, &table::METRICS_LISTEN];
+        let [Some(own), Some(of_metrics)] = both.map(|setting| self.text(setting)) else { return };
+        // Port 0 is another one each time.
+        let is_fixed = own.trim().rsplit_once(':').is_some_and(|(_, port)| port.parse() != Ok(0u16));
+        if own.trim() == of_metrics.trim() && is_fixed {
+            let [own, of_metrics] = both.map(|setting| self.values.name_with_default(setting));
+            self.refuse_together(&both, format!("{own} and {of_metrics} must be two addresses"));
+        }
+    }
+
+    /// Whoever sets the same twice has exchanged one of them alone, and would log everybody out.
+    fn refuse_one_secret_for_both(&mut self) {
+        let both = [&table::JWT_SECRET, &table::JWT_ACCEPTED_SECRET];
+        let [Some(own), Some(accepted)] = both.map(|setting| self.text(setting)) else { return };
+        if own.trim() == accepted.trim() {
+            let [own, accepted] = both.map(|setting| self.values.name(setting));
+            self.refuse_together(
+                &both,
+                format!("{own} and {accepted} must be two secrets: the new one and the old one"),
+            );
+        }
+    }
+
     fn signing_secret(&mut self, setting: &Setting) -> Option<Secret> {
         // White space around it is no part of it: files that hold secrets often end with a line's end.
         let fewest = Config::MIN_SECRET_BYTES;
@@ -218,8 +248,13 @@ impl Reader<'_> {
 
     fn admin(&mut self) -> Option<Registration> {
         let all = [&table::ADMIN_USERNAME, &table::ADMIN_EMAIL, &table::ADMIN_PASSWORD];
-        let given = all.map(|setting| self.text(setting));
-        match &given {
+        let set: Vec<_> = all.iter().filter(|setting| self.values.given(setting).is_some()).collect();
+        if !set.is_empty() && set.len() < all.len() {
+            let names = all.map(|setting| setting.variable).join(", ");
+            let set: Vec<String> = set.iter().map(|setting| self.values.name(setting)).collect();
+            self.refuse_together(&all, format!("{names} must be set together, not only {}", set.join(", ")));
+        }
+        match &all.map(|setting| self.text(setting)) {
             [Some(username), Some(email), Some(password)] => {
                 let admin = Registration::parse(Some(username), Some(email), Some(password), None);
                 admin
@@ -229,14 +264,7 @@ impl Reader<'_> {
                     })
                     .ok()
             }
-            [None, None, None] => None,
-            _ => {
-                let names = all.map(|setting| setting.variable).join(", ");
-                let set = all.iter().filter(|setting| self.values.given(setting).is_some());
-                let set: Vec<String> = set.map(|setting| self.values.name(setting)).collect();
-                self.refuse_together(&all, format!("{names} must be set together, not only {}", set.join(", ")));
-                None
-            }
+            _ => None,
         }
     }
 }

@@ -51,10 +51,11 @@ fn line(setting: &Setting, given: Option<&Given>) -> String {
     if let Some(path) = &given.own_file {
         return format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy()));
     }
+    let given = given.text.clone().unwrap_or_default();
     let (text, is_secret) = match setting.kind {
         Kind::Secret => (String::new(), true),
-        Kind::SecretUrl => without_password(&given.text),
-        _ => (given.text.clone(), false),
+        Kind::SecretUrl => without_password(&given),
+        _ => (given, false),
     };
     match (is_secret, text.is_empty()) {
         (false, _) => format!("{key} = {}  # {source}", value_of(setting.kind, &text)),

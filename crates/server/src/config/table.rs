@@ -222,7 +222,8 @@ settings! {
             "a call of the database that takes as long is logged: a time, or one in milliseconds such as `250ms`; `none` \
              or `0` logs none";
         LOG_FORMAT: Kind::Choice(&["text", "json"]), Default::Is("text"),
-            "`text`, or `json` for one JSON object on each line";
+            "`text`, or `json` for one JSON object on each line. What a start fails with is text in either case, as what \
+             commands say is";
     }
     COMMANDS {
         CONFIG: Kind::Path, Default::None("`agora.toml` in the working directory, if there is one"),

@@ -96,14 +96,17 @@ fn secrets_are_not_shown() {
     let secret = "0123456789abcdef0123456789abcdef";
     let config = config(&[
         ("AGORA_JWT_SECRET", secret),
-        ("AGORA_JWT_ACCEPTED_SECRET", secret),
+        ("AGORA_JWT_ACCEPTED_SECRET", &secret.to_uppercase()),
         ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora"),
         ("AGORA_ADMIN_USERNAME", "root"),
         ("AGORA_ADMIN_EMAIL", "root@example.org"),
         ("AGORA_ADMIN_PASSWORD", "correct horse"),
     ]);
     let shown = format!("{:?}", config.unwrap());
-    assert!(!shown.contains(secret) && !shown.contains("hunter2") && !shown.contains("correct horse"), "{shown}");
+    assert!(
+        !shown.to_lowercase().contains(secret) && !shown.contains("hunter2") && !shown.contains("correct horse"),
+        "{shown}"
+    );
 }
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -113,6 +116,7 @@ fn load(file: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]) 
     let read = |path: &Path| match path.to_str() {
         Some("missing") => Err(io::ErrorKind::NotFound.into()),
         Some("empty") => Ok("\n".to_owned()),
+        Some("blanks") => Ok(" sqlite:agora.db \n".to_owned()),
         _ => Ok(format!("{}\r\n", path.display())),
     };
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -224,6 +228,14 @@ fn settings_that_contradict_each_other_are_named_together() {
         nowhere,
         ["agora.toml:1: media_url and AGORA_MEDIA_PUBLIC_URL: what is in memory can be had from the service alone"]
     );
+    let addresses = problems("listen = '127.0.0.1:9464'", &[("AGORA_METRICS_LISTEN", "127.0.0.1:9464 ")]);
+    assert_eq!(addresses, ["agora.toml:1: listen and AGORA_METRICS_LISTEN must be two addresses"]);
+    assert_eq!(problems("listen = '[::]:0'", &[("AGORA_METRICS_LISTEN", "[::]:0")]), [""; 0]);
+    let secrets = problems("", &[("AGORA_JWT_SECRET", SECRET), ("AGORA_JWT_ACCEPTED_SECRET_FILE", SECRET)]);
+    assert_eq!(
+        secrets,
+        ["AGORA_JWT_SECRET and AGORA_JWT_ACCEPTED_SECRET_FILE must be two secrets: the new one and the old one"]
+    );
     let admin = problems("admin_email = 'root@example.org'", &[("AGORA_ADMIN_USERNAME", "root")]);
     assert_eq!(
         admin,
@@ -251,6 +263,28 @@ fn a_secret_may_stand_in_a_file_of_its_own() {
         let problems = problems(file, variables);
         assert!(problems[0].starts_with(problem), "{file:?}: {problems:?}");
     }
+}
+
+#[test]
+fn a_secret_that_cannot_be_read_is_one_problem_and_counts_as_given() {
+    let variables = [
+        ("AGORA_ADMIN_USERNAME", "root"),
+        ("AGORA_ADMIN_EMAIL", "root@example.org"),
+        ("AGORA_ADMIN_PASSWORD_FILE", "missing"),
+        ("AGORA_JWT_SECRET_FILE", "empty"),
+    ];
+    let problems = problems("", &variables);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    let loaded = load("", &variables, &[]);
+    assert!(loaded.values.given(&table::JWT_SECRET).is_some() && !loaded.is_certain(&table::JWT_SECRET));
+}
+
+#[test]
+fn white_space_around_a_value_is_no_part_of_it() {
+    let variables = [("AGORA_DATABASE_URL_FILE", " blanks "), ("AGORA_MEDIA_URL", " memory: ")];
+    let config = load("data_dir = ' data\t'", &variables, &[]).into_config().unwrap();
+    assert_eq!(config.database_url.unwrap().expose(), "sqlite:agora.db");
+    assert_eq!((config.media_url.as_deref(), config.data_dir), (Some("memory:"), PathBuf::from("data")));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     file,
-    table::{self, PREFIX, Setting},
+    table::{self, Kind, PREFIX, Setting},
 };
 
 /// Where a configuration is read from. What comes later here wins.
@@ -39,8 +39,8 @@ pub enum Place {
 /// A value that was given.
 #[derive(Clone)]
 pub struct Given {
-    /// The value, as a variable would hold it.
-    pub text: String,
+    /// The value, as a variable would hold it; nothing when the file of its own cannot be read.
+    pub text: Option<String>,
     /// Where it was given.
     pub place: Place,
     /// The file of its own in which the value stands.
@@ -124,8 +124,9 @@ impl Values {
             if text.trim().is_empty() {
                 continue;
             }
-            let own_file = is_path.then(|| PathBuf::from(&text));
-            let given = Given { text, place, own_file };
+            let text = without_white_space(setting, text);
+            let own_file = is_path.then(|| PathBuf::from(text.trim()));
+            let given = Given { text: Some(text), place, own_file };
             if let Some(other) = taken.get(setting.variable) {
                 let (one, other) = (given.name(setting), other.name(setting));
                 self.refuse(setting, format!("{one} and {other} are both set: one of them is too many"));
@@ -135,18 +136,17 @@ impl Values {
         for (variable, mut given) in taken {
             let Some(setting) = table::ALL.iter().find(|setting| setting.variable == variable) else { continue };
             if let Some(path) = &given.own_file {
+                let (name, shown) = (given.name(setting), path.display());
                 // Files that hold secrets often end with a line's end.
-                match (sources.read)(path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
-                    Ok(text) if !text.trim().is_empty() => given.text = text,
-                    Ok(_) => {
-                        self.refuse(setting, format!("{}: {} is empty", given.name(setting), path.display()));
-                        continue;
-                    }
-                    Err(error) => {
-                        let (name, path) = (given.name(setting), path.display());
-                        self.refuse(setting, format!("{name}: cannot read {path}: {error}"));
-                        continue;
-                    }
+                let text = (sources.read)(path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+                let (text, problem) = match text {
+                    Ok(text) if !text.trim().is_empty() => (Some(without_white_space(setting, text)), None),
+                    Ok(_) => (None, Some(format!("{name}: {shown} is empty"))),
+                    Err(error) => (None, Some(format!("{name}: cannot read {shown}: {error}"))),
+                };
+                given.text = text;
+                if let Some(problem) = problem {
+                    self.refuse(setting, problem);
                 }
             }
             self.given.insert(setting.variable, given);
@@ -162,9 +162,9 @@ impl Values {
         self.given.get(setting.variable)
     }
 
-    /// The value given for a setting.
+    /// The value given for a setting, where it is known.
     pub fn text(&self, setting: &Setting) -> Option<&str> {
-        self.given(setting).map(|given| given.text.as_str())
+        self.given(setting)?.text.as_deref()
     }
 
     /// The value given for a setting, or its default.
@@ -194,6 +194,11 @@ impl Values {
             _ => self.name(setting),
         }
     }
+}
+
+/// A value without the white space around it, which a password alone may mean.
+fn without_white_space(setting: &Setting, text: String) -> String {
+    if matches!(setting.kind, Kind::Secret) { text } else { text.trim().to_owned() }
 }
 
 /// What a source says of a setting.

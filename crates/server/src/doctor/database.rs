@@ -1,9 +1,14 @@
 //! The database: whether it can be reached, its version, its schema.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
 use agora_database::{OpenError, Probe, ServerProbe};
 use rustix::fs::Access;
+use tokio::sync::oneshot;
 
 use super::{
     Finding,
@@ -46,7 +51,39 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
                     format!("{} cannot be written: chown it to the user of the service", file.display()),
                 )
             }));
+            findings.extend(damage(url.expose()).await);
             (findings, None)
+        }
+    }
+}
+
+/// How long the file is looked through.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is wrong within the file of an embedded database.
+async fn damage(url: &str) -> Option<Finding> {
+    let (sender, looked) = oneshot::channel();
+    let url = url.to_owned();
+    // A thread that nobody waits for at the end: a large file may take longer.
+    let looking = thread::Builder::new().spawn(move || {
+        // Whoever has given up does not miss it.
+        let _ = sender.send(agora_database::damage(&url));
+    });
+    let found = match looking {
+        Ok(_) => tokio::time::timeout(PATIENCE, looked).await,
+        Err(error) => return Some(Finding::warning(SUBJECT, format!("cannot be looked through: {error}"))),
+    };
+    match found {
+        Ok(Ok(Ok(None))) => None,
+        Ok(Ok(Ok(Some(damage)))) => {
+            let first = damage.lines().next().unwrap_or_default();
+            Some(Finding::failed(SUBJECT, format!("its file is damaged ({first}): restore a backup")))
+        }
+        Ok(Ok(Err(error))) => Some(Finding::failed(SUBJECT, advised(error))),
+        Ok(Err(_)) | Err(_) => {
+            let seconds = PATIENCE.as_secs();
+            let text = format!("its file is large, and not all of it could be looked through in {seconds} s");
+            Some(Finding::warning(SUBJECT, format!("{text}: when in doubt, PRAGMA quick_check tells")))
         }
     }
 }
@@ -84,11 +121,11 @@ fn missing(config: &Config, file: &Path) -> Finding {
 
 fn advised(error: OpenError) -> String {
     let advice = match &error {
-        OpenError::Connect(_) => "start the server, or correct AGORA_DATABASE_URL",
-        OpenError::Newer { .. } => "or restore a backup of the older one",
-        _ => "correct AGORA_DATABASE_URL, or restore a backup",
+        OpenError::Connect(_) => ": start the server, or correct AGORA_DATABASE_URL",
+        OpenError::Newer { .. } => ", or restore a backup of the older one",
+        _ => ": correct AGORA_DATABASE_URL, or restore a backup",
     };
-    format!("{:#}: {advice}", anyhow::Error::from(error))
+    format!("{:#}{advice}", anyhow::Error::from(error))
 }
 
 fn schema(probe: &Probe) -> Finding {

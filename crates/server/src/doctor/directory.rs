@@ -72,12 +72,11 @@ fn directory(path: &Path) -> Finding {
 }
 
 fn secret(loaded: &Loaded, data_dir: &Path) -> Finding {
+    if !loaded.is_certain(&table::JWT_SECRET) {
+        return unknown(SECRET, &table::JWT_SECRET);
+    }
     if let Some(given) = loaded.values.given(&table::JWT_SECRET) {
-        return if loaded.is_certain(&table::JWT_SECRET) {
-            Finding::ok(SECRET, format!("from {}", given.name(&table::JWT_SECRET)))
-        } else {
-            unknown(SECRET, &table::JWT_SECRET)
-        };
+        return Finding::ok(SECRET, format!("from {}", given.name(&table::JWT_SECRET)));
     }
     let file = data_dir.join(SECRET_FILE);
     let shown = file.display();

@@ -4,6 +4,7 @@ mod clock;
 mod database;
 mod directory;
 mod images;
+mod listening;
 mod settings;
 mod space;
 
@@ -70,6 +71,7 @@ pub(crate) async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -
         })
     };
     tell(settings::findings(loaded))?;
+    tell(listening::findings(loaded))?;
     tell(directory::findings(loaded))?;
     let (findings, of_database) = database::findings(loaded).await;
     tell(findings)?;

@@ -4,11 +4,14 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::Finding;
 use crate::{
-    config::{Given, Loaded, Place, table},
+    config::{Config, Given, Loaded, Place, table},
     files,
 };
 
 const SUBJECT: &str = "configuration";
+
+/// Fewer connections than that, where nobody asked for so few, are hardly meant.
+const FEW_CONNECTIONS: usize = Config::MAX_CONNECTIONS / 4;
 
 pub(super) fn findings(loaded: &Loaded) -> Vec<Finding> {
     let mut findings = match loaded.config() {
@@ -18,10 +21,22 @@ pub(super) fn findings(loaded: &Loaded) -> Vec<Finding> {
     findings.extend(loaded.warnings.iter().map(|warning| Finding::warning(SUBJECT, warning)));
     findings.extend(readable_secrets(loaded));
     findings.push(match files::connections(loaded.best_guess()) {
-        Ok(connections) => Finding::ok("open files", format!("enough for {connections} connections of clients")),
+        Ok(connections) => open_files(connections, loaded.best_guess()),
         Err(error) => Finding::failed("open files", format!("{error:#}")),
     });
     findings
+}
+
+fn open_files(connections: usize, config: &Config) -> Finding {
+    let text = format!("enough for {connections} connections of clients");
+    if config.max_connections.is_some() || connections >= FEW_CONNECTIONS {
+        return Finding::ok("open files", text);
+    }
+    let wanted = files::wanted(config);
+    Finding::warning(
+        "open files",
+        format!("{text} alone: raise the limit (ulimit -n, or LimitNOFILE= of systemd) to {wanted}"),
+    )
 }
 
 /// Files with secrets that everybody on the machine can read.
@@ -41,4 +56,20 @@ fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
         Finding::warning(SUBJECT, format!("everybody can read {path}, which holds a secret: chmod o-rwx {path}"))
     };
     files.iter().map(|file| file.as_path()).filter(is_open).map(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::State, *};
+
+    #[test]
+    fn few_open_files_are_told_of_unless_few_connections_are_asked_for() {
+        let config = Config::from_variables(|_| None).unwrap();
+        let finding = open_files(14, &config);
+        assert_eq!(finding.state, State::Warning, "{finding}");
+        assert!(finding.text.contains("ulimit -n"), "{finding}");
+        assert_eq!(open_files(FEW_CONNECTIONS, &config).state, State::Ok);
+        let asked_for = Config { max_connections: Some(14), ..config };
+        assert_eq!(open_files(14, &asked_for).state, State::Ok);
+    }
 }

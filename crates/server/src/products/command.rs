@@ -57,7 +57,7 @@ pub(crate) struct ExportArguments {
 /// # Errors
 /// See [`import::import`] and [`export::export`].
 pub(crate) async fn run(config: &Config, command: ProductsCommand, interrupt: Interrupt) -> Result<String> {
-    let progress = Progress::new(interrupt);
+    let progress = Progress::new(interrupt.clone());
     match command {
         ProductsCommand::Import(ImportArguments { file, format, dry_run }) => {
             let format = match format {
@@ -66,7 +66,7 @@ pub(crate) async fn run(config: &Config, command: ProductsCommand, interrupt: In
             };
             // First of all: whoever pipes a file into this is not to wait for a database that is not there.
             let database = open(config).await?;
-            let source = Source::open(&file, format)?;
+            let source = Source::open(file, format, &interrupt).await?;
             let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
             let import = Import { catalog: database.catalog(), clock, ids, source };
             import::import(import, dry_run, progress).await

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::{
     format::{FIELDS, Format},
     import::CATALOG,
+    products,
 };
 use crate::{progress::Progress, transfer::Told};
 
@@ -154,16 +155,17 @@ pub(super) async fn export(
         return Ok(String::new());
     };
     let name = path.display();
-    ensure!(!path.exists(), "{name} exists already");
+    // A link that leads nowhere as well.
+    ensure!(path.symlink_metadata().is_err(), "{name} exists already");
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let draft = tempfile::Builder::new().prefix(".agora-export-").tempfile_in(directory);
     let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
     let count = write_all(catalog, format, draft.as_file(), &mut progress).await;
     let count = count.with_context(|| format!("cannot write {name}"))?;
     draft.as_file().sync_all()?;
-    draft.persist_noclobber(path).with_context(|| format!("cannot write {name}"))?;
+    draft.persist_noclobber(path).map_err(|error| error.error).with_context(|| format!("cannot write {name}"))?;
     File::open(directory)?.sync_all()?;
-    Ok(format!("Exported {count} products to {name}."))
+    Ok(format!("Exported {} to {name}.", products(count)))
 }
 
 /// Writes all products; how many they are.

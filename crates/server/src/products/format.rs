@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
 use clap::ValueEnum;
+
+use crate::config::Invalid;
 
 /// The fields of a row, in the order of an export.
 pub(super) const FIELDS: [&str; 8] = ["sku", "name", "description", "price", "category", "stock", "variants", "images"];
@@ -21,13 +22,20 @@ pub(crate) enum Format {
 
 impl Format {
     /// What a file with this name is.
-    pub(super) fn of(file: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When its ending does not tell.
+    pub(super) fn of(file: &Path) -> Result<Self, Invalid> {
         let ending = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         Ok(match &*ending {
             "json" => Self::Json,
             "jsonl" | "ndjson" => Self::Jsonl,
             "csv" => Self::Csv,
-            _ => bail!("say what {} is: --format json, --format jsonl or --format csv", file.display()),
+            _ => {
+                let file = file.display();
+                let what = format!("say what {file} is: --format json, --format jsonl or --format csv");
+                return Err(Invalid::because(&what));
+            }
         })
     }
 }

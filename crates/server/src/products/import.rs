@@ -10,7 +10,10 @@ use agora_domain::{
 };
 use anyhow::{Result, bail};
 
-use super::source::{Batch, Row, Source};
+use super::{
+    products,
+    source::{Batch, Row, Source},
+};
 use crate::{progress::Progress, transfer::Told};
 
 /// How the catalog is named to an operator.
@@ -156,7 +159,7 @@ pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress
     let found = import.pass(&mut check, &mut progress).await?;
     drop(check);
     if dry_run {
-        return Ok(format!("A dry run of {} products: {found}. Nothing was changed.", found.total()));
+        return Ok(format!("A dry run of {}: {found}. Nothing was changed.", products(found.total())));
     }
     if found.created + found.updated == 0 {
         return Ok(told(found));
@@ -171,5 +174,5 @@ pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress
 }
 
 fn told(tally: Tally) -> String {
-    format!("Imported {} products: {tally}.", tally.total())
+    format!("Imported {}: {tally}.", products(tally.total()))
 }

@@ -23,3 +23,8 @@ mod table;
 
 #[cfg(test)]
 mod tests;
+
+/// So many products, in words.
+fn products(count: u64) -> String {
+    if count == 1 { "1 product".to_owned() } else { format!("{count} products") }
+}

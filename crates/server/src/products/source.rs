@@ -3,21 +3,29 @@
 use std::{
     cell::Cell,
     fs::File,
-    io::{self, BufReader, Cursor, Read, Seek},
-    path::Path,
+    io::{self, BufRead, BufReader, Cursor, Read, Seek, Write},
+    path::{Path, PathBuf},
+    thread,
 };
 
 use agora_domain::products::{ImportPass, ImportRow};
-use anyhow::{Context, Result, ensure};
-use tokio::{sync::mpsc, task::JoinHandle};
+use anyhow::{Context, Result, bail, ensure};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use super::{format::Format, json, table};
+use crate::progress::{INTERRUPTED, Interrupt};
 
 /// The most bytes of a row.
 pub(super) const MAX_ROW: u64 = 1 << 20;
 
 /// How many bytes of rows are handed on at once, or one row of more.
 const BATCH: u64 = MAX_ROW;
+
+/// How much of what can be read only once is kept at a time.
+const COPIED: usize = 64 << 10;
 
 /// A row of a file.
 #[derive(Debug, Clone)]
@@ -40,23 +48,20 @@ pub(super) struct Source {
 impl Source {
     /// Opens the file; `-` is the standard input, which is kept in a file of its own, as is all that can be read only
     /// once.
-    pub(super) fn open(path: &Path, format: Format) -> Result<Self> {
-        let name = path.display();
-        let spool = |mut input: &mut dyn Read| -> Result<File> {
-            let mut file = tempfile::tempfile().context("cannot make a temporary file (TMPDIR)")?;
-            io::copy(&mut input, &mut file).with_context(|| format!("cannot read {name}"))?;
-            Ok(file)
-        };
-        if path.as_os_str() == "-" {
-            return Ok(Self { file: spool(&mut io::stdin().lock())?, format });
+    ///
+    /// # Errors
+    /// When it cannot be opened, read or kept; and when the work is to end, however long the input is open.
+    pub(super) async fn open(path: PathBuf, format: Format, interrupt: &Interrupt) -> Result<Self> {
+        let (sender, opened) = oneshot::channel();
+        // A thread that the program does not wait for at its end: nobody knows when others write and close a pipe.
+        thread::Builder::new().spawn(move || {
+            // Whoever has given up does not miss it.
+            let _ = sender.send(open(&path));
+        })?;
+        tokio::select! {
+            file = opened => Ok(Self { file: file??, format }),
+            () = interrupt.given() => bail!(INTERRUPTED),
         }
-        let mut file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-        let metadata = file.metadata().with_context(|| format!("cannot read {name}"))?;
-        ensure!(!metadata.is_dir(), "{name} is a directory");
-        if !metadata.is_file() {
-            file = spool(&mut file)?;
-        }
-        Ok(Self { file, format })
     }
 
     /// How long it is.
@@ -95,6 +100,41 @@ impl Source {
             Ok(())
         });
         Ok(Rows { batches, reading: Some(reading) })
+    }
+}
+
+/// A file, or what could be read only once in a file of its own.
+fn open(path: &Path) -> Result<File> {
+    let name = path.display();
+    if path.as_os_str() == "-" {
+        return spool(io::stdin().lock(), path);
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    let metadata = file.metadata().with_context(|| format!("cannot read {name}"))?;
+    ensure!(!metadata.is_dir(), "{name} is a directory");
+    if metadata.is_file() { Ok(file) } else { spool(file, path) }
+}
+
+fn spool(input: impl Read, path: &Path) -> Result<File> {
+    let mut file = tempfile::tempfile().context("cannot make a temporary file (TMPDIR)")?;
+    copy(input, &mut file, path)?;
+    Ok(file)
+}
+
+/// Copies all of an input of this name, and says which of the two has failed.
+pub(super) fn copy(input: impl Read, file: &mut impl Write, path: &Path) -> Result<()> {
+    let mut input = BufReader::with_capacity(COPIED, input);
+    loop {
+        let part = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            part => part.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let length = part.len();
+        if length == 0 {
+            return Ok(());
+        }
+        file.write_all(part).context("cannot write the temporary file (TMPDIR)")?;
+        input.consume(length);
     }
 }
 

@@ -1,10 +1,12 @@
 //! What is read of files, whole, broken and hostile.
 
+use std::{io, path::Path};
+
 use agora_domain::products::{ProductFields, VariantFields};
 
 use super::{
     format::Format::{self, Csv, Json, Jsonl},
-    source::{MAX_ROW, Position, Row, read},
+    source::{MAX_ROW, Position, Row, copy, read},
 };
 
 /// The rows of a file, each with its line and either its fields or what is wrong with it.
@@ -240,4 +242,34 @@ fn reading_ends_as_soon_as_nothing_more_is_wanted() {
         read(format, text.as_bytes(), &Position::default(), &mut take).unwrap();
         assert_eq!(taken, 1, "{format:?}");
     }
+}
+
+/// Neither reads nor takes anything.
+struct Broken;
+
+impl io::Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("broken"))
+    }
+}
+
+impl io::Write for Broken {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_temporary_file_that_cannot_be_written_is_not_taken_for_an_input_that_cannot_be_read() {
+    let path = Path::new("catalog.csv");
+    let mut copied = Vec::new();
+    copy(&b"sku\nA\n"[..], &mut copied, path).unwrap();
+    assert_eq!(copied, b"sku\nA\n");
+    let failed = copy(&b"sku\nA\n"[..], &mut Broken, path).unwrap_err().to_string();
+    assert_eq!(failed, "cannot write the temporary file (TMPDIR)");
+    assert_eq!(copy(Broken, &mut copied, path).unwrap_err().to_string(), "cannot read catalog.csv");
 }

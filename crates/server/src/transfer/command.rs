@@ -1,13 +1,14 @@
 //! The commands' arguments, and what they open.
 
 use std::{
+    fmt::Display,
     io::{self, Write},
     path::PathBuf,
 };
 
 use agora_database::Database;
 use agora_domain::clock::Clock;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use url::Url;
 
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     app,
-    config::{Config, Secret},
+    config::{Config, Invalid, Secret},
     data_dir,
     system::SystemClock,
 };
@@ -77,28 +78,52 @@ pub(crate) async fn copy(
 ) -> Result<String> {
     let given = |flag: Option<Secret>, name: &str| flag.or_else(|| setting(name).map(Secret::from));
     let databases = match (given(arguments.from, "AGORA_COPY_FROM"), given(arguments.to, "AGORA_COPY_TO")) {
-        (Some(from), Some(to)) => {
-            ensure!(from != to, "--from and --to are the same database");
+        (Some(from), Some(to)) => Some(Pair { from, to }),
+        (None, None) => None,
+        _ => return Err(Invalid::because("--from and --to belong together").into()),
+    };
+    let stores = arguments.media_from.zip(arguments.media_to).map(|(from, to)| Pair { from, to });
+    // Everything is checked before anything is opened, since that can make what is not there.
+    must(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to")?;
+    if let Some(Pair { from, to }) = &databases {
+        usable("--from", agora_database::check_url(from.expose()))?;
+        usable("--to", agora_database::check_url(to.expose()))?;
+        must(from != to, "--from and --to are the same database")?;
+    }
+    if let Some(Pair { from, to }) = &stores {
+        usable("--media-from", agora_media::check_url(from))?;
+        usable("--media-to", agora_media::check_url(to))?;
+        must(from != to, "--media-from and --media-to are the same store")?;
+        expect_directory(from)?;
+    }
+    let databases = match databases {
+        Some(Pair { from, to }) => {
             let from = Database::open_existing(from.expose(), &config.database).await;
             let from = from.context("cannot open the database --from")?;
             let to = Database::open(to.expose(), &config.database).await.context("cannot open the database --to")?;
             Some(Pair { from, to })
         }
-        (None, None) => None,
-        _ => bail!("--from and --to belong together"),
+        None => None,
     };
-    let stores = match (arguments.media_from, arguments.media_to) {
-        (Some(from), Some(to)) => {
-            ensure!(from != to, "--media-from and --media-to are the same store");
-            expect_directory(&from)?;
+    let stores = match stores {
+        Some(Pair { from, to }) => {
             let from = agora_media::open(&from).await.context("cannot open the store --media-from")?;
             Some(Pair { from, to: agora_media::open(&to).await.context("cannot open the store --media-to")? })
         }
-        _ => None,
+        None => None,
     };
-    ensure!(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to");
     let allowed = Allowed { replace: arguments.replace, missing_images: arguments.allow_missing_images };
     copy::copy(databases, stores, allowed, Progress::new(interrupt)).await
+}
+
+/// Refuses a command line of which this does not hold.
+fn must(holds: bool, what: &str) -> Result<(), Invalid> {
+    if holds { Ok(()) } else { Err(Invalid::because(what)) }
+}
+
+/// Refuses a URL in the command line that cannot be.
+fn usable<E: Display>(name: &str, checked: Result<(), E>) -> Result<(), Invalid> {
+    checked.map_err(|error| Invalid::because(&format!("{name}: {error}")))
 }
 
 /// Refuses a directory of images that is not there, which opening it would make.

@@ -1,0 +1,66 @@
+//! Commands that a signal ends, whatever they wait for.
+
+use std::{
+    fs::OpenOptions,
+    io::{Read, Write},
+    process::Command,
+};
+
+use crate::process::{Home, Process, run};
+
+/// So many are read at once for an export.
+const BATCH: usize = 200;
+
+/// A home whose database is there and empty.
+fn home() -> Home {
+    let home = Home::new();
+    run(home.agora(&["migrate", "run"]), "").expect_success();
+    home
+}
+
+/// Products of more text than a pipe holds: whoever has written it knows that somebody reads, and who writes it waits.
+fn products() -> String {
+    let text = "d".repeat(1 << 10);
+    let row = |n: usize| {
+        format!(r#"{{"sku":"S-{n}","name":"N","description":"{text}","price":1,"category":"C","stock":1}}"#) + "\n"
+    };
+    (0..BATCH).map(row).collect()
+}
+
+#[test]
+fn an_import_ends_while_its_standard_input_is_open() {
+    let home = home();
+    let (process, mut stdin) = Process::spawn_open(home.agora(&["products", "import", "-", "--format", "jsonl"]));
+    stdin.write_all(products().as_bytes()).unwrap();
+    process.signal("INT");
+    process.finish().expect_refusal(&["interrupted"]);
+    drop(stdin);
+    let export = run(home.agora(&["products", "export"]), "").expect_success();
+    assert_eq!(export.stdout, "");
+}
+
+#[test]
+fn an_import_ends_while_a_named_pipe_is_open() {
+    let home = home();
+    let pipe = home.path("catalog.jsonl");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let process = Process::spawn(home.agora(&["products", "import", pipe.to_str().unwrap()]), "");
+    // It opens when the other end does.
+    let open = OpenOptions::new().write(true).open(&pipe).unwrap();
+    process.signal("TERM");
+    process.finish().expect_refusal(&["interrupted"]);
+    drop(open);
+}
+
+#[test]
+fn an_export_that_nobody_reads_ends_at_the_second_signal() {
+    let home = home();
+    run(home.agora(&["products", "import", "-", "--format", "jsonl"]), &products()).expect_success();
+    let (process, mut stdout) = Process::spawn_unread(home.agora(&["products", "export"]));
+    // From here on it is at its work.
+    stdout.read_exact(&mut [0]).unwrap();
+    process.signal("INT");
+    process.signal("TERM");
+    assert_eq!(process.finish().expect_refusal(&[]).stderr, "agora: interrupted\n");
+    drop(stdout);
+}
