@@ -72,13 +72,14 @@ async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(
     }
     let token = bearer_token(request).ok_or(ApiError::NoToken)?;
     let caller = state.services.authentication.authenticate(token).await?;
+    // Before what may refuse it: the log tells who that was.
+    request.extensions_mut().insert(caller);
     limits::admit_caller(&caller, state, request)?;
     match access {
         Access::Public | Access::Account => {}
         Access::Member => caller.member().map(drop)?,
         Access::Admin => caller.admin().map(drop)?,
     }
-    request.extensions_mut().insert(caller);
     Ok(())
 }
 
