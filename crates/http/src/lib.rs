@@ -40,6 +40,7 @@ mod render;
 pub mod routes;
 mod seal;
 mod state;
+mod trail;
 mod users;
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};

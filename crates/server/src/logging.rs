@@ -36,13 +36,17 @@ pub(crate) fn start(config: &Config) -> Result<()> {
 fn bounds(asked: &str) -> Targets {
     let is_named = |library: &str| {
         asked.split(',').any(|directive| {
-            directive.trim().strip_prefix(library).is_some_and(|rest| rest.starts_with(['=', ':', '[']) || rest.is_empty())
+            directive
+                .trim()
+                .strip_prefix(library)
+                .is_some_and(|rest| rest.starts_with(['=', ':', '[']) || rest.is_empty())
         })
     };
     let usual = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
-    QUIET.into_iter().filter(|(library, _)| !is_named(library)).fold(usual, |bounds, (library, level)| {
-        bounds.with_target(library, level)
-    })
+    QUIET
+        .into_iter()
+        .filter(|(library, _)| !is_named(library))
+        .fold(usual, |bounds, (library, level)| bounds.with_target(library, level))
 }
 
 #[cfg(test)]
