@@ -45,6 +45,9 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// A body beyond so many bytes is digested on another thread than those that serve requests.
 const LARGE: usize = 64 * 1024;
 
+/// How often a body is in memory: it is kept as it came while the handler reads it.
+const COPIES: usize = 2;
+
 /// The key under which a request was sent, if it was.
 pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     let mut given = headers.get_all(KEY);
@@ -74,8 +77,7 @@ pub(crate) async fn once(
     let payload = request.take_payload();
     let body = Body::new(request.request(), payload);
     let most = most_bytes(&state, rule);
-    // It is kept as it came while the handler reads it.
-    body.make_room(most.saturating_mul(2)).await?;
+    body.make_room(most, COPIES).await?;
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
