@@ -15,7 +15,7 @@ use actix_web::{
         header::{HeaderName, HeaderValue},
     },
     middleware::Next,
-    rt, web,
+    web,
 };
 use agora_domain::accounts::Caller;
 use bytes::Bytes;
@@ -96,12 +96,7 @@ impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
 /// Whether the log is to be told of a failure by itself. Of those that end with 503, an attack or a dependency that is
 /// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
 pub(crate) fn is_told_by_itself(state: &State, status: StatusCode, causes: &str) -> bool {
-    if status != StatusCode::SERVICE_UNAVAILABLE {
-        return true;
-    }
-    let Some(watch) = state.failures.count(causes) else { return false };
-    rt::spawn(watch.run());
-    true
+    status != StatusCode::SERVICE_UNAVAILABLE || state.failures.is_first(causes)
 }
 
 /// Tells of a request that is dropped before it was answered: its client has gone.
