@@ -24,6 +24,9 @@ async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_
     let id = viewing.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned();
     api.send(api.request(Method::GET, "/nothing/hunter2")).await.expect(404);
     api.send(api.request(Method::GET, "/health/live")).await.expect(200);
+    // No probe.
+    api.send(api.request(Method::GET, "/health/whatever")).await.expect(404);
+    api.get(&alice, "/api/users/all").await.expect(403);
     let wrong = json!({ "identifier": "alice", "password": "a wrong guess" });
     api.send(api.request(Method::POST, "/api/auth/login").json(&wrong)).await.expect(401);
     let log = service.stop().stderr;
@@ -37,10 +40,13 @@ async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_
     let of = |part: &str| log.lines().filter(|line| line.contains(part)).collect::<Vec<_>>();
     let [guess] = *of("status=401") else { panic!("{log}") };
     assert!(guess.contains("route=\"/api/auth/login\"") && !guess.contains("user="), "{guess}");
-    assert!(of("status=404")[0].contains("route=\"-\""), "{log}");
+    let unknown = of("status=404");
+    assert!(unknown.len() == 2 && unknown.iter().all(|line| line.contains("route=\"-\"")), "{log}");
+    let [refused] = *of("status=403") else { panic!("{log}") };
+    assert!(refused.contains(&user), "{refused}");
     assert!(of("/health").is_empty(), "{log}");
-    // Registration, login, the own account, the post, the view, nothing, and the guess.
-    assert_eq!(of("agora_http::access").len(), 7, "{log}");
+    // Registration, login, the own account, the post, the view, nothing twice, what is for others, and the guess.
+    assert_eq!(of("agora_http::access").len(), 9, "{log}");
     for secret in ["hunter2", &post, PASSWORD, "a wrong guess", "A day at the sea", &alice.token, "alice"] {
         assert!(!log.contains(secret), "{secret} is in the log: {log}");
     }

@@ -7,10 +7,15 @@ use std::{
 
 use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
 use reqwest::{Method, header::CONTENT_TYPE};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
 
 use crate::{
-    api::{eventually, picture, text},
+    api::{PASSWORD, eventually, picture, text},
     process::{HANG, Home, Service},
 };
 
@@ -173,32 +178,117 @@ async fn metrics_are_at_their_own_address_alone() {
     crate::process::run(command, "").expect_refusal(&["AGORA_METRICS_LISTEN", &taken, "in use"]);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_waits_for_the_database_is_shown_and_then_logged() {
-    let home = Home::new();
-    let (service, address) = start(&home, &[("AGORA_SLOW_QUERY", "100ms")]);
-    // Nobody else writes once the first sweep is over.
+/// Another writer, who keeps that of the service waiting: nobody else writes once the first sweep is over.
+async fn lock_database(home: &Home, metrics: &str) -> SqliteConnection {
     let swept = "agora_sweep_last_success_timestamp_seconds";
-    eventually("a sweep", async || (sample(&scrape(&address).await, swept) > 0.0).then_some(())).await;
+    eventually("a sweep", async || (sample(&scrape(metrics).await, swept) > 0.0).then_some(())).await;
     let mut other = SqliteConnection::establish(home.data_dir().join("agora.db").to_str().unwrap()).unwrap();
     other.batch_execute("PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE").unwrap();
-    let api = service.api.clone();
-    let registering = tokio::spawn(async move { api.register("alice").await });
-    let writing = "agora_database_calls_running{lane=\"write\"}";
-    eventually("a write that waits", async || (sample(&scrape(&address).await, writing) > 0.0).then_some(())).await;
+    other
+}
+
+/// Writes that wait.
+const WRITING: &str = "agora_database_calls_running{lane=\"write\"}";
+
+/// Waits until a write waits, or does no more.
+async fn until_writing(metrics: &str, count: f64) {
+    eventually("a write that waits", async || (sample(&scrape(metrics).await, WRITING) == count).then_some(())).await;
+}
+
+/// Has a call of the database wait; the id of its request, and the line about it.
+async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
+    let home = Home::new();
+    let mut all = vec![("AGORA_SLOW_QUERY", "100ms")];
+    all.extend(variables);
+    let (service, address) = start(&home, &all);
+    let mut other = lock_database(&home, &address).await;
+    let body = json!({ "username": "alice", "email": "alice@example.org", "password": PASSWORD });
+    let registering = service.api.request(Method::POST, "/api/auth/register").json(&body);
+    let registering = tokio::spawn(async move { registering.send().await.unwrap() });
+    until_writing(&address, 1.0).await;
     // Longer than there is between two such lines: the sweep may have been slow as well.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(150) {
-        assert!(sample(&scrape(&address).await, writing) > 0.0);
+        assert!(sample(&scrape(&address).await, WRITING) > 0.0);
     }
     other.batch_execute("ROLLBACK").unwrap();
-    registering.await.unwrap().expect(201);
-    eventually("the write is over", async || (sample(&scrape(&address).await, writing) == 0.0).then_some(())).await;
+    let answer = registering.await.unwrap();
+    assert_eq!(answer.status(), 201);
+    let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
+    until_writing(&address, 0.0).await;
     let finished = service.stop();
-    let line = finished.stderr.lines().find(|line| line.contains("a call of the database was slow"));
-    let line = line.unwrap_or_else(|| panic!("{finished:?}"));
-    assert!(line.contains("WARN") && line.contains("operation=\"accounts.insert\""), "{line}");
     assert!(!finished.stderr.contains("alice"), "{finished:?}");
+    let is_it = |line: &&str| line.contains("a call of the database was slow") && line.contains("accounts.insert");
+    let line = finished.stderr.lines().find(is_it).unwrap_or_else(|| panic!("{finished:?}"));
+    (id, line.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_the_database_is_shown_and_then_logged_with_its_request() {
+    let (id, line) = slow_call(&[]).await;
+    let (id, route) = (format!("request_id={id}"), "route=\"/api/auth/register\"");
+    for part in ["WARN", "operation=\"accounts.insert\"", &id, route] {
+        assert!(line.contains(part), "{part} is missing: {line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_in_json_has_its_request_as_well() {
+    for level in ["info", "info,agora_http=debug"] {
+        let (id, line) = slow_call(&[("AGORA_LOG_FORMAT", "json"), ("AGORA_LOG", level)]).await;
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&line["level"], &line["operation"]), (&json!("WARN"), &json!("accounts.insert")), "{line}");
+        let (given, route) = (&line["span"]["request_id"], &line["span"]["route"]);
+        assert_eq!((given, route), (&json!(id), &json!("/api/auth/register")), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_client_goes_away_is_counted_and_logged_as_abandoned() {
+    let home = Home::new();
+    let (service, address) = start(&home, &[("AGORA_LOG", "warn,agora_http::access=debug")]);
+    let abandoned = "agora_http_abandoned_requests_total";
+    let mut other = lock_database(&home, &address).await;
+    let body = json!({ "username": "alice", "email": "alice@example.org", "password": PASSWORD }).to_string();
+    let head = "POST /api/auth/register HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\n";
+    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let mut client = TcpStream::connect(&service.address).await.unwrap();
+    client.write_all(request.as_bytes()).await.unwrap();
+    until_writing(&address, 1.0).await;
+    assert_eq!(sample(&scrape(&address).await, abandoned), 0.0);
+    // Gone, not only done with sending.
+    client.set_zero_linger().unwrap();
+    drop(client);
+    eventually("it is counted", async || (sample(&scrape(&address).await, abandoned) == 1.0).then_some(())).await;
+    other.batch_execute("ROLLBACK").unwrap();
+    let log = service.stop().stderr;
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("agora_http::access")).collect();
+    let [line] = lines[..] else { panic!("{log}") };
+    for part in ["request_id=", "method=POST", "route=\"/api/auth/register\"", "abandoned=true", "client=127.0.0.1"] {
+        assert!(line.contains(part), "{part} is missing: {line}");
+    }
+    assert!(!line.contains("status="), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_begin_another_request_do_not_hold_the_metrics() {
+    // More than are served at once.
+    const CLIENTS: usize = 20;
+    let home = Home::new();
+    let (service, address) = start(&home, &[]);
+    let listener = address.trim_start_matches("http://").trim_end_matches("/metrics");
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = TcpStream::connect(listener).await.unwrap();
+        client.write_all(format!("HEAD /metrics HTTP/1.1\r\nHost: {listener}\r\n\r\n").as_bytes()).await.unwrap();
+        let answer = timeout(HANG, client.read_u8()).await.expect("others hold the listener");
+        assert_eq!(answer.unwrap(), b'H');
+        // Where it is closed already, that fails.
+        let _ = client.write_all(b"HEAD /met").await;
+        clients.push(client);
+    }
+    scrape(&address).await;
+    service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,7 +29,7 @@ impl Answer {
     #[track_caller]
     pub(crate) fn expect(&self, status: u16) -> &Self {
         assert_eq!(self.status, format!("1.1 {status}"), "{self:?}");
-        for usual in ["x-request-id", "x-content-type-options", "content-security-policy", "referrer-policy"] {
+        for usual in ["date", "x-request-id", "x-content-type-options", "content-security-policy", "referrer-policy"] {
             assert!(self.header(usual).is_some(), "{usual} is missing: {self:?}");
         }
         if status >= 400 {

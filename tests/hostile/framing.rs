@@ -1,9 +1,14 @@
 //! Requests whose end is told in two ways, or in a wrong one: whoever stands in front may see another end.
 
+use std::time::{Duration, Instant};
+
 use crate::{answers::Answer, process::Home, raw::Raw};
 
 /// What an attacker wants to be taken for a request of somebody else.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: agora\r\n\r\n";
+
+/// A body that is waited for takes this long.
+const SLOW: Duration = Duration::from_secs(25);
 
 /// A body of two bytes.
 const CHUNKED: &str = "2\r\n{}\r\n0\r\n\r\n";
@@ -132,5 +137,25 @@ async fn a_body_that_ends_early_is_answered_400() {
         assert_eq!(answers.len(), 1, "{fields:?} {body:?}: {answers:?}");
         answers[0].expect(400);
     }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_another_protocol_would_begin_with_is_answered_400_at_once() {
+    let home = Home::new();
+    let service = home.start();
+    for connection in ["", "Connection: upgrade\r\n"] {
+        for length in ["", "Content-Length: 2\r\n"] {
+            let fields = format!("{connection}Upgrade: websocket\r\n{length}");
+            let begun = Instant::now();
+            let answers = register(&service.address, "1.1", &fields, "{}").await;
+            let [answer] = &answers[..] else { panic!("{fields:?}: {answers:?}") };
+            assert!(String::from_utf8_lossy(&answer.expect(400).body).contains("websocket"), "{fields:?} {answer:?}");
+            assert!(begun.elapsed() < SLOW, "{fields:?}");
+        }
+    }
+    // One without a body is a request like any other.
+    let asks = "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    assert!(Raw::only(&service.address, asks.as_bytes()).await.expect(200).closes());
     service.stop();
 }

@@ -6,17 +6,9 @@
 use std::{
     future::{Ready, ready},
     rc::Rc,
-    sync::Arc,
 };
 
-use actix_web::{
-    FromRequest, HttpRequest,
-    dev::Payload,
-    error::PayloadError,
-    http::header::{self, HeaderMap},
-    web,
-};
-use agora_domain::limits::ClientAddress;
+use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
@@ -24,10 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     error::ApiError,
     limits::Client,
-    overload::{
-        Overload,
-        incoming::{Incoming, is_too_slow},
-    },
+    overload::incoming::{Incoming, is_too_slow},
     state::State,
 };
 
@@ -40,10 +29,10 @@ pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
 
 /// The body of a request, not yet read.
 pub(crate) struct Body {
-    pub(crate) headers: HeaderMap,
+    pub(crate) request: HttpRequest,
     pub(crate) payload: Payload,
-    /// What is known of it, whose it is and where it gets room in memory; nothing when there is none.
-    incoming: Option<(Rc<Incoming>, ClientAddress, Arc<Overload>)>,
+    /// What is known of it; nothing when there is none.
+    incoming: Option<Rc<Incoming>>,
 }
 
 impl FromRequest for Body {
@@ -71,30 +60,25 @@ pub(crate) enum ContentType {
 impl Body {
     /// The body of a request.
     pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
-        let incoming = Incoming::of(request).zip(request.app_data::<web::Data<State>>());
-        let incoming = incoming.map(|(incoming, state)| {
-            let Client(client) = Client::of(state, request);
-            (incoming, client, Arc::clone(&state.overload))
-        });
-        Self { headers: request.headers().clone(), payload, incoming }
+        Self { request: request.clone(), payload, incoming: Incoming::of(request) }
     }
 
-    /// Waits until there is room in memory for this body, of which at most `most` bytes are kept.
-    pub(crate) async fn make_room(&self, most: usize) -> Result<(), ApiError> {
-        match &self.incoming {
-            Some((incoming, client, overload)) => overload.uploads.make_room(incoming, *client, most).await,
-            None => Ok(()),
-        }
+    /// Waits until there is room in memory for this body, of which at most `most` bytes are kept, so many times over.
+    pub(crate) async fn make_room(&self, most: usize, copies: usize) -> Result<(), ApiError> {
+        let state = self.request.app_data::<web::Data<State>>();
+        let Some((incoming, state)) = self.incoming.as_ref().zip(state) else { return Ok(()) };
+        let client = || Client::of(state, &self.request).0;
+        state.overload.uploads.make_room(incoming, client, most, copies).await
     }
 
     /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and
     /// takes no memory before it is filled.
     pub(crate) fn expected(&self, most: usize) -> usize {
-        self.incoming.as_ref().map_or(0, |(incoming, ..)| incoming.expected(most))
+        self.incoming.as_ref().map_or(0, |incoming| incoming.expected(most))
     }
 
     pub(crate) fn content_type(&self) -> ContentType {
-        let Some(value) = self.headers.get(header::CONTENT_TYPE) else { return ContentType::None };
+        let Some(value) = self.request.headers().get(header::CONTENT_TYPE) else { return ContentType::None };
         let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("application/json") {
             ContentType::Json

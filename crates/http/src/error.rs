@@ -18,7 +18,7 @@
 //! | overload, failing dependency, too slow | 503, with `Retry-After` |
 //! | anything else | 500 |
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, iter};
 
 use actix_web::{
     HttpResponse, ResponseError,
@@ -159,23 +159,23 @@ impl ApiError {
 
     /// The causes of a failure that is not the client's, down to the first.
     pub(crate) fn causes(&self) -> Option<Causes> {
-        let mut text = match self {
+        let text = match self {
             Self::TimedOut => "the request took too long".to_owned(),
             Self::Panicked => "a handler panicked".to_owned(),
             Self::Domain(error @ (Error::Unavailable(_) | Error::Internal(_))) => error.to_string(),
             _ => return None,
         };
-        let mut cause = match self {
-            Self::Domain(error) => std::error::Error::source(error),
-            _ => None,
+        let behind = match self {
+            Self::Domain(error) => sources(error).collect(),
+            _ => Vec::new(),
         };
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Some(Causes(text))
+        Some(Causes(iter::once(text).chain(behind).collect::<Vec<_>>().join(": ")))
     }
+}
+
+/// What lies behind an error, down to the first cause.
+pub(crate) fn sources(error: &Error) -> impl Iterator<Item = String> {
+    iter::successors(std::error::Error::source(error), |error| error.source()).map(ToString::to_string)
 }
 
 /// The text that the client reads.

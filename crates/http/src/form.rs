@@ -99,11 +99,11 @@ struct Reading {
 }
 
 async fn read_form(mut body: Body, accepts: &Accepts, max_image_bytes: usize) -> Result<Form, ApiError> {
-    body.make_room(most_bytes(max_image_bytes)).await?;
+    body.make_room(most_bytes(max_image_bytes), 1).await?;
     let expected = body.expected(max_image_bytes);
     let first = body.payload.next().await;
     let no_bytes = first.is_none();
-    let mut parts = Multipart::new(&body.headers, stream::iter(first).chain(body.payload));
+    let mut parts = Multipart::new(body.request.headers(), stream::iter(first).chain(body.payload));
     let mut reading = Reading { expected, ..Reading::default() };
     let mut count = 0;
     while let Some(part) = parts.next().await {

@@ -15,9 +15,11 @@ use futures_util::FutureExt;
 use crate::{
     error::ApiError,
     idempotency, limits,
+    observe::Unanswered,
     overload::incoming::{Incoming, in_time},
     routes::{Access, Limited, TakesKey},
     state::State,
+    trail::Trail,
 };
 
 /// What an endpoint asks of a request.
@@ -36,10 +38,11 @@ pub(crate) async fn guard(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let http = request.request().clone();
-    let Some(state) = request.app_data::<web::Data<State>>().cloned() else {
+    let (Some(state), Some(trail)) = (request.app_data::<web::Data<State>>().cloned(), Trail::of(&http)) else {
         return Ok(refuse(http, &ApiError::Panicked));
     };
-    let work = async {
+    let unanswered = Unanswered::new(&state, &http, trail);
+    let work = trail.follow(rule.path, async {
         limits::admit_to(rule.limited, &state, request.request())?;
         admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
@@ -52,8 +55,11 @@ pub(crate) async fn guard(
                 Ok(answered)
             }
         }
-    };
-    match in_time(AssertUnwindSafe(work).catch_unwind(), state.settings.request_time, Incoming::of(&http)).await {
+    });
+    let work = AssertUnwindSafe(work).catch_unwind();
+    let outcome = in_time(work, state.settings.request_time, Incoming::of(&http)).await;
+    unanswered.was_answered();
+    match outcome {
         Some(Ok(Ok(response))) => response,
         Some(Ok(Err(error))) => Ok(refuse(http, &error)),
         Some(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
@@ -72,13 +78,14 @@ async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(
     }
     let token = bearer_token(request).ok_or(ApiError::NoToken)?;
     let caller = state.services.authentication.authenticate(token).await?;
+    // Before what may refuse it: the log tells who that was.
+    request.extensions_mut().insert(caller);
     limits::admit_caller(&caller, state, request)?;
     match access {
         Access::Public | Access::Account => {}
         Access::Member => caller.member().map(drop)?,
         Access::Admin => caller.admin().map(drop)?,
     }
-    request.extensions_mut().insert(caller);
     Ok(())
 }
 

@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 
 use crate::{
     envelope::{self, Answer},
-    error::RETRY_AFTER,
+    error::{RETRY_AFTER, sources},
     openapi::{answers::Done, values},
     state::State,
 };
@@ -32,9 +32,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long what was found counts.
 const FRESH: Duration = Duration::from_secs(1);
 
+pub(crate) const LIVE: &str = "/health/live";
+pub(crate) const READY: &str = "/health/ready";
+
 /// Whether a path is one of these, which no limit on requests keeps out.
 pub(crate) fn is_asked_for(path: &str) -> bool {
-    path.starts_with("/health/")
+    path == LIVE || path == READY
 }
 
 /// What one thing answered.
@@ -67,7 +70,7 @@ impl Check {
         let begun = Instant::now();
         let failure = match timeout(PATIENCE, probe.probe()).await {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(cause(&error)),
+            Ok(Err(error)) => Some(sources(&error).collect::<Vec<_>>().join(": ")),
             Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
         };
         let hundredths = (begun.elapsed().as_secs_f64() * 100_000.0).round();
@@ -80,14 +83,6 @@ impl Check {
     }
 
     const UNKNOWN: Self = Self { status: Self::FAILED, milliseconds: 0.0 };
-}
-
-/// What lies behind an error, on one line.
-fn cause(error: &agora_domain::Error) -> String {
-    std::iter::successors(std::error::Error::source(error), |error| error.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }
 
 impl Checks {
@@ -241,6 +236,14 @@ mod tests {
     struct Counted {
         asked: AtomicUsize,
         hangs: bool,
+    }
+
+    #[test]
+    fn only_the_probes_themselves_are_beyond_limits() {
+        assert!([LIVE, READY].into_iter().all(is_asked_for));
+        for other in ["/health", "/health/", "/health/live/", "/health/whatever", "/health/../api/posts/all", "/live"] {
+            assert!(!is_asked_for(other), "{other}");
+        }
     }
 
     #[async_trait]

@@ -36,6 +36,7 @@ use crate::{
     routes::{Access, TakesKey},
     seal::{Purpose, Seal},
     state::State,
+    trail::Trail,
 };
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -43,6 +44,9 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// A body beyond so many bytes is digested on another thread than those that serve requests.
 const LARGE: usize = 64 * 1024;
+
+/// How often a body is in memory: it is kept as it came while the handler reads it.
+const COPIES: usize = 2;
 
 /// The key under which a request was sent, if it was.
 pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
@@ -69,20 +73,21 @@ pub(crate) async fn once(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
+    let trail = Trail::of(request.request()).ok_or(ApiError::Panicked)?;
     let payload = request.take_payload();
     let body = Body::new(request.request(), payload);
     let most = most_bytes(&state, rule);
-    // It is kept as it came while the handler reads it.
-    body.make_room(most.saturating_mul(2)).await?;
+    body.make_room(most, COPIES).await?;
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
     let fingerprints = fingerprints(&state.settings.seal, request.request(), body.clone()).await?;
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
-        let outcome = carry_out(&state, rule, (&name, fingerprints), (request, body), next).await;
+        let work = carry_out(&state, rule, (&name, fingerprints), (request, body), next);
+        let outcome = trail.follow(rule.path, work).await;
         if let Err(outcome) = reply.send(outcome) {
-            log_unseen(&state, rule, outcome);
+            log_unseen(&state, rule, trail, outcome);
         }
     });
     answer.await.unwrap_or(Err(ApiError::Panicked))
@@ -115,7 +120,7 @@ async fn carry_out(
 }
 
 /// Logs the causes of a failure that nobody is there to be told of.
-fn log_unseen(state: &State, rule: Rule, outcome: Result<Response, ApiError>) {
+fn log_unseen(state: &State, rule: Rule, trail: Trail, outcome: Result<Response, ApiError>) {
     let (status, causes) = match outcome {
         Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
         Ok(Err(_)) => return,
@@ -123,8 +128,8 @@ fn log_unseen(state: &State, rule: Rule, outcome: Result<Response, ApiError>) {
     };
     let Some(Causes(causes)) = causes else { return };
     if is_told_by_itself(state, status, &causes) {
-        let (route, status) = (rule.path, status.as_u16());
-        tracing::error!(route, status, causes, "a request failed after its client had gone");
+        let (id, route, status) = (trail.id(), rule.path, status.as_u16());
+        tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
     }
 }
 

@@ -40,6 +40,7 @@ mod render;
 pub mod routes;
 mod seal;
 mod state;
+mod trail;
 mod users;
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
@@ -58,9 +59,10 @@ pub use limits::{Throttling, TrustedProxies};
 pub use overload::LoadLimits;
 pub use seal::Seal;
 pub use state::{Services, Settings, Stopping};
+use tokio::sync::Semaphore;
 
 use crate::{
-    overload::{connection::LINGER, gate::Gate, refusal::turn_away, stream::Stream},
+    overload::{connection::LINGER, refusal::turn_away, stream::Stream},
     state::State,
 };
 
@@ -79,7 +81,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
     let (workers, origins) = (settings.workers, settings.cors_origins.clone());
     let longest = settings.load.body_time + settings.request_time + SHUTDOWN_MARGIN;
     let state = web::Data::new(State::new(services, settings));
-    let told = Gate::new(TOLD, "connections to tell each so");
+    let told = Arc::new(Semaphore::new(TOLD));
     let builder = Server::build();
     let stopping = builder.graceful_shutdown_signal();
     // What `HttpServer` does, but with a stream that looks after the time its client takes.
@@ -123,11 +125,11 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
 async fn accept(
     tcp: TcpStream,
     state: Arc<State>,
-    told: Arc<Gate>,
+    told: Arc<Semaphore>,
 ) -> Result<(Stream, Protocol, Option<std::net::SocketAddr>), DispatchError> {
     let Some(place) = state.overload.connections.enter() else {
-        if let Some(_told) = told.enter() {
-            turn_away(tcp, state.services.ids.as_ref()).await;
+        if let Ok(_told) = told.try_acquire() {
+            turn_away(tcp, &state.services).await;
         }
         return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
     };

@@ -1,5 +1,7 @@
 //! `/media`: stored images.
 
+use std::error::Error as _;
+
 use actix_web::{
     HttpRequest, HttpResponse,
     body::SizedStream,
@@ -19,6 +21,7 @@ use crate::{
     error::ApiError,
     openapi::{Image, ImageConditions, NotFound, RangeNotSatisfiable},
     state::State,
+    trail::Trail,
 };
 
 /// Read an image
@@ -60,8 +63,10 @@ pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequ
         response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
     }
     // The head of the answer is sent by then: a failure can only cut it off.
-    let bytes = image.bytes.map_err(|error| {
-        tracing::error!(%error, cause = ?std::error::Error::source(&error), "an image could not be read to its end");
+    let trail = Trail::of(&request);
+    let bytes = image.bytes.map_err(move |error| {
+        let (request_id, cause) = (trail.map(|trail| tracing::field::display(trail.id())), error.source());
+        tracing::error!(request_id, %error, ?cause, "an image could not be read to its end");
         Box::new(error) as Box<dyn std::error::Error>
     });
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))

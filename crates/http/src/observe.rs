@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use actix_web::{
@@ -15,18 +15,20 @@ use actix_web::{
         header::{HeaderName, HeaderValue},
     },
     middleware::Next,
-    rt, web,
+    web,
 };
 use agora_domain::accounts::Caller;
 use bytes::Bytes;
-use tracing::{Instrument, Level};
+use tracing::Level;
+use uuid::{Uuid, fmt::Simple};
 
 use crate::{
-    error::Causes,
+    error::{ApiError, Causes},
     health,
     limits::Client,
     overload::{close_if_over, connection::Answering},
     state::State,
+    trail::Trail,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -42,33 +44,31 @@ pub(crate) async fn observe(
     next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
     let answering = Answering::begin(&mut request);
-    let begun = Instant::now();
-    let state = request.app_data::<web::Data<State>>().cloned();
-    let id = state.as_ref().map(|state| state.services.ids.generate().simple().to_string()).unwrap_or_default();
-    // For whatever else is logged on the way; where nobody asks for `debug`, there is none.
-    let span = tracing::debug_span!("request", id);
-    let mut response = next.call(request).instrument(span).await?;
-    let status = response.status();
+    let Some(state) = request.app_data::<web::Data<State>>().cloned() else {
+        return Err(ApiError::Panicked.into());
+    };
+    let trail = Trail::begin(state.services.ids.as_ref());
+    request.extensions_mut().insert(trail);
+    let mut response = next.call(request).await?;
+    let (status, id) = (response.status(), trail.id());
     let causes = response.response_mut().extensions_mut().remove::<Causes>();
     let http = response.request();
     if let Some(Causes(causes)) = causes {
         let (method, route) = (http.method(), http.match_name().unwrap_or("-"));
-        if state.as_ref().is_none_or(|state| is_told_by_itself(state, status, &causes)) {
-            tracing::error!(request_id = id, %method, route, status = status.as_u16(), causes);
+        if is_told_by_itself(&state, status, &causes) {
+            tracing::error!(request_id = %id, %method, route, status = status.as_u16(), causes);
         } else {
-            tracing::debug!(request_id = id, %method, route, status = status.as_u16(), causes);
+            tracing::debug!(request_id = %id, %method, route, status = status.as_u16(), causes);
         }
     }
-    if let Some(state) = &state {
-        let time = begun.elapsed();
-        if let Some(metrics) = &state.settings.metrics {
-            metrics.requests.count(http.match_name(), http.method(), status, time);
-        }
-        if tracing::enabled!(target: ACCESS, Level::DEBUG) {
-            log(state, http, &id, status, time);
-        }
+    let time = trail.time();
+    if let Some(metrics) = &state.settings.metrics {
+        metrics.requests.count(http.match_name(), http.method(), status, time);
     }
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if tracing::enabled!(target: ACCESS, Level::DEBUG) {
+        log(&state, http, id, Some(status), time);
+    }
+    if let Ok(id) = HeaderValue::from_str(id.encode_lower(&mut Uuid::encode_buffer())) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     close_if_over(&mut response);
@@ -96,24 +96,52 @@ impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
 /// Whether the log is to be told of a failure by itself. Of those that end with 503, an attack or a dependency that is
 /// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
 pub(crate) fn is_told_by_itself(state: &State, status: StatusCode, causes: &str) -> bool {
-    if status != StatusCode::SERVICE_UNAVAILABLE {
-        return true;
-    }
-    let Some(watch) = state.failures.count(causes) else { return false };
-    rt::spawn(watch.run());
-    true
+    status != StatusCode::SERVICE_UNAVAILABLE || state.failures.is_first(causes)
 }
 
-/// Says who asked for what and how it was answered. Of the address, only which endpoint it is: what is in it may be for
+/// Tells of a request that is dropped before it was answered: its client has gone.
+pub(crate) struct Unanswered<'a> {
+    state: &'a State,
+    request: &'a HttpRequest,
+    trail: Trail,
+    is_answered: bool,
+}
+
+impl<'a> Unanswered<'a> {
+    pub(crate) fn new(state: &'a State, request: &'a HttpRequest, trail: Trail) -> Self {
+        Self { state, request, trail, is_answered: false }
+    }
+
+    pub(crate) fn was_answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        if let Some(metrics) = &self.state.settings.metrics {
+            metrics.requests.count_abandoned();
+        }
+        if tracing::enabled!(target: ACCESS, Level::DEBUG) {
+            log(self.state, self.request, self.trail.id(), None, self.trail.time());
+        }
+    }
+}
+
+/// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which endpoint it is: what is in it may be for
 /// nobody else.
-fn log(state: &State, request: &HttpRequest, id: &str, status: StatusCode, time: Duration) {
-    let (method, route, status) = (request.method(), request.match_name().unwrap_or("-"), status.as_u16());
+fn log(state: &State, request: &HttpRequest, id: Simple, status: Option<StatusCode>, time: Duration) {
+    let (method, route) = (request.method(), request.match_name().unwrap_or("-"));
+    let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;
     let user = request.extensions().get::<Caller>().map(|caller| tracing::field::display(caller.user.uuid()));
     let client = Client::address(state, request);
     if health::is_asked_for(request.path()) {
-        tracing::trace!(target: ACCESS, request_id = id, %method, route, status, milliseconds, user, %client);
+        tracing::trace!(target: ACCESS, request_id = %id, %method, route, status, abandoned, milliseconds, user, %client);
     } else {
-        tracing::debug!(target: ACCESS, request_id = id, %method, route, status, milliseconds, user, %client);
+        tracing::debug!(target: ACCESS, request_id = %id, %method, route, status, abandoned, milliseconds, user, %client);
     }
 }

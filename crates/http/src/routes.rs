@@ -152,8 +152,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint(get(),    "/media/{key}",                     Public,  media::get),
 
-        endpoint(get(),    "/health/live",                     Public,  health::live),
-        endpoint(get(),    "/health/ready",                    Public,  health::ready),
+        endpoint(get(),    health::LIVE,                       Public,  health::live),
+        endpoint(get(),    health::READY,                      Public,  health::ready),
 
         endpoint(get(),    "/api-docs/openapi.json",           Public,  docs::document),
         endpoint(get(),    "/docs",                            Public,  docs::to_page),

@@ -103,7 +103,7 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) throttles: Throttles,
     pub(crate) overload: Arc<Overload>,
-    pub(crate) failures: Arc<Failures>,
+    pub(crate) failures: Failures,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) readiness: Arc<Readiness>,
 }
@@ -115,7 +115,7 @@ impl State {
         if let Some(metrics) = &settings.metrics {
             metrics.look_at(Arc::clone(&overload), Arc::clone(&refusals));
         }
-        Self { services, settings, throttles, overload, failures: Arc::default(), refusals, readiness }
+        Self { services, settings, throttles, overload, failures: Failures::default(), refusals, readiness }
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

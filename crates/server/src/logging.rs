@@ -12,20 +12,65 @@ use tracing_subscriber::{
 
 use crate::config::{Config, LogFormat};
 
+/// What these libraries say is of no use to an operator, or said again by ours: it is logged only where they are named.
+const QUIET: [(&str, LevelFilter); 3] =
+    [("actix_http", LevelFilter::OFF), ("actix_server", LevelFilter::WARN), ("object_store", LevelFilter::WARN)];
+
 /// Logs to the standard error what `AGORA_LOG` asks for. What libraries have to say below `info` is not to be had: the
 /// PostgreSQL driver, for one, repeats every parameter of a query there.
 pub(crate) fn start(config: &Config) -> Result<()> {
     let filter =
         EnvFilter::builder().parse(&config.log).context("AGORA_LOG must be such as warn or agora_http=debug")?;
-    let ours = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
     // A line that cannot be written is lost. To report that on the same standard error would end in a panic.
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     let lines = match config.log_format {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
-        LogFormat::Json => {
-            lines.with_ansi(false).json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
-        }
+        // The span is that of a request, with its id.
+        LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).with_span_list(false).boxed(),
     };
-    tracing_subscriber::registry().with(filter).with(ours).with(lines).init();
+    tracing_subscriber::registry().with(filter).with(bounds(&config.log)).with(lines).init();
     Ok(())
+}
+
+/// How much there is to be had of each library, whatever else is asked for.
+fn bounds(asked: &str) -> Targets {
+    let is_named = |library: &str| {
+        asked.split(',').any(|directive| {
+            directive
+                .trim()
+                .strip_prefix(library)
+                .is_some_and(|rest| rest.starts_with(['=', ':', '[']) || rest.is_empty())
+        })
+    };
+    let usual = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
+    QUIET
+        .into_iter()
+        .filter(|(library, _)| !is_named(library))
+        .fold(usual, |bounds, (library, level)| bounds.with_target(library, level))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn libraries_are_quiet_unless_they_are_named() {
+        for asked in ["info", "debug", "info,agora_http::access=debug", "info,actix_http_other=info,agora=debug"] {
+            let bounds = bounds(asked);
+            assert!(!bounds.would_enable("actix_http::h1", &Level::ERROR), "{asked}");
+            for library in ["actix_server::worker", "object_store"] {
+                assert!(bounds.would_enable(library, &Level::WARN), "{asked}");
+                assert!(!bounds.would_enable(library, &Level::INFO), "{asked}");
+            }
+            assert!(bounds.would_enable("actix_web", &Level::INFO) && !bounds.would_enable("actix_web", &Level::DEBUG));
+            assert!(bounds.would_enable("agora_http::access", &Level::TRACE));
+        }
+        let named = bounds("warn, actix_http=info,actix_server::worker=info,object_store");
+        for library in ["actix_http", "actix_server::worker", "object_store::aws"] {
+            assert!(named.would_enable(library, &Level::INFO), "{library}");
+            assert!(!named.would_enable(library, &Level::DEBUG), "{library}");
+        }
+    }
 }

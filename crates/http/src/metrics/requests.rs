@@ -45,6 +45,7 @@ type Times = Family<Asked, Histogram, fn() -> Histogram>;
 pub(crate) struct Requests {
     counts: Family<Answered, Counter>,
     times: Times,
+    abandoned: Counter,
     routes: HashMap<&'static str, ByMethod>,
     unknown: ByMethod,
 }
@@ -72,7 +73,13 @@ impl Requests {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let counts = Family::<Answered, Counter>::default();
         let times: Times = Family::new_with_constructor(|| Histogram::new(TIMES));
+        let abandoned = Counter::default();
         registry.register("agora_http_requests", "Requests that were answered", counts.clone());
+        registry.register(
+            "agora_http_abandoned_requests",
+            "Requests whose clients went away before they were answered",
+            abandoned.clone(),
+        );
         registry.register_with_unit(
             "agora_http_request_duration",
             "The time from the head of a request to that of its answer",
@@ -80,7 +87,12 @@ impl Requests {
             times.clone(),
         );
         let routes = routes::endpoints().into_iter().map(|endpoint| (endpoint.path, ByMethod::new(endpoint.path)));
-        Self { counts, times, routes: routes.collect(), unknown: ByMethod::new(NO_ROUTE) }
+        Self { counts, times, abandoned, routes: routes.collect(), unknown: ByMethod::new(NO_ROUTE) }
+    }
+
+    /// Counts a request that was not answered, since nobody waited for that any more.
+    pub(crate) fn count_abandoned(&self) {
+        self.abandoned.inc();
     }
 
     /// Counts a request to a route by its name, or to none, that was answered like this after so long.

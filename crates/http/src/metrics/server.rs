@@ -2,12 +2,13 @@
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
-use actix_http::HttpService;
-use actix_service::map_config;
+use actix_http::{HttpService, KeepAlive};
+use actix_service::{Service as _, apply_fn_factory, map_config};
 use actix_web::{
     App, HttpResponse,
     dev::{AppConfig, Server},
     http::{Method, header},
+    rt::time::timeout,
     web::{self, Data},
 };
 use prometheus_client::{encoding::text, registry::Registry};
@@ -15,8 +16,9 @@ use prometheus_client::{encoding::text, registry::Registry};
 /// The most connections: a few servers that look, and who tries it out.
 const CONNECTIONS: usize = 16;
 
-/// How long a client may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(5);
+/// How long a connection lasts at most, whatever its client does or leaves undone: it is for one request, and few may be
+/// held by those who dawdle.
+const TIME: Duration = Duration::from_secs(10);
 
 /// The format: that of OpenMetrics, which Prometheus and all that reads like it understand.
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -30,7 +32,16 @@ pub fn serve(listener: TcpListener, registry: Registry) -> io::Result<Server> {
     let registry = Data::from(Arc::new(registry));
     let connections = move || {
         let app = App::new().app_data(registry.clone()).route("/metrics", web::route().to(show));
-        HttpService::build().client_request_timeout(HEAD_TIME).finish(map_config(app, |()| AppConfig::default())).tcp()
+        let http = HttpService::build()
+            .keep_alive(KeepAlive::Disabled)
+            // That of the connection is bounded.
+            .client_request_timeout(Duration::ZERO)
+            .finish(map_config(app, |()| AppConfig::default()))
+            .tcp();
+        apply_fn_factory(http, |tcp, http| {
+            let served = http.call(tcp);
+            async move { timeout(TIME, served).await.unwrap_or(Ok(())) }
+        })
     };
     let builder = Server::build().workers(1).max_concurrent_connections(CONNECTIONS).disable_signals();
     Ok(builder.listen("agora-metrics", listener, connections)?.run())

@@ -7,7 +7,10 @@
 
 use actix_web::{
     dev::{Payload, ServiceRequest},
-    http::header,
+    http::{
+        Method,
+        header::{self, HeaderMap},
+    },
 };
 
 /// How far the head of a request is.
@@ -85,10 +88,9 @@ impl Body {
             return Self::Over;
         }
         let headers = request.headers();
-        let mut upgrades = headers.get_all(header::UPGRADE).filter_map(|value| value.to_str().ok());
         if headers.contains_key(header::TRANSFER_ENCODING) {
             Self::Chunked(Chunks::First)
-        } else if upgrades.any(|value| value.trim().eq_ignore_ascii_case("websocket")) {
+        } else if is_websocket(headers) {
             Self::Unbounded
         } else {
             let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.trim().parse().ok());
@@ -130,6 +132,20 @@ impl Body {
             },
         }
     }
+}
+
+/// Whether a request asks for another protocol, the first bytes of which actix-http takes for its body.
+fn is_websocket(headers: &HeaderMap) -> bool {
+    let mut upgrades = headers.get_all(header::UPGRADE).filter_map(|value| value.to_str().ok());
+    upgrades.any(|value| value.trim().eq_ignore_ascii_case("websocket"))
+}
+
+/// Whether whoever reads the body of a request would never find its end, which is where the connection ends.
+pub(super) fn is_body_without_end(request: &ServiceRequest) -> bool {
+    let headers = request.headers();
+    is_websocket(headers)
+        && !headers.contains_key(header::TRANSFER_ENCODING)
+        && (headers.contains_key(header::CONTENT_LENGTH) || ![Method::GET, Method::HEAD].contains(request.method()))
 }
 
 /// How far a chunked body is (RFC 9112, 7.1).

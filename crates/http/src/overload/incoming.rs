@@ -47,6 +47,16 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
+    fn new(time: Duration, length: Option<usize>) -> Self {
+        Self { stage: Cell::new(Stage::Unread), time, length, room: RefCell::new(None) }
+    }
+
+    /// A body of a length that its client announced.
+    #[cfg(test)]
+    pub(super) fn announced(length: Option<usize>) -> Self {
+        Self::new(Duration::from_secs(30), length)
+    }
+
     /// What is known of the body of a request; nothing when it has none.
     pub(crate) fn of(request: &HttpRequest) -> Option<Rc<Self>> {
         request.extensions().get::<Rc<Self>>().cloned()
@@ -108,8 +118,7 @@ pub(super) fn watch(request: &mut ServiceRequest, time: Duration) {
         return;
     }
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let body = Incoming { stage: Cell::new(Stage::Unread), time, length, room: RefCell::new(None) };
-    let body = Rc::new(body);
+    let body = Rc::new(Incoming::new(time, length));
     let connection = request.conn_data::<Rc<Connection>>().cloned();
     request.extensions_mut().insert(Rc::clone(&body));
     let watched = Watched { payload, body, connection, overdue: None, has_ended: false };
@@ -188,8 +197,7 @@ mod tests {
     const TIME: Duration = Duration::from_secs(30);
 
     fn body() -> Rc<Incoming> {
-        let (stage, room) = (Cell::new(Stage::Unread), RefCell::new(None));
-        Rc::new(Incoming { stage, time: TIME, length: None, room })
+        Rc::new(Incoming::new(TIME, None))
     }
 
     fn watched(body: &Rc<Incoming>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> Watched {

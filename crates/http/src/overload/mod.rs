@@ -111,6 +111,9 @@ pub(crate) async fn admit(
     }
     let response = if let Some(None) = place {
         request.into_response(ApiError::Busy.error_response())
+    } else if framing::is_body_without_end(&request) {
+        let error = ApiError::Malformed("A request with Upgrade: websocket must be a GET without a body".to_owned());
+        request.into_response(error.error_response())
     } else {
         next.call(request).await?.map_into_boxed_body()
     };

@@ -107,7 +107,7 @@ impl Stream {
 
     /// Answers what is no request, and listens on for a while so that the client sees the answer.
     fn refuse(&mut self, cx: &mut Context<'_>, error: &ApiError) {
-        let answer = refusal::answer(error, self.state.services.ids.as_ref());
+        let answer = refusal::answer(error, &self.state.services);
         // It fits into what the system buffers for a connection; a client for which it does not is cut without.
         let _ = Pin::new(&mut self.tcp).poll_write(cx, &answer);
         self.say_goodbye(cx);

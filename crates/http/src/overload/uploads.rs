@@ -127,17 +127,23 @@ impl Uploads {
         self.refused.total()
     }
 
-    /// Waits until there is room for a body of this client, of which at most `most` bytes are kept. It has it until its
-    /// request was answered. One that has room already has enough.
+    /// Waits until there is room for a body of this client, of which at most `most` bytes are kept, in so many copies. It
+    /// has it until its request was answered. One that has room already has enough.
     ///
     /// # Errors
     /// When too many wait, or there is no room in time.
-    pub(crate) async fn make_room(&self, body: &Incoming, client: ClientAddress, most: usize) -> Result<(), ApiError> {
+    pub(crate) async fn make_room(
+        &self,
+        body: &Incoming,
+        client: impl FnOnce() -> ClientAddress,
+        most: usize,
+        copies: usize,
+    ) -> Result<(), ApiError> {
         let bytes = body.expected(most);
         if bytes <= JSON_LIMIT || body.room.borrow().is_some() {
             return Ok(());
         }
-        let Some(taken) = self.take(client, bytes).await else {
+        let Some(taken) = self.take(client(), bytes.saturating_mul(copies)).await else {
             self.refused.tell();
             return Err(ApiError::Busy);
         };
@@ -195,6 +201,24 @@ mod tests {
         drop(others);
         let network: Vec<_> = (1..7).map_while(|n| take(&uploads, &format!("2001:db8::{n}"), 5)).collect();
         assert_eq!(network.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_body_has_room_for_each_copy_of_what_it_announces() {
+        let uploads = Uploads::new(32 * MEBIBYTE);
+        for (announced, most, copies, held) in [
+            (Some(MEBIBYTE), 5 * MEBIBYTE, 1, MEBIBYTE),
+            (Some(MEBIBYTE), 5 * MEBIBYTE, 2, 2 * MEBIBYTE),
+            (Some(9 * MEBIBYTE), 5 * MEBIBYTE, 2, 10 * MEBIBYTE),
+            (None, 5 * MEBIBYTE, 2, 10 * MEBIBYTE),
+            (Some(JSON_LIMIT), 5 * MEBIBYTE, 2, 0),
+            (None, JSON_LIMIT, 2, 0),
+        ] {
+            let body = Incoming::announced(announced);
+            uploads.make_room(&body, || client("198.51.100.7"), most, copies).await.unwrap();
+            assert_eq!(uploads.held(), held, "{announced:?} {most} {copies}");
+        }
+        assert_eq!(uploads.held(), 0);
     }
 
     #[tokio::test]

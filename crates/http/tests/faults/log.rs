@@ -100,7 +100,10 @@ async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_
         others().await;
     }
     let lines = logged(FULL);
-    assert!(matches!(&lines[..], [line, ..] if line.contains("after its client had gone")), "{lines:?}");
+    assert!(
+        matches!(&lines[..], [line, ..] if line.contains("after its client had gone") && line.contains("request_id=")),
+        "{lines:?}"
+    );
     assert!(lines.iter().skip(1).all(|line| line.contains("requests=")), "{lines:?}");
 }
 
