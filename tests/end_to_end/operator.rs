@@ -134,3 +134,16 @@ async fn an_account_is_shown_with_its_sessions() {
     admin(&home, &["show", "nobody"], "").expect_refusal(&["no account has the username or email nobody"]);
     service.stop();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_are_looked_for_where_they_are_and_nowhere_is_a_place_made_for_them() {
+    let home = Home::new();
+    let missing = home.path("typo.db");
+    for arguments in [&["list"][..], &["show", "ann"], &["grant", "ann"], &["disable", "ann"]] {
+        let mut command = home.agora(&[&["admin"], arguments].concat());
+        command.env("AGORA_DATABASE_URL", format!("sqlite:{}", missing.display()));
+        run(command, "").expect_refusal(&["there is no database", "typo.db", "AGORA_DATABASE_URL"]);
+        admin(&home, arguments, "").expect_refusal(&["there is no database", "AGORA_DATA_DIR"]);
+    }
+    assert!(!missing.exists() && !home.data_dir().exists());
+}

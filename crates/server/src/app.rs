@@ -75,6 +75,15 @@ impl Adapters {
         Self::over(database, config, data_dir, Arc::new(SystemClock)).await
     }
 
+    /// Does the same with a database that must be there, and of which nothing is changed by that.
+    ///
+    /// # Errors
+    /// What could not be opened, in words for an operator.
+    pub(crate) async fn open_existing(config: &Config) -> Result<Self> {
+        let database = open_existing_database(config).await?;
+        Self::over(database, config, std::path::absolute(&config.data_dir)?, Arc::new(SystemClock)).await
+    }
+
     /// Does the same for a service.
     async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>, meter: Option<Arc<dyn CallMeter>>) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
@@ -343,6 +352,13 @@ pub(crate) fn database_url(config: &Config, data_dir: &Path) -> Secret {
 pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Database> {
     let opened = Database::open(database_url(config, data_dir).expose(), &config.database).await;
     opened.context(CANNOT_OPEN)
+}
+
+/// Opens the database that the configuration names, which must be there; nothing about it is changed by that.
+pub(crate) async fn open_existing_database(config: &Config) -> Result<Database> {
+    let url = database_url(config, &config.data_dir);
+    let opened = Database::open_existing(url.expose(), &config.database).await;
+    opened.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")
 }
 
 /// The URL of the image store: of the one in the data directory, if no other is configured.

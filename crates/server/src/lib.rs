@@ -9,6 +9,7 @@ pub mod config;
 mod data_dir;
 mod demo;
 mod doctor;
+mod draft;
 mod files;
 mod greeting;
 mod health;

@@ -1,15 +1,13 @@
 //! The arguments of `agora admin`, and what they open.
 
 use agora_database::{OpenError, Probe, probe};
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Subcommand;
 
 use super::{Administration, ask_password};
 use crate::{
     app::{self, Adapters},
-    config::{Config, Invalid, Loaded, table},
-    data_dir,
-    greeting::without_credentials,
+    config::{Config, Invalid, Loaded, shown_url, table},
 };
 
 /// What `agora admin` does.
@@ -68,14 +66,11 @@ pub(crate) enum AdminCommand {
 /// What is wrong with the arguments, or what a rule forbids.
 pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String> {
     let config = loaded.config()?;
-    let file = config.data_dir.join("agora.db");
-    let has_database = config.database_url.is_some() || file.exists();
     // An account can be made before the first start, but others must be somewhere.
     let makes = matches!(command, AdminCommand::Create { .. });
-    ensure!(has_database || makes, "there is no database {} (AGORA_DATA_DIR)", file.display());
     let changes = !matches!(command, AdminCommand::List | AdminCommand::Show { .. });
     let database = database(config, makes).await?;
-    let adapters = Adapters::open(config).await?;
+    let adapters = if makes { Adapters::open(config).await? } else { Adapters::open_existing(config).await? };
     let told = execute(loaded, command, &Administration::new(&adapters)).await?;
     Ok(if changes { format!("{told}\n{database}") } else { told })
 }
@@ -83,8 +78,8 @@ pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String
 /// Which database it is, for whoever called the command without the settings of the service; and that it is a new one,
 /// if it may be.
 async fn database(config: &Config, may_be_new: bool) -> Result<String> {
-    let url = app::database_url(config, &data_dir::prepare(&config.data_dir)?);
-    let shown = without_credentials(url.expose());
+    let url = app::database_url(config, &std::path::absolute(&config.data_dir)?);
+    let shown = shown_url(url.expose());
     // What else is wrong with it shows when it is opened.
     let is_new = may_be_new
         && matches!(

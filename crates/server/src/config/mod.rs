@@ -28,7 +28,7 @@ use agora_http::{CorsOrigins, Throttling, TrustedProxies};
 
 pub(crate) use self::{
     read::in_words,
-    show::show,
+    show::{show, shown_url},
     start::{Flags, load},
     values::Place,
 };

@@ -64,6 +64,12 @@ fn line(setting: &Setting, given: Option<&Given>) -> String {
     }
 }
 
+/// A URL as anybody may see it.
+pub(crate) fn shown_url(url: &str) -> String {
+    let (shown, _) = without_password(url);
+    if shown.is_empty() { "what the setting says, which is not shown".to_owned() } else { shown }
+}
+
 /// A URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
 fn without_password(text: &str) -> (String, bool) {
     if text.starts_with("sqlite:") {

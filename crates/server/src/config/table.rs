@@ -199,7 +199,7 @@ settings! {
     LIMITS {
         REQUESTS_PER_ADDRESS: Kind::Number(1, 1_000_000), Default::None("none"),
             "how many requests a minute are served to one client address; 1 to 1,000,000. More are answered 429, but for \
-             those to `/health/`. What is not used is saved up, for a minute. Addresses of this machine have no such limit";
+             those to `/health/live` and `/health/ready`. What is not used is saved up, for a minute. Addresses of this machine have no such limit";
         REQUESTS_PER_ACCOUNT: Kind::Number(1, 1_000_000), Default::None("none"),
             "the same for one account, wherever its requests come from";
         MAX_CONNECTIONS: Kind::Number(1, 1_000_000), Default::None("4096, or fewer where the process may have fewer files open"),
@@ -213,7 +213,7 @@ settings! {
             "how long a client may take to send a body, and to take a part of an answer; at most 10 minutes";
     }
     LOG {
-        LOG: Kind::Text, Default::Is("info,actix_server=warn,actix_http=off,object_store=warn"),
+        LOG: Kind::Text, Default::Is("info"),
             "what is logged to the standard error, such as `warn`, `info,agora_http=debug` or, for a line for each \
              request, `info,agora_http::access=debug`. Of the libraries, nothing below `info` is logged, whatever is asked \
              for: some repeat there what they send, password hashes included",

@@ -288,6 +288,21 @@ fn white_space_around_a_value_is_no_part_of_it() {
 }
 
 #[test]
+fn a_url_is_shown_without_what_may_be_secret() {
+    for (url, shown) in [
+        ("postgres://ann:hunter2@db.example.org:5433/agora?x=hunter2", "postgres://ann@db.example.org:5433/agora"),
+        ("postgres:///agora?host=/run/postgresql&user=ann&password=hunter2", "postgres:///agora"),
+        ("postgres://ann@%2Frun%2Fpostgresql/agora", "postgres://ann@%2Frun%2Fpostgresql/agora"),
+        ("host=/run/postgresql password=hunter2", "what the setting says, which is not shown"),
+        ("sqlite:data/agora.db", "sqlite:data/agora.db"),
+        ("s3://bucket/prefix", "s3://bucket/prefix"),
+        ("memory:", "memory:"),
+    ] {
+        assert_eq!(shown_url(url), shown);
+    }
+}
+
+#[test]
 fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
     let file = "listen = \"127.0.0.1:80\\u007f\"\njwt_secret = '0123456789abcdef0123456789abcdef'\nworkers = 3";
     let variables = [

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     app,
     config::{Config, Loaded, table},
+    draft::directory_of,
 };
 
 const SUBJECT: &str = "database";
@@ -97,13 +98,13 @@ pub(super) fn file(config: &Config) -> Option<PathBuf> {
 
 /// Whether the file can be written, and its companions beside it.
 fn is_writable(file: &Path) -> bool {
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = directory_of(file);
     rustix::fs::access(file, Access::READ_OK | Access::WRITE_OK).is_ok() && is_ours(directory)
 }
 
 fn missing(config: &Config, file: &Path) -> Finding {
     let shown = file.display();
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = directory_of(file);
     // The data directory is made with the database.
     let can_be_made = directory.is_dir() && is_ours(directory)
         || config.database_url.is_none() && nearest(directory).is_some_and(|above| is_ours(&above));

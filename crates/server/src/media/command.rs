@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agora_database::{Database, Task};
+use agora_database::Task;
 use agora_domain::media::MediaCheck;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
@@ -42,9 +42,7 @@ pub(crate) struct CheckArguments {
 /// See [`check::check`].
 pub(crate) async fn run(config: &Config, command: MediaCommand, interrupt: Interrupt) -> Result<String> {
     let MediaCommand::Check(CheckArguments { delete, top }) = command;
-    let url = app::database_url(config, &config.data_dir);
-    let database = Database::open_existing(url.expose(), &config.database).await;
-    let database = database.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")?;
+    let database = app::open_existing_database(config).await?;
     let data_dir = std::path::absolute(&config.data_dir)?;
     expect_directory(&app::media_url(config, &data_dir)?).context("cannot open the image store (AGORA_MEDIA_URL)")?;
     let store = Arc::new(app::open_images(config, &data_dir).await?);

@@ -2,8 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use agora_database::Database;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::{
@@ -65,7 +64,7 @@ pub(crate) async fn run(config: &Config, command: ProductsCommand, interrupt: In
                 None => Format::of(&file)?,
             };
             // First of all: whoever pipes a file into this is not to wait for a database that is not there.
-            let database = open(config).await?;
+            let database = app::open_existing_database(config).await?;
             let source = Source::open(file, format, &interrupt).await?;
             let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
             let import = Import { catalog: database.catalog(), clock, ids, source };
@@ -78,14 +77,8 @@ pub(crate) async fn run(config: &Config, command: ProductsCommand, interrupt: In
                 (None, Some(file)) => Format::of(file)?,
                 (None, None) => Format::Jsonl,
             };
-            let database = open(config).await?;
+            let database = app::open_existing_database(config).await?;
             export::export(&*database.catalog(), file.as_deref(), format, progress).await
         }
     }
-}
-
-async fn open(config: &Config) -> Result<Database> {
-    let url = app::database_url(config, &config.data_dir);
-    let database = Database::open_existing(url.expose(), &config.database).await;
-    database.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")
 }

@@ -1,7 +1,6 @@
 //! `agora products export`: the catalog into a file.
 
 use std::{
-    fs::File,
     io::{self, BufWriter, Write},
     path::Path,
 };
@@ -10,7 +9,7 @@ use agora_domain::{
     page::Keyset,
     products::{Catalog, Product, Variant},
 };
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -19,7 +18,7 @@ use super::{
     import::CATALOG,
     products,
 };
-use crate::{progress::Progress, transfer::Told};
+use crate::{draft::Draft, progress::Progress, transfer::Told};
 
 /// How many products are read at once.
 const BATCH: usize = 200;
@@ -155,16 +154,10 @@ pub(super) async fn export(
         return Ok(String::new());
     };
     let name = path.display();
-    // A link that leads nowhere as well.
-    ensure!(path.symlink_metadata().is_err(), "{name} exists already");
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let draft = tempfile::Builder::new().prefix(".agora-export-").tempfile_in(directory);
-    let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
-    let count = write_all(catalog, format, draft.as_file(), &mut progress).await;
+    let draft = Draft::begin(path, ".agora-export-")?;
+    let count = write_all(catalog, format, draft.file(), &mut progress).await;
     let count = count.with_context(|| format!("cannot write {name}"))?;
-    draft.as_file().sync_all()?;
-    draft.persist_noclobber(path).map_err(|error| error.error).with_context(|| format!("cannot write {name}"))?;
-    File::open(directory)?.sync_all()?;
+    draft.keep()?;
     Ok(format!("Exported {} to {name}.", products(count)))
 }
 

@@ -16,7 +16,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, BufWriter, IsTerminal, Read, Write},
     os::unix::fs::FileExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -25,7 +25,6 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{
@@ -33,6 +32,7 @@ use super::{
     images::MAX_BYTES,
     rows::{Sums, hex},
 };
+use crate::draft::Draft;
 
 /// The name of the first entry.
 pub(crate) const HEADER: &str = "agora-backup.json";
@@ -136,12 +136,8 @@ pub(crate) struct Writer {
 impl Writer {
     /// Begins an archive for its owner alone. A file that is there already is refused.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        ensure!(!path.exists(), "{} exists already", path.display());
-        let directory = directory(path);
-        let draft = tempfile::Builder::new().prefix(".agora-backup-").tempfile_in(&directory);
-        let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
-        let path = path.to_owned();
-        Ok(Self::begin(move |queue| keep(write(queue, draft)?, &path)))
+        let draft = Draft::begin(path, ".agora-backup-")?;
+        Ok(Self::begin(move |queue| write(queue, draft)?.keep()))
     }
 
     /// Begins an archive that goes where the program's output goes. Whoever reads it knows by the exit code whether it is
@@ -178,10 +174,6 @@ impl Writer {
     }
 }
 
-fn directory(path: &Path) -> PathBuf {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
-}
-
 /// Writes the entries, and after the last of them the checksum; what they were written to.
 fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
     let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
@@ -195,14 +187,6 @@ fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
     let checksum = hex(&tar.get_ref().hasher.clone().finalize());
     append(&mut tar, CHECKSUM, checksum.as_bytes())?;
     Ok(tar.into_inner()?.inner.into_inner().map_err(io::IntoInnerError::into_error)?)
-}
-
-/// Moves what is written to its place, durably.
-fn keep(draft: NamedTempFile, path: &Path) -> Result<()> {
-    draft.as_file().sync_all()?;
-    draft.persist_noclobber(path).with_context(|| format!("cannot write {}", path.display()))?;
-    File::open(directory(path))?.sync_all()?;
-    Ok(())
 }
 
 /// An archive that is known to be whole.

@@ -138,9 +138,7 @@ pub(crate) fn expect_directory(url: &str) -> Result<()> {
 /// # Errors
 /// See [`backup::backup`].
 pub(crate) async fn backup(config: &Config, arguments: BackupArguments, interrupt: Interrupt) -> Result<String> {
-    let url = app::database_url(config, &config.data_dir);
-    let database = Database::open_existing(url.expose(), &config.database).await;
-    let database = database.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")?;
+    let database = app::open_existing_database(config).await?;
     let data_dir = std::path::absolute(&config.data_dir)?;
     expect_directory(&app::media_url(config, &data_dir)?).context("cannot open the image store (AGORA_MEDIA_URL)")?;
     let store = app::open_images(config, &data_dir).await?;

@@ -1,0 +1,65 @@
+//! Files that are there once they are whole and on disk, and never written over another.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+use tempfile::NamedTempFile;
+
+/// What is to become a file, for its owner alone. It goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    draft: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Draft {
+    /// Begins a file of this path, under a name with this beginning.
+    ///
+    /// # Errors
+    /// When there is something already, or nothing can be written there.
+    pub(crate) fn begin(path: &Path, prefix: &str) -> Result<Self> {
+        // A link that leads nowhere is there, too.
+        ensure!(path.symlink_metadata().is_err(), "{} exists already", path.display());
+        let directory = directory_of(path);
+        let draft = tempfile::Builder::new().prefix(prefix).tempfile_in(directory);
+        let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
+        Ok(Self { draft, path: path.to_owned() })
+    }
+
+    /// What is written to.
+    pub(crate) fn file(&self) -> &File {
+        self.draft.as_file()
+    }
+
+    /// Moves what is written to its place, durably.
+    ///
+    /// # Errors
+    /// When something has come to be there, or the disk fails.
+    pub(crate) fn keep(self) -> Result<()> {
+        let Self { draft, path } = self;
+        let kept = draft.as_file().sync_all().and_then(|()| {
+            draft.persist_noclobber(&path).map_err(|error| error.error)?;
+            File::open(directory_of(&path))?.sync_all()
+        });
+        kept.with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+impl io::Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.draft.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.draft.flush()
+    }
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
