@@ -59,7 +59,7 @@ async fn a_database_that_a_variable_names_is_not_mistaken_for_another() {
     // Where the variable was forgotten, it can be seen.
     let told = call(&command, "");
     assert!(
-        told.ends_with(&format!("Database: sqlite:{}{MADE}\n", home.data_dir().join("agora.db").display())),
+        told.ends_with(&format!("Database: sqlite://{}{MADE}\n", home.data_dir().join("agora.db").display())),
         "{told}"
     );
     // For an account that is there, or the second one, nothing is made.

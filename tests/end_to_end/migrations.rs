@@ -4,12 +4,12 @@ use std::{fs, path::PathBuf};
 
 use crate::process::{Home, mode, run};
 
-/// The last migration, and what undoes it.
-const LAST: &str = "2026-11-22-020000_idempotency";
-const UNDO: &str = "DROP TABLE idempotency; DELETE FROM __diesel_schema_migrations WHERE version = '20261122020000'";
+/// The last migration, and what makes it pending again: what it did can be done twice.
+const LAST: &str = "2026-11-22-130000_image_keys";
+const UNDO: &str = "DELETE FROM __diesel_schema_migrations WHERE version = '20261122130000'";
 
 /// The schema that is left then.
-const BEFORE: &str = "20261122000000";
+const BEFORE: &str = "20261122020000";
 
 /// A home whose database has alice, and is of the version before.
 async fn older() -> Home {
@@ -49,7 +49,7 @@ async fn the_status_tells_what_is_applied_pending_and_unknown() {
     assert!(copies(&home).is_empty(), "a look changes nothing");
 
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
-    assert!(told.starts_with(&format!("Applied {LAST}.\n")) || told == format!("Applied {LAST}.\n"), "{told}");
+    assert!(told.starts_with(&format!("Applied {LAST}.\n")), "{told}");
     let applied = status(0).stdout;
     assert!(applied.ends_with(&format!("{LAST}: applied\n")), "{applied}");
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;

@@ -143,7 +143,7 @@ async fn accounts_are_looked_for_where_they_are_and_nowhere_is_a_place_made_for_
         let mut command = home.agora(&[&["admin"], arguments].concat());
         command.env("AGORA_DATABASE_URL", format!("sqlite:{}", missing.display()));
         run(command, "").expect_refusal(&["there is no database", "typo.db", "AGORA_DATABASE_URL"]);
-        admin(&home, arguments, "").expect_refusal(&["there is no database", "AGORA_DATA_DIR"]);
+        admin(&home, arguments, "").expect_refusal(&["cannot open the database", "AGORA_DATA_DIR"]);
     }
     assert!(!missing.exists() && !home.data_dir().exists());
 }
