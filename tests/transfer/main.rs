@@ -1,4 +1,5 @@
-//! `agora copy`, `agora backup`, `agora restore`, `agora demo seed` and `agora products import`: the real binary, between real databases.
+//! `agora copy`, `agora backup`, `agora restore`, `agora demo seed` and `agora products import`: the real binary, between
+//! real databases.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

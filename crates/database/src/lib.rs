@@ -233,7 +233,8 @@ impl Database {
     }
 
     /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
-    /// refused as unavailable. Single statements on PostgreSQL, which are whole or not there, are not waited for. Blocks until it is done, so it is not called on a thread that drives connections.
+    /// refused as unavailable. Single statements on PostgreSQL, which are whole or not there, are not waited for. Blocks
+    /// until it is done, so it is not called on a thread that drives connections.
     /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
     pub fn close(&self) {
         match &self.backend {

@@ -131,8 +131,8 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-/// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which endpoint it is: what is in it may be for
-/// nobody else.
+/// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which
+/// endpoint it is: what is in it may be for nobody else.
 fn log(state: &State, request: &HttpRequest, id: Simple, status: Option<StatusCode>, time: Duration) {
     let (method, route) = (request.method(), request.match_name().unwrap_or("-"));
     let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));

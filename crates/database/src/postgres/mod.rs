@@ -132,8 +132,8 @@ pub(crate) struct Postgres {
     pub(crate) shared: Pipelines,
     /// For single statements that write, or take longer.
     pub(crate) exclusive: Pipelines,
-    /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which outlives every
-    /// request and every thread that serves them.
+    /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which
+    /// outlives every request and every thread that serves them.
     runtime: Handle,
     /// How long a request waits for a connection.
     wait: Duration,

@@ -64,7 +64,8 @@ impl FromRequest for Client {
     }
 }
 
-/// Holds every request, but for those that ask how the service is, to the limit of its address, and tells in the response what is left of the limits it met.
+/// Holds every request, but for those that ask how the service is, to the limit of its address, and tells in the
+/// response what is left of the limits it met.
 pub(crate) async fn limit(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

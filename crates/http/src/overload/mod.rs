@@ -97,7 +97,8 @@ impl Overload {
     }
 }
 
-/// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the time that its client takes.
+/// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
+/// time that its client takes.
 pub(crate) async fn admit(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
