@@ -11,8 +11,9 @@ use std::{
 fn main() {
     // Only a release says it: otherwise each commit would have everything built again that includes this crate.
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    // Not under the name of a setting: `cargo run` gives the program what it was built with.
     let commit = if is_release { given_commit().or_else(commit) } else { None };
-    println!("cargo::rustc-env=AGORA_COMMIT={}", commit.map(|commit| format!(" ({commit})")).unwrap_or_default());
+    println!("cargo::rustc-env=BUILT_FROM={}", commit.map(|commit| format!(" ({commit})")).unwrap_or_default());
     // Three quarters of a megabyte of relocations become a few kilobytes, which the loader reads and memory keeps.
     if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use crate::files::repository;
+use crate::files::{read, repository};
 
 /// A small workspace with a program of the name of ours, in which messages of panics and a dependency name their files.
 fn workspace(directory: &Path, config: &str) -> PathBuf {
@@ -24,7 +24,7 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     write("crates/server/build.rs", &fs::read_to_string(repository("crates/server/build.rs")).unwrap());
     write(
         "crates/server/src/main.rs",
-        "fn main() { println!(\"{} {}{}\", file!(), part::half(std::env::args().count()), env!(\"AGORA_COMMIT\")); }",
+        "fn main() { println!(\"{} {}{}\", file!(), part::half(std::env::args().count()), env!(\"BUILT_FROM\")); }",
     );
     write("crates/part/Cargo.toml", &package("part", ""));
     write("crates/part/src/lib.rs", "pub fn half(n: usize) -> usize { [4, 2][n] / file!().len() }");
@@ -60,6 +60,11 @@ fn script(workspace: &Path) -> Command {
         }
     }
     script
+}
+
+#[test]
+fn what_a_build_is_told_is_no_setting_of_the_program_that_cargo_runs() {
+    assert!(!read("crates/server/build.rs").contains("rustc-env=AGORA_"));
 }
 
 #[test]

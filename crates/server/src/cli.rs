@@ -44,7 +44,7 @@ struct Arguments {
 }
 
 /// The version, and the commit that a release was built from, where it is known.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("AGORA_COMMIT"));
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("BUILT_FROM"));
 
 const AFTER_HELP: &str = "\
 Settings come from a file, agora.toml, from environment variables, which win over it, and from the flags above, which \
