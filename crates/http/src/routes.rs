@@ -102,6 +102,11 @@ pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Account, Admin, Member, Public};
     let (get, post, put, delete) = (|| Method::GET, || Method::POST, || Method::PUT, || Method::DELETE);
     vec![
+        // Those that are asked most: the router tries one after the other, each with an expression of its own.
+        endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
+        endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
+        endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
+
         endpoint(post(),   "/api/auth/register",               Public,  accounts::register).with_key().limited(Limited::Registration),
         endpoint(post(),   "/api/auth/login",                  Public,  accounts::login).limited(Limited::Login),
         endpoint(post(),   "/api/auth/refresh",                Member,  accounts::refresh),
@@ -117,10 +122,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint(post(),   "/api/posts/create",                Member,  posts::create).with_key_and_image(),
         endpoint(get(),    "/api/posts/all",                   Admin,   posts::list_all),
-        endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
         endpoint(get(),    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
         endpoint(get(),    "/api/posts/user/{userId}",         Member,  posts::list_by_author),
-        endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
         endpoint(put(),    "/api/posts/update/{postId}",       Member,  posts::update),
         endpoint(delete(), "/api/posts/delete/{postId}",       Member,  posts::delete),
         endpoint(post(),   "/api/posts/like/{postId}",         Member,  posts::toggle_like).with_key(),
@@ -129,7 +132,6 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(get(),    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
 
         endpoint(post(),   "/api/comments/create",             Member,  comments::create).with_key(),
-        endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
         endpoint(put(),    "/api/comments/update",             Member,  comments::update),
         endpoint(delete(), "/api/comments/delete/{commentId}", Member,  comments::delete),
 
