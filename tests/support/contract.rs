@@ -111,7 +111,8 @@ pub(crate) fn resolve(part: &Value) -> &Value {
     }
 }
 
-/// The operations of the path that leads to the endpoint, by method. As in the route table, the first path wins.
+/// The operations of the path that leads to the endpoint, by method. Of two paths, the one that spells out more of its
+/// beginning.
 fn path_item(path: &str) -> Option<&'static Value> {
     let segments: Vec<_> = path.split('/').collect();
     let leads_to = |template: &str| {
@@ -119,7 +120,9 @@ fn path_item(path: &str) -> Option<&'static Value> {
         let is_part = |(part, segment): (&&str, &&str)| part == segment || part.starts_with('{') && !segment.is_empty();
         parts.len() == segments.len() && parts.iter().zip(&segments).all(is_part)
     };
-    let endpoint = routes::endpoints().into_iter().find(|endpoint| leads_to(endpoint.path))?;
+    let spelled_out = |path: &str| path.split('/').map(|part| part.starts_with('{')).collect::<Vec<_>>();
+    let endpoints = routes::endpoints().into_iter().filter(|endpoint| leads_to(endpoint.path));
+    let endpoint = endpoints.min_by_key(|endpoint| spelled_out(endpoint.path))?;
     Some(&DOCUMENT["paths"][endpoint.path])
 }
 

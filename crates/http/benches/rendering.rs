@@ -123,7 +123,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         stopping: Stopping::default(),
         metrics: None,
     };
-    let rendering = Rendering::new(services(), settings);
+    let rendering = Rendering::new(services(), settings).unwrap();
     let posts: Vec<_> = (0..20).map(|_| post(likers)).collect();
     bencher.bench_local(|| assert!(rendering.posts(&posts)));
 }

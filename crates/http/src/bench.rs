@@ -1,6 +1,6 @@
 //! What the benchmarks of this crate call, of what is otherwise its own.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
 use agora_domain::{page::Position, posts::PostView};
@@ -29,8 +29,11 @@ pub struct Rendering(State);
 
 impl Rendering {
     /// With the addresses of images that these services and settings give.
-    pub fn new(services: Services, settings: Settings) -> Self {
-        Self(State::new(services, settings))
+    ///
+    /// # Errors
+    /// When the service could not be started.
+    pub fn new(services: Services, settings: Settings) -> io::Result<Self> {
+        State::new(services, settings).map(Self)
     }
 
     /// Renders a list; whether that worked.

@@ -9,7 +9,7 @@ use actix_web::{
     dev::{ServiceRequest, ServiceResponse},
     http::{
         Method,
-        header::{self, HeaderName, HeaderValue},
+        header::{self, HeaderMap, HeaderName, HeaderValue},
     },
     middleware::Next,
 };
@@ -30,18 +30,12 @@ pub(crate) const HEADERS: [(HeaderName, HeaderValue); 4] = [
 ];
 
 /// Tells browsers what they may do with a response.
-pub(crate) async fn protect(
-    request: ServiceRequest,
-    next: Next<impl MessageBody>,
-) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
-    let mut response = next.call(request).await?;
-    let headers = response.headers_mut();
+pub(crate) fn protect(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         if !headers.contains_key(&name) {
             headers.insert(name, value);
         }
     }
-    Ok(response)
 }
 
 /// The sites whose pages may call the service from a browser.

@@ -7,7 +7,6 @@ use actix_web::{
     http::header::{
         self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderMap, HeaderValue, Preference, Quality,
     },
-    middleware::Next,
 };
 
 /// What is not beyond so many bytes is sent as it is: it fits into one packet or so, compressed or not.
@@ -17,12 +16,12 @@ const SMALL: u64 = 1024;
 const ENCODINGS: [ContentEncoding; 3] = [ContentEncoding::Zstd, ContentEncoding::Brotli, ContentEncoding::Gzip];
 
 /// Compresses JSON beyond a size, in the encoding that the client likes best. Images are compressed already.
-pub(crate) async fn compress(
+pub(crate) async fn compress<B: MessageBody + 'static>(
     request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
+    next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<B>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let encoding = preferred(&request);
-    let mut response = next.call(request).await?;
+    let mut response = next(request).await?;
     let is_large = matches!(response.response().body().size(), BodySize::Sized(size) if size > SMALL);
     if !is_large || !is_json(response.headers()) {
         return Ok(response.map_into_boxed_body());

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, LazyLock, OnceLock},
 };
 
-use actix_web::{HttpResponse, http::header, web::Path};
+use actix_web::{HttpResponse, http::header};
 use agora_domain::Error;
 use bytes::Bytes;
 use utoipa_swagger_ui::Config;
@@ -15,6 +15,7 @@ use utoipa_swagger_ui::Config;
 use crate::{
     envelope::Answer,
     error::ApiError,
+    extract::PathText,
     openapi::{self, Document, NotFound, Page, PagePart, ToPage},
 };
 
@@ -85,7 +86,7 @@ pub(crate) async fn page() -> Answer {
     tag = "Documentation",
     responses(PagePart, NotFound)
 )]
-pub(crate) async fn file(name: Path<String>) -> Answer {
+pub(crate) async fn file(PathText(name): PathText) -> Answer {
     part(&name)
 }
 

@@ -220,13 +220,3 @@ impl ResponseError for ApiError {
         response
     }
 }
-
-/// Answers a path that no endpoint has.
-pub(crate) async fn unknown_route() -> Result<HttpResponse, ApiError> {
-    Err(ApiError::UnknownRoute)
-}
-
-/// Answers a method that a path has not.
-pub(crate) async fn method_not_allowed(allowed: String) -> Result<HttpResponse, ApiError> {
-    Err(ApiError::MethodNotAllowed(allowed))
-}

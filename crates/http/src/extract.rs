@@ -9,7 +9,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload};
 use agora_domain::accounts::{Admin, Caller, Member};
 use uuid::Uuid;
 
-use crate::error::ApiError;
+use crate::{error::ApiError, router::Target};
 
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
 pub(crate) struct Auth<C>(pub(crate) C);
@@ -65,11 +65,23 @@ impl<T> FromRequest for PathId<T> {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let (name, value) = request.match_info().iter().next().unwrap_or_default();
-        ready(match parse_uuid(value) {
+        let (name, value) = Target::parameter(request);
+        ready(match parse_uuid(&value) {
             Some(id) => Ok(Self(id, PhantomData)),
             None => Err(ApiError::Malformed(format!("{name} must be a UUID"))),
         })
+    }
+}
+
+/// The text in the path: its one parameter.
+pub(crate) struct PathText(pub(crate) String);
+
+impl FromRequest for PathText {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(Target::parameter(request).1.into_owned())))
     }
 }
 

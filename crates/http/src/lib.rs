@@ -1,6 +1,7 @@
 //! The HTTP/JSON interface: requests become calls of one use case, results become responses.
 //!
-//! [`routes`] holds the whole route table on one page, with who may call what. `guard` stands before every handler: it
+//! [`routes`] holds the whole route table on one page, with who may call what; `router` finds what a request is for.
+//! `guard` stands before every handler: it
 //! authenticates, bounds the time and turns panics into responses. Each feature's module holds its handlers next to
 //! the types of their requests and responses. Every failure leaves through `error`. [`openapi`] describes all of it.
 
@@ -37,6 +38,7 @@ mod paging;
 mod posts;
 mod products;
 mod render;
+mod router;
 pub mod routes;
 mod seal;
 mod state;
@@ -49,8 +51,9 @@ use actix_http::{HttpService, Protocol, error::DispatchError};
 use actix_service::{ServiceFactoryExt, fn_service, map_config};
 use actix_web::{
     App,
-    dev::{AppConfig, Server},
-    middleware::{Condition, from_fn},
+    body::MessageBody,
+    dev::{AppConfig, Server, ServiceRequest, ServiceResponse},
+    middleware::{Condition, Next, from_fn},
     rt::net::TcpStream,
     web,
 };
@@ -80,7 +83,7 @@ const TOLD: usize = 256;
 pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> io::Result<Server> {
     let (workers, origins) = (settings.workers, settings.cors_origins.clone());
     let longest = settings.load.body_time + settings.request_time + SHUTDOWN_MARGIN;
-    let state = web::Data::new(State::new(services, settings));
+    let state = web::Data::new(State::new(services, settings)?);
     let told = Arc::new(Semaphore::new(TOLD));
     let builder = Server::build();
     let stopping = builder.graceful_shutdown_signal();
@@ -88,16 +91,13 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
     let connections = move || {
         let (state, stopping) = (state.clone(), stopping.clone());
         let (shared, told) = (Arc::clone(&state), Arc::clone(&told));
+        let asks_origins = origins != CorsOrigins::None;
         let app = App::new()
             .app_data(state)
-            .configure(routes::configure)
-            .default_service(web::to(error::unknown_route))
-            .wrap(from_fn(compress::compress))
-            .wrap(from_fn(limits::limit))
-            .wrap(from_fn(overload::admit))
-            .wrap(Condition::new(origins != CorsOrigins::None, origins.middleware()))
-            .wrap(from_fn(browsers::render_refusal))
-            .wrap(from_fn(browsers::protect))
+            .default_service(router::dispatch())
+            .wrap(from_fn(take_on))
+            .wrap(Condition::new(asks_origins, origins.middleware()))
+            .wrap(Condition::new(asks_origins, from_fn(browsers::render_refusal)))
             .wrap(from_fn(observe::observe));
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
@@ -119,6 +119,17 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
         .shutdown_timeout(longest.as_secs())
         .listen("agora", listener, connections)?
         .run())
+}
+
+/// Takes a request on, within the limits of the service and of its client. One layer: each takes allocations.
+async fn take_on(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<overload::Answer>, actix_web::Error> {
+    let handle = async |request| next.call(request).await;
+    let compressed = async |request| compress::compress(request, handle).await;
+    let limited = async |request| limits::limit(request, compressed).await;
+    overload::admit(request, limited).await
 }
 
 /// Takes a connection on, unless there are too many.

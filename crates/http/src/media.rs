@@ -6,7 +6,7 @@ use actix_web::{
     HttpRequest, HttpResponse,
     body::SizedStream,
     http::{Method, StatusCode, header},
-    web::{Data, Path},
+    web::Data,
 };
 use agora_domain::{
     Error,
@@ -19,6 +19,7 @@ use crate::{
     conditional,
     envelope::Answer,
     error::ApiError,
+    extract::PathText,
     openapi::{Image, ImageConditions, NotFound, RangeNotSatisfiable},
     state::State,
     trail::Trail,
@@ -36,7 +37,7 @@ use crate::{
     params(ImageConditions),
     responses(Image, NotFound, RangeNotSatisfiable)
 )]
-pub(crate) async fn get(state: Data<State>, key: Path<String>, request: HttpRequest) -> Answer {
+pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> Answer {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
     let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
     if let Some(url) = state.services.media.public_url(&key) {

@@ -23,10 +23,12 @@ use tracing::Level;
 use uuid::{Uuid, fmt::Simple};
 
 use crate::{
+    browsers,
     error::{ApiError, Causes},
     health,
     limits::Client,
     overload::{close_if_over, connection::Answering},
+    router::Target,
     state::State,
     trail::Trail,
 };
@@ -37,8 +39,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// asked for alone, and is not with what is logged by default.
 const ACCESS: &str = "agora_http::access";
 
-/// Gives the response an id, under which the log names the causes of a failure. Counts it, and logs it if that is asked
-/// for.
+/// Gives the response an id, under which the log names the causes of a failure, and what tells browsers what they may do
+/// with it. Counts it, and logs it if that is asked for.
 pub(crate) async fn observe(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + Unpin>,
@@ -49,12 +51,13 @@ pub(crate) async fn observe(
     };
     let trail = Trail::begin(state.services.ids.as_ref());
     request.extensions_mut().insert(trail);
+    let route = state.paths.find(request.request()).map(|target| target.path);
     let mut response = next.call(request).await?;
     let (status, id) = (response.status(), trail.id());
     let causes = response.response_mut().extensions_mut().remove::<Causes>();
     let http = response.request();
     if let Some(Causes(causes)) = causes {
-        let (method, route) = (http.method(), http.match_name().unwrap_or("-"));
+        let (method, route) = (http.method(), route.unwrap_or("-"));
         if is_told_by_itself(&state, status, &causes) {
             tracing::error!(request_id = %id, %method, route, status = status.as_u16(), causes);
         } else {
@@ -63,7 +66,7 @@ pub(crate) async fn observe(
     }
     let time = trail.time();
     if let Some(metrics) = &state.settings.metrics {
-        metrics.requests.count(http.match_name(), http.method(), status, time);
+        metrics.requests.count(route, http.method(), status, time);
     }
     if tracing::enabled!(target: ACCESS, Level::DEBUG) {
         log(&state, http, id, Some(status), time);
@@ -71,6 +74,7 @@ pub(crate) async fn observe(
     if let Ok(id) = HeaderValue::from_str(id.encode_lower(&mut Uuid::encode_buffer())) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
+    browsers::protect(response.headers_mut());
     close_if_over(&mut response);
     Ok(response.map_body(|_, body| Answer { body, _answering: answering }))
 }
@@ -134,7 +138,7 @@ impl Drop for Unanswered<'_> {
 /// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which
 /// endpoint it is: what is in it may be for nobody else.
 fn log(state: &State, request: &HttpRequest, id: Simple, status: Option<StatusCode>, time: Duration) {
-    let (method, route) = (request.method(), request.match_name().unwrap_or("-"));
+    let (method, route) = (request.method(), Target::of(request).map_or("-", |target| target.path));
     let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;
     let user = request.extensions().get::<Caller>().map(|caller| tracing::field::display(caller.user.uuid()));

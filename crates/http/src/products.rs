@@ -1,9 +1,6 @@
 //! `/api/products`: the catalog.
 
-use actix_web::{
-    http::StatusCode,
-    web::{Data, Path},
-};
+use actix_web::{http::StatusCode, web::Data};
 use agora_domain::{
     Error,
     accounts::{Admin, Member},
@@ -20,7 +17,7 @@ use crate::{
     conditional::{Cache, Conditional, IfMatch},
     cursor::List,
     envelope::{Answer, Rendered, SUCCESS, done, respond},
-    extract::{Auth, PathId},
+    extract::{Auth, PathId, PathText},
     idempotency::Attempt,
     json::{Fields, Given},
     openapi::{CategoryFilter, Known, NotFound, Paging, Seen, TextFilter, answers::Done, requests, values},
@@ -217,7 +214,7 @@ pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditio
 )]
 pub(crate) async fn list_by_category(
     state: Data<State>,
-    category: Path<String>,
+    PathText(category): PathText,
     query: Query,
     conditional: Conditional,
 ) -> Answer {

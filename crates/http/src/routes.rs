@@ -1,14 +1,9 @@
 //! The whole route table, with who may call what.
 
-use actix_web::{
-    Handler, Responder, Route, dev,
-    http::Method,
-    middleware::from_fn,
-    web::{self, ServiceConfig},
-};
+use actix_web::{Handler, Responder, Route, dev, http::Method, middleware::from_fn, web};
 
 use crate::{
-    accounts, comments, docs, error, follows,
+    accounts, comments, docs, follows,
     guard::{self, Rule},
     health, media, posts, products, users,
 };
@@ -90,23 +85,19 @@ impl Endpoint {
         Self { limited: Some(limited), ..self }
     }
 
-    fn route(&self) -> Route {
+    /// What answers it.
+    pub(crate) fn route(&self) -> Route {
         let Self { access, path, takes_key, limited, .. } = *self;
         (self.route)(Rule { access, path, takes_key, limited })
     }
 }
 
-/// Every endpoint. Where two paths could match one request, the first wins.
+/// Every endpoint. A path has one parameter at most.
 #[rustfmt::skip]
 pub fn endpoints() -> Vec<Endpoint> {
     use Access::{Account, Admin, Member, Public};
     let (get, post, put, delete) = (|| Method::GET, || Method::POST, || Method::PUT, || Method::DELETE);
     vec![
-        // Those that are asked most: the router tries one after the other, each with an expression of its own.
-        endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
-        endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
-        endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
-
         endpoint(post(),   "/api/auth/register",               Public,  accounts::register).with_key().limited(Limited::Registration),
         endpoint(post(),   "/api/auth/login",                  Public,  accounts::login).limited(Limited::Login),
         endpoint(post(),   "/api/auth/refresh",                Member,  accounts::refresh),
@@ -122,8 +113,10 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint(post(),   "/api/posts/create",                Member,  posts::create).with_key_and_image(),
         endpoint(get(),    "/api/posts/all",                   Admin,   posts::list_all),
+        endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
         endpoint(get(),    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
         endpoint(get(),    "/api/posts/user/{userId}",         Member,  posts::list_by_author),
+        endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
         endpoint(put(),    "/api/posts/update/{postId}",       Member,  posts::update),
         endpoint(delete(), "/api/posts/delete/{postId}",       Member,  posts::delete),
         endpoint(post(),   "/api/posts/like/{postId}",         Member,  posts::toggle_like).with_key(),
@@ -132,6 +125,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(get(),    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
 
         endpoint(post(),   "/api/comments/create",             Member,  comments::create).with_key(),
+        endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
         endpoint(put(),    "/api/comments/update",             Member,  comments::update),
         endpoint(delete(), "/api/comments/delete/{commentId}", Member,  comments::delete),
 
@@ -162,30 +156,4 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(get(),    "/docs/",                           Public,  docs::page),
         endpoint(get(),    "/docs/{file}",                     Public,  docs::file),
     ]
-}
-
-/// Registers every endpoint, and answers other methods of their paths with 405.
-pub(crate) fn configure(config: &mut ServiceConfig) {
-    let mut paths: Vec<(&str, Vec<Endpoint>)> = Vec::new();
-    for endpoint in endpoints() {
-        match paths.iter_mut().find(|(path, _)| *path == endpoint.path) {
-            Some((_, endpoints)) => endpoints.push(endpoint),
-            None => paths.push((endpoint.path, vec![endpoint])),
-        }
-    }
-    for (path, endpoints) in paths {
-        // Named by its path: without looking it up, it is known afterwards which one was asked.
-        let mut resource = web::resource(path).name(path);
-        let mut allowed = Vec::new();
-        for endpoint in endpoints {
-            let head = (endpoint.method == Method::GET).then_some(Method::HEAD);
-            for method in [endpoint.method.clone()].into_iter().chain(head) {
-                allowed.push(method.to_string());
-                resource = resource.route(endpoint.route().method(method));
-            }
-        }
-        let allowed = allowed.join(", ");
-        resource = resource.default_service(web::to(move || error::method_not_allowed(allowed.clone())));
-        config.service(resource);
-    }
 }

@@ -1,6 +1,7 @@
 //! What the handlers work with.
 
 use std::{
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,6 +28,7 @@ use crate::{
     limits::{Refusals, Throttles, Throttling, TrustedProxies},
     metrics::HttpMetrics,
     overload::{LoadLimits, Overload, notice::Failures},
+    router::Paths,
     seal::Seal,
 };
 
@@ -101,6 +103,7 @@ pub struct Settings {
 pub(crate) struct State {
     pub(crate) services: Services,
     pub(crate) settings: Settings,
+    pub(crate) paths: Paths,
     pub(crate) throttles: Throttles,
     pub(crate) overload: Arc<Overload>,
     pub(crate) failures: Failures,
@@ -109,13 +112,15 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(services: Services, settings: Settings) -> Self {
+    pub(crate) fn new(services: Services, settings: Settings) -> io::Result<Self> {
+        let paths = Paths::new().map_err(io::Error::other)?;
         let (throttles, overload) = (settings.throttling.into(), Arc::new(Overload::new(settings.load)));
         let (refusals, readiness) = (Arc::default(), Arc::new(Readiness::new(services.probes.clone())));
         if let Some(metrics) = &settings.metrics {
             metrics.look_at(Arc::clone(&overload), Arc::clone(&refusals));
         }
-        Self { services, settings, throttles, overload, failures: Failures::default(), refusals, readiness }
+        let failures = Failures::default();
+        Ok(Self { services, settings, paths, throttles, overload, failures, refusals, readiness })
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

@@ -68,7 +68,21 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Opt
         .get_result(conn)
         .await
         .optional()?;
-    Ok(with_likers(conn, found.into_iter().collect()).await?.pop())
+    let Some(row) = found else { return Ok(None) };
+    let liked_by = if row.like_count > 0 { newest_likers(conn, row.post.id).await? } else { Vec::new() };
+    Ok(Some(Seen { row, liked_by }))
+}
+
+async fn newest_likers(conn: &mut Conn, post: DbId) -> Outcome<Vec<Liker>> {
+    let rows: Vec<LikerRow> = likes::table
+        .inner_join(users::table)
+        .filter(likes::post_id.eq(post))
+        .order((likes::created_at.desc(), likes::id.desc()))
+        .limit(SHOWN_LIKERS as i64)
+        .select(LikerRow::as_select())
+        .load(conn)
+        .await?;
+    rows.into_iter().map(|row| Ok(row.liker()?)).collect()
 }
 
 pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Seen<UserRow>>> {

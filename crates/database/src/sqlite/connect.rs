@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use diesel::{Connection, connection::SimpleConnection, result::Error as DieselError};
+use diesel::{
+    Connection, QueryableByName, RunQueryDsl, connection::SimpleConnection, result::Error as DieselError,
+    sql_types::Text,
+};
 use url::Url;
 
 use super::{Conn, complete, queries};
@@ -94,6 +97,31 @@ pub(super) fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
     Ok(conn)
 }
 
+/// The options without which SQLite is slower than it is meant to be here, set by `LIBSQLITE3_FLAGS` in
+/// `.cargo/config.toml`.
+const BUILT_WITH: [&str; 3] = ["ENABLE_QPSG", "THREADSAFE=2", "DEFAULT_MEMSTATUS=0"];
+
+/// The option with which it is, taken away there.
+const BUILT_WITHOUT: &str = "ENABLE_MEMORY_MANAGEMENT";
+
+#[derive(QueryableByName)]
+struct BuildOption {
+    #[diesel(sql_type = Text)]
+    compile_options: String,
+}
+
+/// How SQLite was built unlike it was meant to be, by a build that did not read those flags.
+pub(super) fn built_unlike(conn: &mut Conn) -> Outcome<Vec<String>> {
+    let rows: Vec<BuildOption> = diesel::sql_query("PRAGMA compile_options").load(conn)?;
+    Ok(unlike(&rows.iter().map(|row| row.compile_options.as_str()).collect::<Vec<_>>()))
+}
+
+fn unlike(options: &[&str]) -> Vec<String> {
+    let missing = BUILT_WITH.into_iter().filter(|option| !options.contains(option));
+    let unwanted = options.contains(&BUILT_WITHOUT).then_some(BUILT_WITHOUT);
+    missing.map(|option| format!("without {option}")).chain(unwanted.map(|option| format!("with {option}"))).collect()
+}
+
 /// Why a file could be opened but not be used.
 fn unusable(file: &Path, source: DieselError) -> OpenError {
     // More than SQLite needs for a start: its shared memory, and a page of each file.
@@ -116,4 +144,17 @@ pub(super) fn give_to_owner(file: &File, database: &Path) -> io::Result<()> {
         let _ = fchown(file, Some(owner.uid()), Some(owner.gid()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlite_is_built_as_it_is_meant_to_be_and_otherwise_it_is_told_how_not() {
+        let mut conn = Conn::establish(":memory:").unwrap();
+        assert_eq!(built_unlike(&mut conn).unwrap(), [""; 0]);
+        let told = ["without ENABLE_QPSG", "without THREADSAFE=2", "with ENABLE_MEMORY_MANAGEMENT"];
+        assert_eq!(unlike(&["DEFAULT_MEMSTATUS=0", "ENABLE_MEMORY_MANAGEMENT", "THREADSAFE=1"]), told);
+    }
 }

@@ -1,6 +1,9 @@
 //! What the threads take from their queues, and what they do with it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU64, Ordering::SeqCst},
+};
 
 use agora_domain::Error;
 use crossbeam_channel::{Receiver, Sender, TrySendError};
@@ -13,10 +16,42 @@ use crate::error::{Failure, Outcome};
 /// How many writes share one commit at most: bounds how long the first of them waits.
 const GROUP: usize = 256;
 
-pub(super) type ReadJob = Box<dyn FnOnce(&mut Conn) + Send>;
+/// How many reads share one snapshot at most: bounds how long it keeps the write-ahead log from starting over.
+const SHARED: usize = 16;
 
 /// What a thread takes from its queue: a job, or the word that there will be no more.
 pub(super) type Next<J> = Option<J>;
+
+/// A read that waits for its turn.
+pub(super) struct Read {
+    /// How many were asked for before it.
+    asked: u64,
+    job: ReadJob,
+}
+
+/// Does the work in the snapshot that was begun, or tells that none could be. Whether others can share it afterwards.
+type ReadJob = Box<dyn FnOnce(Result<&mut Conn, DieselError>) -> bool + Send>;
+
+impl Read {
+    /// A read whose outcome goes to `reply`.
+    pub(super) fn new<T: Send + 'static>(
+        asked: &AtomicU64,
+        work: impl FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        reply: oneshot::Sender<Outcome<T>>,
+    ) -> Self {
+        let job = move |conn: Result<&mut Conn, DieselError>| {
+            if reply.is_closed() {
+                return true;
+            }
+            let outcome = conn.map_err(Failure::from).and_then(|conn| catching_panics(work, conn));
+            let is_sound = outcome.as_ref().err().is_none_or(Failure::is_contained);
+            // Whoever no longer waits does not miss it.
+            let _ = reply.send(outcome);
+            is_sound
+        };
+        Self { asked: asked.fetch_add(1, SeqCst), job: Box::new(job) }
+    }
+}
 
 /// A write that takes its turn in a group.
 pub(super) trait WriteJob: Send {
@@ -87,10 +122,39 @@ pub(super) async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_d
     outcome.map_err(Error::from)
 }
 
-pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<ReadJob>>, work: &Work) {
-    while let Ok(Some(job)) = jobs.recv() {
-        work.reading(|| job(&mut conn));
+pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<Read>>, asked: &AtomicU64, work: &Work) {
+    let mut next = jobs.recv().ok();
+    while let Some(Some(first)) = next {
+        let beyond = work.reading(|| read_group(&mut conn, first, jobs, asked));
+        next = beyond.or_else(|| jobs.recv().ok());
     }
+}
+
+/// Does a read, and then on the same snapshot those that were asked for before it was begun: they see all that whoever
+/// asked can know of. Returns what it took from the queue and did not do.
+fn read_group(conn: &mut Conn, first: Read, jobs: &Receiver<Next<Read>>, asked: &AtomicU64) -> Option<Next<Read>> {
+    let horizon = asked.load(SeqCst);
+    let (mut first, mut beyond) = (Some(first.job), None);
+    let begun = conn.transaction(|conn| {
+        let mut is_sound = first.take().is_none_or(|job| job(Ok(&mut *conn)));
+        for _ in 1..SHARED {
+            if !is_sound {
+                return Err(DieselError::RollbackTransaction);
+            }
+            match jobs.try_recv() {
+                Ok(Some(read)) if read.asked < horizon => is_sound = (read.job)(Ok(&mut *conn)),
+                other => {
+                    beyond = other.ok();
+                    break;
+                }
+            }
+        }
+        Ok(())
+    });
+    if let (Some(job), Err(error)) = (first, begun) {
+        job(Err(error));
+    }
+    beyond
 }
 
 /// The outcome of work; a panic in it is a failure like others, and undone like them.

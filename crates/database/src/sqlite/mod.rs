@@ -8,20 +8,20 @@ use std::{
     fs::File,
     future::{Future, Ready, ready},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     thread::{self, JoinHandle},
 };
 
 use agora_domain::Error;
 use crossbeam_channel::{Sender, bounded};
-use diesel::{Connection, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
+use diesel::{OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use self::{
-    connect::{Access, connect, connect_to_inspect, create, inspect},
-    jobs::{Next, ReadJob, Write, WriteJob, catching_panics, read_loop, receive, submit, write_loop},
+    connect::{Access, built_unlike, connect, connect_to_inspect, create, inspect},
+    jobs::{Next, Read, Write, WriteJob, catching_panics, read_loop, receive, submit, write_loop},
     locks::{lock_companion, lock_directory, lock_service},
     work::Work,
 };
@@ -136,7 +136,9 @@ pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T>
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     file: PathBuf,
-    readers: Sender<Next<ReadJob>>,
+    readers: Sender<Next<Read>>,
+    /// How many reads were asked for so far.
+    asked: Arc<AtomicU64>,
     writer: Sender<Next<Box<dyn WriteJob>>>,
     reader_threads: Mutex<Vec<JoinHandle<()>>>,
     writer_thread: Mutex<Option<JoinHandle<()>>>,
@@ -162,20 +164,26 @@ impl Sqlite {
         if opening != Opening::Inspect {
             migrate::run(&mut connection, file, found.last(), service.is_some())?;
         }
+        if service.is_some() {
+            warn_if_built_unlike(&mut connection);
+        }
         let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
         let work = Arc::<Work>::default();
         let writing = Arc::clone(&work);
         let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs, &writing))?;
         let mut reader_threads = Vec::with_capacity(readers);
+        let asked = Arc::<AtomicU64>::default();
         for n in 0..readers {
             let connection = connect(file, Access::Read)?;
-            let (jobs, reading) = (read_jobs.clone(), Arc::clone(&work));
-            reader_threads.push(spawn(format!("agora-reader-{n}"), move || read_loop(connection, &jobs, &reading))?);
+            let (jobs, asked, reading) = (read_jobs.clone(), Arc::clone(&asked), Arc::clone(&work));
+            let run = move || read_loop(connection, &jobs, &asked, &reading);
+            reader_threads.push(spawn(format!("agora-reader-{n}"), run)?);
         }
         Ok(Self {
             file: file.to_owned(),
             readers: read,
+            asked,
             writer: write,
             reader_threads: Mutex::new(reader_threads),
             writer_thread: Mutex::new(Some(writer_thread)),
@@ -219,20 +227,14 @@ impl Sqlite {
         drop(lock(&self.service).take());
     }
 
-    /// Runs work that reads, all of it on one snapshot.
+    /// Runs work that reads, all of it on one snapshot, which has all that was written before it was asked for.
     pub(crate) async fn read<T, F>(&self, work: F) -> agora_domain::Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let job: ReadJob = Box::new(move |conn| {
-            if !reply.is_closed() {
-                // Whoever no longer waits does not miss it.
-                let _ = reply.send(conn.transaction(|conn| catching_panics(work, conn)));
-            }
-        });
-        submit(&self.readers, job)?;
+        submit(&self.readers, Read::new(&self.asked, work, reply))?;
         receive(answer).await
     }
 
@@ -281,6 +283,14 @@ impl Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+fn warn_if_built_unlike(conn: &mut Conn) {
+    match built_unlike(conn) {
+        Ok(unlike) if unlike.is_empty() => {}
+        Ok(unlike) => tracing::warn!(?unlike, "SQLite was built without the flags of .cargo/config.toml: it is slower"),
+        Err(error) => tracing::warn!(%error, "SQLite does not say how it was built"),
     }
 }
 

@@ -7,12 +7,14 @@ use crossbeam_channel::{Sender, bounded};
 use diesel::connection::SimpleConnection;
 use tokio::sync::oneshot;
 
-use super::{Access, Conn, ReadJob, catching_panics, connect, receive, spawn};
+use super::{Access, Conn, catching_panics, connect, receive, spawn};
 use crate::error::{OpenError, Outcome};
+
+type Job = Box<dyn FnOnce(&mut Conn) + Send>;
 
 /// A transaction. Dropping it undoes what is not committed.
 pub(crate) struct Session {
-    jobs: Sender<ReadJob>,
+    jobs: Sender<Job>,
 }
 
 impl Session {
@@ -33,7 +35,7 @@ impl Session {
 
     fn open(file: &Path, access: Access) -> std::result::Result<Self, OpenError> {
         let mut conn = connect(file, access)?;
-        let (jobs, queue) = bounded::<ReadJob>(1);
+        let (jobs, queue) = bounded::<Job>(1);
         spawn("agora-transfer".to_owned(), move || queue.iter().for_each(|job| job(&mut conn)))?;
         Ok(Self { jobs })
     }
@@ -45,7 +47,7 @@ impl Session {
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let job: ReadJob = Box::new(move |conn| {
+        let job: Job = Box::new(move |conn| {
             // Whoever no longer waits does not miss it.
             let _ = reply.send(catching_panics(work, conn));
         });

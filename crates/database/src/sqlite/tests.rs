@@ -15,12 +15,12 @@ fn insert_user(conn: &mut Conn, n: usize) -> Outcome<()> {
     Ok(conn.batch_execute(&format!("INSERT INTO users VALUES ({row})"))?)
 }
 
+fn users(conn: &mut Conn) -> Outcome<i64> {
+    complete(async { Ok(RunQueryDsl::get_result(crate::schema::users::table.count(), conn).await?) })
+}
+
 async fn count_users(sqlite: &Sqlite) -> i64 {
-    use diesel::QueryDsl;
-    let count = |conn: &mut Conn| {
-        complete(async { Ok(RunQueryDsl::get_result(crate::schema::users::table.count(), conn).await?) })
-    };
-    sqlite.read(count).await.unwrap()
+    sqlite.read(users).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,4 +127,84 @@ async fn figures_tell_what_runs_what_waits_and_what_was_committed_together() {
         tokio::task::yield_now().await;
     }
     assert_eq!(sqlite.write_groups().groups, before.groups + 2);
+}
+
+/// A read that counts users and then waits until it is let go: its outcome, and what lets it go.
+struct Held {
+    count: tokio::task::JoinHandle<agora_domain::Result<i64>>,
+    let_go: std::sync::mpsc::Sender<()>,
+    begun: oneshot::Receiver<()>,
+}
+
+fn held_read(sqlite: &Arc<Sqlite>) -> Held {
+    let (let_go, waits) = std::sync::mpsc::channel::<()>();
+    let (begins, begun) = oneshot::channel();
+    let work = move |conn: &mut Conn| {
+        let count = users(conn)?;
+        let _ = begins.send(());
+        let _ = waits.recv();
+        Ok(count)
+    };
+    let sqlite = Arc::clone(sqlite);
+    Held { count: tokio::spawn(async move { sqlite.read(work).await }), let_go, begun }
+}
+
+fn with_one_reader() -> (TempDir, Arc<Sqlite>) {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 1).unwrap();
+    (directory, Arc::new(sqlite))
+}
+
+async fn until_waiting(sqlite: &Sqlite, reads: usize) {
+    while sqlite.readers.len() != reads {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_sees_what_was_written_before_and_those_that_waited_share_a_snapshot() {
+    let (_directory, sqlite) = with_one_reader();
+    let first = held_read(&sqlite);
+    first.begun.await.unwrap();
+    // Asked for after a write that the snapshot of the first has not.
+    sqlite.write(|conn| insert_user(conn, 1)).await.unwrap();
+    let second = held_read(&sqlite);
+    until_waiting(&sqlite, 1).await;
+    let third = held_read(&sqlite);
+    until_waiting(&sqlite, 2).await;
+    third.let_go.send(()).unwrap();
+    first.let_go.send(()).unwrap();
+    second.begun.await.unwrap();
+    sqlite.write(|conn| insert_user(conn, 2)).await.unwrap();
+    second.let_go.send(()).unwrap();
+    let counts = [first.count, second.count, third.count];
+    let counts = futures_util::future::join_all(counts).await.into_iter().map(|count| count.unwrap().unwrap());
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 1, 1]);
+    assert_eq!(count_users(&sqlite).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_read_leaves_those_that_waited_beside_it() {
+    let (_directory, sqlite) = with_one_reader();
+    let first = held_read(&sqlite);
+    first.begun.await.unwrap();
+    let others = futures_util::future::join_all((0..40).map(|n| {
+        sqlite.read(move |conn: &mut Conn| match n % 4 {
+            // Readers may not write.
+            0 => insert_user(conn, 1).map(|()| 0),
+            1 => panic!("a defect"),
+            _ => users(conn),
+        })
+    }));
+    let release = async {
+        until_waiting(&sqlite, 40).await;
+        first.let_go.send(()).unwrap();
+    };
+    let (others, ()) = tokio::join!(others, release);
+    for (n, outcome) in others.into_iter().enumerate() {
+        match n % 4 {
+            0 | 1 => assert!(outcome.is_err(), "{n}"),
+            _ => assert_eq!(outcome.unwrap(), 0, "{n}"),
+        }
+    }
 }

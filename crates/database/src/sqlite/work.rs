@@ -18,10 +18,11 @@ pub(super) struct Work {
 
 impl Work {
     /// Reads, counted while it lasts.
-    pub(super) fn reading(&self, read: impl FnOnce()) {
+    pub(super) fn reading<T>(&self, read: impl FnOnce() -> T) -> T {
         self.reading.fetch_add(1, Relaxed);
-        read();
+        let result = read();
         self.reading.fetch_sub(1, Relaxed);
+        result
     }
 
     /// Commits so many writes, counted while it lasts.

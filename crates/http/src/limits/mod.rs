@@ -14,13 +14,12 @@ use std::{
 
 use actix_web::{
     FromRequest, HttpMessage, HttpRequest, ResponseError,
-    body::{BoxBody, MessageBody},
+    body::BoxBody,
     dev::{Payload, ServiceRequest, ServiceResponse},
     http::{
         StatusCode,
         header::{HeaderMap, HeaderName, HeaderValue},
     },
-    middleware::Next,
     web,
 };
 use agora_domain::{
@@ -68,7 +67,7 @@ impl FromRequest for Client {
 /// response what is left of the limits it met.
 pub(crate) async fn limit(
     request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
+    next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let admitted = match request.app_data::<web::Data<State>>() {
         Some(state) => admit_address(state, request.request()),
@@ -78,7 +77,7 @@ pub(crate) async fn limit(
         let response = error.error_response();
         return Ok(request.into_response(response));
     }
-    let mut response = next.call(request).await?.map_into_boxed_body();
+    let mut response = next(request).await?;
     let told = response.request().extensions().get::<Told>().map(|told| told.0);
     if let Some(allowance) = told.filter(|_| !response.headers().contains_key(LIMIT)) {
         tell(response.headers_mut(), allowance);

@@ -33,7 +33,6 @@ use actix_web::{
     body::{BodySize, BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::{ConnectionType, StatusCode},
-    middleware::Next,
     web,
 };
 use bytes::Bytes;
@@ -101,7 +100,7 @@ impl Overload {
 /// time that its client takes.
 pub(crate) async fn admit(
     mut request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
+    next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<Answer>, actix_web::Error> {
     let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
@@ -116,7 +115,7 @@ pub(crate) async fn admit(
         let error = ApiError::Malformed("A request with Upgrade: websocket must be a GET without a body".to_owned());
         request.into_response(error.error_response())
     } else {
-        next.call(request).await?.map_into_boxed_body()
+        next(request).await?
     };
     Ok(response.map_body(|_, body| Answer { body, _place: place.flatten() }))
 }

@@ -1,0 +1,199 @@
+//! Finds the endpoint that a request is for, and calls it.
+//!
+//! actix-web's router tries the expression of one path after the other; a tree of all of them finds any path in the same
+//! time. It is looked into first of all, so that of refused requests too it is known what they asked for.
+
+use std::{borrow::Cow, future::ready};
+
+use actix_service::{Service, ServiceFactory, always_ready, fn_factory};
+use actix_web::{
+    HttpMessage, HttpRequest, ResponseError, Route,
+    dev::{ServiceRequest, ServiceResponse},
+    http::Method,
+};
+use futures_util::future::LocalBoxFuture;
+use matchit::InsertError;
+use percent_encoding::percent_decode_str;
+
+use crate::{
+    error::ApiError,
+    routes::{Endpoint, endpoints},
+};
+
+/// What a request is for: one of the paths, and the value of its parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    /// Which of the paths.
+    number: usize,
+    /// The path, its parameter in braces.
+    pub(crate) path: &'static str,
+    /// Where the value of the parameter is in the path of the request.
+    begin: usize,
+    end: usize,
+}
+
+impl Target {
+    /// That of a request, if there is such an endpoint.
+    pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
+        request.extensions().get::<Self>().copied()
+    }
+
+    /// The name of the parameter of the path and the text that stands for it; both empty when there is none.
+    pub(crate) fn parameter(request: &HttpRequest) -> (&'static str, Cow<'_, str>) {
+        let Some(target) = Self::of(request) else { return Default::default() };
+        let value = address(request).get(target.begin..target.end).unwrap_or_default();
+        (parameter(target.path).unwrap_or_default(), percent_decode_str(value).decode_utf8_lossy())
+    }
+}
+
+/// The path of the request as paths are compared: decoded but for what is a character of the path itself.
+fn address(request: &HttpRequest) -> &str {
+    request.match_info().as_str()
+}
+
+/// The name of the parameter in a path.
+fn parameter(path: &str) -> Option<&str> {
+    Some(path.split_once('{')?.1.split_once('}')?.0)
+}
+
+/// All paths. Where two could match one request, the one that spells out more of its beginning does.
+pub(crate) struct Paths(matchit::Router<(usize, &'static str)>);
+
+impl Paths {
+    pub(crate) fn new() -> Result<Self, InsertError> {
+        let mut paths = matchit::Router::new();
+        for (number, (path, _)) in by_path().into_iter().enumerate() {
+            paths.insert(path, (number, path))?;
+        }
+        Ok(Self(paths))
+    }
+
+    /// Leaves with the request what it is for.
+    pub(crate) fn find(&self, request: &HttpRequest) -> Option<Target> {
+        let found = self.0.at(address(request)).ok()?;
+        let &(number, path) = found.value;
+        let begin = path.find('{').unwrap_or_default();
+        let end = begin + found.params.iter().next().map_or(0, |(_, value)| value.len());
+        let target = Target { number, path, begin, end };
+        request.extensions_mut().insert(target);
+        Some(target)
+    }
+}
+
+fn by_path() -> Vec<(&'static str, Vec<Endpoint>)> {
+    let mut paths: Vec<(&str, Vec<Endpoint>)> = Vec::new();
+    for endpoint in endpoints() {
+        match paths.iter_mut().find(|(path, _)| *path == endpoint.path) {
+            Some((_, endpoints)) => endpoints.push(endpoint),
+            None => paths.push((endpoint.path, vec![endpoint])),
+        }
+    }
+    paths
+}
+
+/// The endpoints, as each worker has them.
+pub(crate) struct Dispatch {
+    paths: Vec<Methods>,
+}
+
+/// The endpoints of one path.
+struct Methods {
+    services: Vec<(Method, <Route as ServiceFactory<ServiceRequest>>::Service)>,
+    allowed: String,
+}
+
+/// Calls what a request is for. Paths that there are not are answered 404, methods that a path has not 405.
+pub(crate) fn dispatch() -> impl ServiceFactory<
+    ServiceRequest,
+    Config = (),
+    Response = ServiceResponse,
+    Error = actix_web::Error,
+    InitError = (),
+    Service = Dispatch,
+> {
+    fn_factory(|| async {
+        let mut paths = Vec::new();
+        for (_, endpoints) in by_path() {
+            let mut services = Vec::with_capacity(endpoints.len());
+            for endpoint in endpoints {
+                services.push((endpoint.method.clone(), endpoint.route().new_service(()).await?));
+            }
+            paths.push(Methods::new(services));
+        }
+        Ok(Dispatch { paths })
+    })
+}
+
+impl Methods {
+    fn new(services: Vec<(Method, <Route as ServiceFactory<ServiceRequest>>::Service)>) -> Self {
+        let with_head = |method: &Method| if method == Method::GET { "GET, HEAD" } else { method.as_str() }.to_owned();
+        let allowed: Vec<_> = services.iter().map(|(method, _)| with_head(method)).collect();
+        Self { allowed: allowed.join(", "), services }
+    }
+
+    fn call(&self, request: ServiceRequest) -> <Dispatch as Service<ServiceRequest>>::Future {
+        let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+        match self.services.iter().find(|(it, _)| it == method) {
+            Some((_, service)) => service.call(request),
+            None => refuse(request, &ApiError::MethodNotAllowed(self.allowed.clone())),
+        }
+    }
+}
+
+fn refuse(request: ServiceRequest, error: &ApiError) -> <Dispatch as Service<ServiceRequest>>::Future {
+    let response = error.error_response();
+    Box::pin(ready(Ok(request.into_response(response))))
+}
+
+impl Service<ServiceRequest> for Dispatch {
+    type Response = ServiceResponse;
+    type Error = actix_web::Error;
+    type Future = LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>;
+
+    always_ready!();
+
+    fn call(&self, request: ServiceRequest) -> Self::Future {
+        match Target::of(request.request()).and_then(|target| self.paths.get(target.number)) {
+            Some(methods) => methods.call(request),
+            None => refuse(request, &ApiError::UnknownRoute),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_found_by_what_it_spells_out_and_its_parameter_is_decoded() {
+        let paths = Paths::new().unwrap();
+        for (address, expected) in [
+            ("/api/posts/all", Some(("/api/posts/all", "", ""))),
+            ("/api/posts/following/all", Some(("/api/posts/following/all", "", ""))),
+            ("/api/posts/someone/all", Some(("/api/posts/{userId}/all", "userId", "someone"))),
+            ("/api/posts/create/all", Some(("/api/posts/{userId}/all", "userId", "create"))),
+            ("/api/posts/some%20one/likes", Some(("/api/posts/{postId}/likes", "postId", "some one"))),
+            ("/%61pi/posts/by-id/1", Some(("/api/posts/by-id/{postId}", "postId", "1"))),
+            ("/api/follow/follow", Some(("/api/follow/{followedId}", "followedId", "follow"))),
+            ("/api/products/category/a%2Fb%2525", Some(("/api/products/category/{category}", "category", "a/b%25"))),
+            ("/api/products/category/%ff", Some(("/api/products/category/{category}", "category", "\u{fffd}"))),
+            ("/docs", Some(("/docs", "", ""))),
+            ("/docs/", Some(("/docs/", "", ""))),
+            ("/api/posts/by-id/", None),
+            ("/api/posts/by-id/1/", None),
+            ("/api/posts//all", None),
+            ("//api/posts/all", None),
+            ("/api/posts/all/", None),
+            ("/", None),
+            ("*", None),
+        ] {
+            let request = TestRequest::with_uri(address).to_http_request();
+            assert_eq!(paths.find(&request).map(|target| target.path), expected.map(|(path, ..)| path), "{address}");
+            let (name, value) = Target::parameter(&request);
+            let (_, expected_name, expected_value) = expected.unwrap_or_default();
+            assert_eq!((name, &*value), (expected_name, expected_value), "{address}");
+        }
+    }
+}
