@@ -35,6 +35,10 @@ struct FollowEnvelope<T> {
 /// The bytes of what is stored of an answer besides its body.
 const HEAD: usize = 2 + 8;
 
+/// The bytes that a body is given at first: most answers with one thing need no more, and from a kibibyte on allocations
+/// take longer.
+const BODY: usize = 960;
+
 /// An answer before it is a response: what a retry of the request is answered as well.
 pub(crate) struct Rendered {
     status: StatusCode,
@@ -48,9 +52,10 @@ pub(crate) struct Rendered {
 impl Rendered {
     /// A body of any shape.
     pub(crate) fn new<T: Serialize>(status: StatusCode, body: &T) -> agora_domain::Result<Self> {
+        let mut json = Vec::with_capacity(BODY);
         // The types of this crate serialize without fail; if one did not, that would be a defect.
-        let body = serde_json::to_vec(body).map_err(agora_domain::Error::internal)?;
-        Ok(Self { status, version: None, links: None, body: body.into() })
+        serde_json::to_writer(&mut json, body).map_err(agora_domain::Error::internal)?;
+        Ok(Self { status, version: None, links: None, body: json.into() })
     }
 
     /// 200 `{message, data}`.
