@@ -82,7 +82,7 @@ async fn newest_likers(conn: &mut Conn, post: DbId) -> Outcome<Vec<Liker>> {
         .select(LikerRow::as_select())
         .load(conn)
         .await?;
-    rows.into_iter().map(|row| Ok(row.liker()?)).collect()
+    rows.into_iter().map(LikerRow::liker).collect()
 }
 
 pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Seen<UserRow>>> {
