@@ -24,10 +24,12 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     write("crates/server/build.rs", &fs::read_to_string(repository("crates/server/build.rs")).unwrap());
     write(
         "crates/server/src/main.rs",
-        "fn main() { println!(\"{} {}{}\", file!(), part::half(std::env::args().count()), env!(\"BUILT_FROM\")); }",
+        "fn main() { println!(\"{:?} {} {}{}\", part::OPTION, file!(), part::half(std::env::args().count()), \
+         env!(\"BUILT_FROM\")); }",
     );
     write("crates/part/Cargo.toml", &package("part", ""));
-    write("crates/part/src/lib.rs", "pub fn half(n: usize) -> usize { [4, 2][n] / file!().len() }");
+    let option = "pub static OPTION: &std::ffi::CStr = c\"ENABLE_SOMETHING\";\n";
+    write("crates/part/src/lib.rs", &format!("{option}pub fn half(n: usize) -> usize {{ [4, 2][n] / file!().len() }}"));
     write("rust-toolchain.toml", &fs::read_to_string(repository("rust-toolchain.toml")).unwrap());
     write(".cargo/config.toml", config);
     write("scripts/release", &fs::read_to_string(repository("scripts/release")).unwrap());
@@ -90,9 +92,17 @@ fn two_builds_in_different_places_are_the_same_program() {
 
 #[test]
 fn a_program_without_the_flags_of_its_database_is_refused() {
-    let home = tempfile::tempdir().unwrap();
-    let config = "[env]\nLIBSQLITE3_FLAGS = \"-DSQLITE_ENABLE_WHATEVER\"\n";
-    let output = release(&workspace(home.path(), config));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("built without -DSQLITE_ENABLE_WHATEVER"), "{said}");
+    for (flags, missing) in [
+        ("-DSQLITE_ENABLE_SOMETHING -USQLITE_ENABLE_WHATEVER", None),
+        ("-DSQLITE_ENABLE_SOMETHING -DSQLITE_ENABLE_WHATEVER", Some("-DSQLITE_ENABLE_WHATEVER")),
+        // The beginning of a word is none.
+        ("-DSQLITE_ENABLE_SOME", Some("-DSQLITE_ENABLE_SOME")),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let config = format!("[env]\nLIBSQLITE3_FLAGS = \"{flags}\"\n");
+        let output = release(&workspace(home.path(), &config));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), missing.is_none(), "{flags}: {said}");
+        assert!(missing.is_none_or(|option| said.contains(&format!("built without {option}"))), "{flags}: {said}");
+    }
 }

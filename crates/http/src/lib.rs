@@ -1,9 +1,9 @@
 //! The HTTP/JSON interface: requests become calls of one use case, results become responses.
 //!
 //! [`routes`] holds the whole route table on one page, with who may call what; `router` finds what a request is for.
-//! `guard` stands before every handler: it
-//! authenticates, bounds the time and turns panics into responses. Each feature's module holds its handlers next to
-//! the types of their requests and responses. Every failure leaves through `error`. [`openapi`] describes all of it.
+//! `guard` stands before every handler: it authenticates, bounds the time and turns panics into responses. Each
+//! feature's module holds its handlers next to the types of their requests and responses. Every failure leaves through
+//! `error`. [`openapi`] describes all of it.
 
 #![forbid(unsafe_code)]
 
