@@ -6,7 +6,7 @@ use agora_domain::{
     id::ProductId,
     idempotency::Once,
     page::{Page, PageRequest},
-    products::{Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary},
+    products::{CatalogVersion, Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary},
 };
 use async_trait::async_trait;
 
@@ -43,6 +43,10 @@ impl ProductRepository for Database {
 
     async fn find(&self, id: ProductId) -> Result<Option<Product>> {
         Ok(read!(self, products::find(DbId(id.uuid())))?.products()?.pop())
+    }
+
+    async fn version(&self) -> Result<CatalogVersion> {
+        Ok(CatalogVersion::new(read!(self, products::version())?.0))
     }
 
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {

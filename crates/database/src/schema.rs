@@ -133,6 +133,16 @@ table! {
 }
 
 table! {
+    use diesel::sql_types::SmallInt;
+    use crate::sql_types::Id;
+
+    catalog_version (singleton) {
+        singleton -> SmallInt,
+        version -> Id,
+    }
+}
+
+table! {
     use diesel::sql_types::{Bool, Text};
     use crate::sql_types::Instant;
 

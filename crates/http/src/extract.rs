@@ -6,10 +6,13 @@ use std::{
 };
 
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload};
-use agora_domain::accounts::{Admin, Caller, Member};
+use agora_domain::{
+    accounts::{Admin, Caller, Member},
+    limits::Requester,
+};
 use uuid::Uuid;
 
-use crate::{error::ApiError, router::Target};
+use crate::{error::ApiError, limits::Client, router::Target};
 
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
 pub(crate) struct Auth<C>(pub(crate) C);
@@ -48,6 +51,20 @@ impl<C: Standing> FromRequest for Auth<C> {
             Some(caller) => C::of(caller).map(Auth).map_err(ApiError::from),
             None => Err(ApiError::NoToken),
         })
+    }
+}
+
+/// Who asks: the account, if there is one, and the client's address.
+pub(crate) struct RequestedBy(pub(crate) Requester);
+
+impl FromRequest for RequestedBy {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let account = request.extensions().get::<Caller>().map(|caller| caller.user);
+        let client = Client::from_request(request, payload).into_inner();
+        ready(client.map(|Client(address)| Self(Requester { account, address })))
     }
 }
 

@@ -224,6 +224,7 @@ contract! { $
     /// The catalog and its filters.
     products {
         an_empty_catalog_is_one_empty_page,
+        every_change_of_a_product_makes_another_version_of_the_catalog,
         products_are_listed_oldest_first_with_every_field,
         products_of_one_instant_are_listed_by_id,
         a_category_filter_passes_that_category_in_any_letter_case,

@@ -14,7 +14,7 @@ use crate::{
     error::Outcome,
     product_rows::{ImageRow, ProductRow, ProductRows, VariantRow},
     rows::Slice,
-    schema::{product_images, product_variants, products},
+    schema::{catalog_version, product_images, product_variants, products},
     sql_types::{DbId, DbInstant},
 };
 
@@ -46,6 +46,11 @@ pub(crate) async fn find_by_sku(conn: &mut Conn, keys: Vec<String>) -> Outcome<P
     let named = products::table.filter(products::sku_key.eq_any(keys));
     let found = named.select(ProductRow::as_select()).load(conn).await?;
     with_parts(conn, found).await
+}
+
+/// Which state the catalog is in.
+pub(crate) async fn version(conn: &mut Conn) -> Outcome<DbId> {
+    Ok(catalog_version::table.select(catalog_version::version).get_result(conn).await?)
 }
 
 pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outcome<ProductRows> {

@@ -2,10 +2,14 @@
 //!
 //! What is counted is counted in windows of a minute. A window begins with the first event; once the limit is reached,
 //! everything further is refused until it is over.
+//!
+//! What takes a core for long, such as a password's hash, waits in a queue, of which each account and each address has a
+//! bounded share ([`QueueShares`]).
 
 mod model;
 mod ports;
 mod service;
+mod shares;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -15,3 +19,4 @@ pub use ports::Counters;
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::MockCounters;
 pub use service::Limits;
+pub use shares::{QueuePlace, QueueShares, Requester};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use uuid::Uuid;
+
 use crate::{
     clock::Timestamp,
     error::{Error, FieldErrors, Result, Violation},
@@ -314,6 +316,22 @@ pub struct ProductEdit {
     pub images: Option<Vec<ImageUrl>>,
     /// The versions it is meant for.
     pub versions: Versions,
+}
+
+/// Names a state of the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatalogVersion(Uuid);
+
+impl CatalogVersion {
+    /// The state with this name.
+    pub const fn new(value: Uuid) -> Self {
+        Self(value)
+    }
+
+    /// The name.
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
 }
 
 /// Which products a list shows. Both forms are those of [`text::fold`].

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{CatalogChange, Price, Product, ProductEdit, ProductFilter, ProductName};
+use super::{CatalogChange, CatalogVersion, Price, Product, ProductEdit, ProductFilter, ProductName};
 use crate::{
     clock::Timestamp,
     error::Result,
@@ -32,6 +32,9 @@ pub trait ProductRepository: Send + Sync {
 
     /// The product; `None` when there is none.
     async fn find(&self, id: ProductId) -> Result<Option<Product>>;
+
+    /// Which state the catalog is in: MUST be another one, never met before, after each change of any product.
+    async fn version(&self) -> Result<CatalogVersion>;
 
     /// The products that pass the filter.
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>>;

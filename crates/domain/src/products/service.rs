@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{NewProduct, Product, ProductEdit, ProductFilter, ProductRepository, ProductSummary};
+use super::{CatalogVersion, NewProduct, Product, ProductEdit, ProductFilter, ProductRepository, ProductSummary};
 use crate::{
     accounts::{Admin, Member},
     clock::Clock,
@@ -29,6 +29,14 @@ pub struct Products {
 pub struct ManagedProduct(ProductId);
 
 impl Products {
+    /// Which state the catalog is in: as long as it is the same one, every list shows the same.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn version(&self) -> Result<CatalogVersion> {
+        self.products.version().await
+    }
+
     /// The products that pass the filter, oldest first. Public.
     ///
     /// # Errors

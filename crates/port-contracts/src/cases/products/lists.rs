@@ -5,8 +5,8 @@ use agora_domain::{
     id::ProductId,
     page::PageRequest,
     products::{
-        Category, Color, Description, ImageUrl, Product, ProductEdit, ProductFilter, ProductName, ProductSummary, Size,
-        Sku, Stock, Variant,
+        CatalogChange, Category, Color, Description, ImageUrl, Product, ProductEdit, ProductFilter, ProductName,
+        ProductSummary, Size, Sku, Stock, Variant,
     },
 };
 
@@ -49,6 +49,31 @@ pub async fn an_empty_catalog_is_one_empty_page(db: Repositories) {
     assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
     let page = db.products.list_short(PageRequest::FIRST).await.unwrap();
     assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
+}
+
+pub async fn every_change_of_a_product_makes_another_version_of_the_catalog(db: Repositories) {
+    let w = World::new(&db);
+    let mut seen = vec![db.products.version().await.unwrap()];
+    let product = w.product("one").await;
+    seen.push(db.products.version().await.unwrap());
+    let edit = ProductEdit { name: Some(name("Another name")), ..ProductEdit::default() };
+    db.products.edit(product.id, &edit, at(1)).await.unwrap().unwrap();
+    seen.push(db.products.version().await.unwrap());
+    // A change of what belongs to it alone.
+    let edit = ProductEdit { variants: Some(vec![variant("red")]), ..ProductEdit::default() };
+    db.products.edit(product.id, &edit, at(2)).await.unwrap().unwrap();
+    seen.push(db.products.version().await.unwrap());
+    let mut change = db.catalog.change().await.unwrap();
+    change.store(vec![CatalogChange::Update(product.clone())]).await.unwrap();
+    assert_eq!(seen.last(), Some(&db.products.version().await.unwrap()), "not before it is committed");
+    change.commit().await.unwrap();
+    seen.push(db.products.version().await.unwrap());
+    db.products.delete(product.id).await.unwrap().unwrap();
+    seen.push(db.products.version().await.unwrap());
+    for (n, version) in seen.iter().enumerate() {
+        assert!(!seen[..n].contains(version), "state {n} has the name of an earlier one");
+    }
+    assert_eq!(seen.last(), Some(&db.products.version().await.unwrap()), "nothing was changed");
 }
 
 pub async fn products_are_listed_oldest_first_with_every_field(db: Repositories) {
