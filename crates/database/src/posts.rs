@@ -74,11 +74,11 @@ impl PostRepository for Database {
         let row = PostRow::of(post);
         match &self.backend {
             Backend::Sqlite(database) => {
-                let (feeds, author, key) = (Arc::clone(&self.feeds), row.author_id, keyset(row.created_at, row.id));
+                let (feeds, made) = (Arc::clone(&self.feeds), row.clone());
                 let work =
                     move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::create(conn, row, once));
                 let call = self.calls.begin("posts.create");
-                call.end(database.write_then(work, move || feeds.announce(author, key)).await)
+                call.end(database.write_then(work, move |_| feeds.announce(&made)).await)
             }
             Backend::Postgres(database) if row.image.is_none() && once.is_none() => {
                 let call = self.calls.begin("posts.create");
@@ -135,8 +135,23 @@ impl PostRepository for Database {
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {
-        let edit = edit.clone();
-        let edited = write!(self, posts::edit(DbId(id.uuid()), edit, at))?;
+        let (id, edit) = (DbId(id.uuid()), edit.clone());
+        let edited = match &self.backend {
+            Backend::Sqlite(database) => {
+                // It may be shown to others now.
+                let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
+                let announce = move |edited: &Option<(Seen<AuthorRow>, _)>| {
+                    if let (Some(feeds), Some((seen, _))) = (feeds, edited) {
+                        feeds.announce(&seen.row.post);
+                    }
+                };
+                let work =
+                    move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::edit(conn, id, edit, at));
+                let call = self.calls.begin("posts.edit");
+                call.end(database.write_then(work, announce).await)
+            }
+            Backend::Postgres(_) => write!(self, posts::edit(id, edit, at)),
+        }?;
         let Some((seen, replaced_image)) = edited else { return Ok(None) };
         Ok(Some(EditedPost { view: seen.view(AuthorRow::author)?, replaced_image }))
     }

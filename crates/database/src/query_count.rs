@@ -108,9 +108,13 @@ fn a_page_of_posts_takes_two_queries() {
         let posts = complete(hot::posts::list_at(conn, wanted, keys)).unwrap();
         assert!(!posts.is_empty() && posts.iter().all(|seen| !seen.liked_by.is_empty()));
     });
-    expect_queries(2, |conn| {
-        complete(hot::posts::list_by_author(conn, user(1), VISIBLE, user(0), slice())).unwrap();
-    });
+    // And one before them for each visibility.
+    for (visible, more) in [([0, 0, 0], 1), ([0, 1, 0], 2), (VISIBLE, 3)] {
+        expect_queries(more + 2, |conn| {
+            let posts = complete(hot::posts::list_by_author(conn, user(1), visible, user(0), slice())).unwrap();
+            assert_eq!(posts.len(), 1);
+        });
+    }
     expect_queries(2, |conn| {
         complete(queries::posts::list_all(conn, user(0), slice())).unwrap();
     });

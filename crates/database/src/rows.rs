@@ -101,6 +101,18 @@ impl Slice {
     }
 }
 
+impl Slice {
+    /// Its positions among those of several parts of a list, each of which begins where it does.
+    pub(crate) fn first_of(&self, mut keys: Vec<Keyset>) -> Vec<Keyset> {
+        match self.toward {
+            Toward::Older => keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key)),
+            Toward::Newer => keys.sort_unstable(),
+        }
+        keys.truncate(usize::try_from(self.limit).unwrap_or(usize::MAX));
+        keys
+    }
+}
+
 /// The rows of a page as a query gives them, each with its position, as a page of what they hold.
 pub(crate) fn page_of<T>(page: PageRequest, rows: Vec<(Keyset, T)>) -> Page<T> {
     page.page_of(rows, |(key, _)| *key).map(|(_, item)| item)

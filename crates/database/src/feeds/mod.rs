@@ -7,7 +7,9 @@
 //! is as good as what it would read, whatever other nodes write.
 //!
 //! What is remembered are candidates: of each the row is read, and shown when it is there, when its author is followed
-//! and when the viewer may see it. Only a post that is missing among them would be a mistake.
+//! and when the viewer may see it. Only a post that is missing among them would be a mistake. Posts that the viewer may
+//! not see are no candidates, so that a page costs what is on it, whatever is hidden between; one that is shown later
+//! comes in like a new one.
 
 mod recent;
 mod stretch;
@@ -35,7 +37,7 @@ pub(crate) use self::{
 };
 use crate::{
     error::Outcome,
-    rows::{AuthorRow, Slice, Toward},
+    rows::{AuthorRow, PostRow, Slice, Toward, keyset},
     sql_types::DbId,
     values::{Seen, Visible},
 };
@@ -95,11 +97,12 @@ pub(crate) trait Source {
     /// instance, or a replica that had not received everything.
     fn epoch(&self) -> u64;
 
-    /// Reads the newest positions of the viewer's feed, so many; nothing when the feed cannot be remembered.
-    async fn load(&self, viewer: DbId, limit: usize) -> Outcome<Option<Loaded>>;
+    /// Reads the newest positions of the viewer's feed that have one of the visibilities, so many; nothing when the feed
+    /// cannot be remembered.
+    async fn load(&self, viewer: DbId, visible: Visible, limit: usize) -> Outcome<Option<Loaded>>;
 
-    /// Reads the positions of the viewer's feed from one on, so many.
-    async fn positions(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>>;
+    /// Reads the positions of the viewer's feed from one on that have one of the visibilities, so many.
+    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>>;
 
     /// Reads the posts at these positions that are there, whose author the viewer follows and that have one of the
     /// visibilities.
@@ -228,16 +231,16 @@ impl Feeds {
         }
         let viewer = wanted.viewer;
         let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
-        let remembered = match remembered.filter(|remembered| lock(remembered).read_at.elapsed() < MAX_AGE) {
+        let remembered = match remembered.filter(|remembered| lock(remembered).is_of(wanted.visible, MAX_AGE)) {
             Some(remembered) => remembered,
-            None => return self.load(source, viewer, candidates).await,
+            None => return self.load(source, wanted, candidates).await,
         };
         let Some(Taken { part, version, known, generation }) = self.take(&remembered, stretch, candidates) else {
             return Ok(self.forget(viewer));
         };
         let keys = match part {
             Part::Enough(keys) => keys,
-            Part::Beyond(end) => return self.extend(source, viewer, &remembered, end, candidates.max(CHUNK)).await,
+            Part::Beyond(end) => return self.extend(source, wanted, &remembered, end, candidates.max(CHUNK)).await,
             Part::Elsewhere => return Ok(Attempt::Not),
         };
         let are_all = keys.len() < candidates;
@@ -283,30 +286,35 @@ impl Feeds {
         Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation() })
     }
 
-    async fn load(&self, source: &impl Source, viewer: DbId, limit: usize) -> Outcome<Attempt> {
+    async fn load(
+        &self,
+        source: &impl Source,
+        Wanted { viewer, visible, .. }: Wanted,
+        limit: usize,
+    ) -> Outcome<Attempt> {
         // Before it is read: what comes in from here on may be missing in it.
         let (generation, next, was_known) = {
             let recent = self.recent();
             (recent.generation(), recent.next(), recent.known().is_some())
         };
-        let Some(loaded) = source.load(viewer, limit).await? else { return Ok(Attempt::Not) };
+        let Some(loaded) = source.load(viewer, visible, limit).await? else { return Ok(Attempt::Not) };
         if !self.recent_mut().join(generation, was_known, &loaded.snapshot) {
             return Ok(Attempt::Again);
         }
-        self.remember(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, limit, (generation, next)))));
+        self.remember(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, visible, limit, (generation, next)))));
         Ok(Attempt::Current)
     }
 
     async fn extend(
         &self,
         source: &impl Source,
-        viewer: DbId,
+        Wanted { viewer, visible, .. }: Wanted,
         remembered: &Remembered,
         end: Keyset,
         limit: usize,
     ) -> Outcome<Attempt> {
         let next = lock(remembered).next;
-        let older = source.positions(viewer, Slice::new(Toward::Older, Some(end), limit)).await?;
+        let older = source.positions(viewer, visible, Slice::new(Toward::Older, Some(end), limit)).await?;
         let has_room = lock(remembered).extend(end, older, limit, next);
         self.remember(viewer, remembered);
         Ok(if has_room { Attempt::Again } else { Attempt::Not })
@@ -322,9 +330,11 @@ impl Feeds {
         Attempt::Again
     }
 
-    /// Says that a post is stored, where every one that is stored is said.
-    pub(crate) fn announce(&self, author: DbId, key: Keyset) {
-        self.recent_mut().push(author, key);
+    /// Says that a post is stored, or shown to others than before, where every one that is so is said.
+    pub(crate) fn announce(&self, post: &PostRow) {
+        let PostRow { author_id: author, visibility, .. } = *post;
+        let key = keyset(post.created_at, post.id);
+        self.recent_mut().push(NewPost { transaction: 0, author, key, visibility });
     }
 
     fn recent(&self) -> RwLockReadGuard<'_, Recent> {
@@ -346,7 +356,7 @@ async fn page_from_authors(
     let mut found = Vec::new();
     loop {
         let slice = Slice::new(stretch.toward, stretch.beginning(), candidates);
-        let mut keys = source.positions(wanted.viewer, slice).await?;
+        let mut keys = source.positions(wanted.viewer, wanted.visible, slice).await?;
         keys.retain(|key| stretch.contains(*key));
         let are_all = keys.len() < candidates;
         stretch = keys.last().map_or(stretch, |last| stretch.from(*last));

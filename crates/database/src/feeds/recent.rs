@@ -27,13 +27,14 @@ impl Snapshot {
     }
 }
 
-/// A post that came in.
+/// A post that came in, or that is shown to others than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewPost {
     /// What stored it; 0 on SQLite.
     pub(crate) transaction: u64,
     pub(crate) author: DbId,
     pub(crate) key: Keyset,
+    pub(crate) visibility: i16,
 }
 
 /// How many posts are kept: what comes in between two looks at one feed. Whoever looks less often is read anew.
@@ -109,8 +110,8 @@ impl Recent {
     }
 
     /// Takes in a post, where each is said.
-    pub(super) fn push(&mut self, author: DbId, key: Keyset) {
-        self.add([NewPost { transaction: 0, author, key }]);
+    pub(super) fn push(&mut self, post: NewPost) {
+        self.add([post]);
     }
 
     fn add(&mut self, posts: impl IntoIterator<Item = NewPost>) {
@@ -137,7 +138,7 @@ mod tests {
 
     fn post(transaction: u64) -> NewPost {
         let key = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(transaction.into()) };
-        NewPost { transaction, author: DbId(Uuid::nil()), key }
+        NewPost { transaction, author: DbId(Uuid::nil()), key, visibility: 0 }
     }
 
     fn snapshot(end: u64, running: &[u64]) -> Snapshot {

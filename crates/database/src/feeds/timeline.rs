@@ -1,6 +1,6 @@
 //! What a feed is made of, for one viewer.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agora_domain::page::Keyset;
 
@@ -8,17 +8,18 @@ use super::{
     recent::{NewPost, Snapshot},
     stretch::Stretch,
 };
-use crate::{rows::Toward, sql_types::DbId};
+use crate::{rows::Toward, sql_types::DbId, values::Visible};
 
 /// How many positions are kept at most: what twenty pages of ordinary size take.
 const KEPT: usize = 420;
 
-/// The positions of the newest posts of those whom a viewer follows, whoever may see them: every such post down to an
-/// end is here, and perhaps some that are gone, or whose author is no longer followed.
+/// The positions of the newest posts of those whom a viewer follows: every such post of some visibilities down to an end
+/// is here, and perhaps some that are gone or hidden, or whose author is no longer followed.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     /// Which state of the viewer's follows it is of.
     pub(super) version: i64,
+    visible: Visible,
     /// Whom the viewer follows: the random half of each identifier, in order.
     followed: Box<[u64]>,
     /// Newest first.
@@ -28,7 +29,7 @@ pub(crate) struct Timeline {
     /// Which generation of posts that came in follows on it, and the number of the next one to take in.
     pub(super) generation: u64,
     pub(super) next: u64,
-    pub(super) read_at: Instant,
+    read_at: Instant,
 }
 
 /// What is read of a viewer's feed when nothing is known of it, as of one moment.
@@ -58,12 +59,17 @@ fn random_half(id: DbId) -> u64 {
 
 impl Timeline {
     /// From what was read, with so many positions asked for, before the post of a number came in.
-    pub(super) fn new(loaded: Loaded, asked: usize, (generation, next): (u64, u64)) -> Self {
+    pub(super) fn new(loaded: Loaded, visible: Visible, asked: usize, (generation, next): (u64, u64)) -> Self {
         let mut followed: Box<[u64]> = loaded.followed.into_iter().map(random_half).collect();
         followed.sort_unstable();
         let is_whole = loaded.keys.len() < asked;
         let (version, keys) = (loaded.version, loaded.keys);
-        Self { version, followed, keys, is_whole, generation, next, read_at: Instant::now() }
+        Self { version, visible, followed, keys, is_whole, generation, next, read_at: Instant::now() }
+    }
+
+    /// Whether it has the posts of these visibilities, and was read no longer ago.
+    pub(super) fn is_of(&self, visible: Visible, age: Duration) -> bool {
+        self.visible == visible && self.read_at.elapsed() < age
     }
 
     /// About how many bytes it takes, when it has grown.
@@ -74,8 +80,8 @@ impl Timeline {
 
     /// Takes in posts that came in.
     pub(super) fn absorb<'a>(&mut self, posts: impl Iterator<Item = &'a NewPost>) {
-        for NewPost { author, key, .. } in posts {
-            if !self.follows(*author) {
+        for post @ NewPost { key, .. } in posts {
+            if !self.is_candidate(post) {
                 continue;
             }
             let Err(place) = self.keys.binary_search_by(|kept| key.cmp(kept)) else { continue };
@@ -92,11 +98,11 @@ impl Timeline {
 
     /// Whether a post belongs among positions, all that there are in a stretch, and is not there.
     pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], stretch: &Stretch) -> bool {
-        stretch.contains(post.key) && self.follows(post.author) && !among.contains(&post.key)
+        stretch.contains(post.key) && self.is_candidate(post) && !among.contains(&post.key)
     }
 
-    fn follows(&self, author: DbId) -> bool {
-        self.followed.binary_search(&random_half(author)).is_ok()
+    fn is_candidate(&self, post: &NewPost) -> bool {
+        self.visible.contains(&post.visibility) && self.followed.binary_search(&random_half(post.author)).is_ok()
     }
 
     /// So many positions of a stretch, from its beginning on.
@@ -157,14 +163,14 @@ mod tests {
     }
 
     fn post(by: u64, n: i64) -> NewPost {
-        NewPost { transaction: 0, author: author(by), key: key(n) }
+        NewPost { transaction: 0, author: author(by), key: key(n), visibility: 1 }
     }
 
     /// The feed of somebody who follows 1 and 2, with posts of these instants read, so many asked for.
     fn timeline(instants: &[i64], asked: usize) -> Timeline {
         let keys = instants.iter().copied().map(key).collect();
         let loaded = Loaded { version: 1, snapshot: Snapshot::default(), followed: vec![author(2), author(1)], keys };
-        Timeline::new(loaded, asked, (0, 0))
+        Timeline::new(loaded, [0, 1, 0], asked, (0, 0))
     }
 
     fn enough(instants: &[i64]) -> Part {
@@ -222,7 +228,8 @@ mod tests {
     #[test]
     fn new_posts_of_the_followed_take_their_place() {
         let mut timeline = timeline(&[9, 7, 5], 3);
-        let posts = [post(1, 10), post(3, 11), post(2, 6), post(1, 9), post(2, 4)];
+        let hidden = NewPost { visibility: 2, ..post(1, 8) };
+        let posts = [post(1, 10), post(3, 11), post(2, 6), post(1, 9), post(2, 4), hidden];
         timeline.absorb(posts.iter());
         timeline.absorb(posts.iter());
         assert_eq!(timeline.part(&FROM_START, 5), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
@@ -237,6 +244,7 @@ mod tests {
             assert!(is_missing(post(1, 6)));
             assert!(!is_missing(post(1, 7)), "it is there");
             assert!(!is_missing(post(3, 6)), "not followed");
+            assert!(!is_missing(NewPost { visibility: 2, ..post(1, 6) }), "hidden");
             assert!(!is_missing(post(1, 10)), "on a page before it");
             assert!(!is_missing(post(1, 4)), "on a page after it");
         }

@@ -73,7 +73,7 @@ impl<T, F, A> WriteJob for Write<T, F, A>
 where
     T: Send,
     F: FnOnce(&mut Conn) -> Outcome<T> + Send,
-    A: FnOnce() + Send,
+    A: FnOnce(&T) + Send,
 {
     fn run(&mut self, conn: &mut Conn) -> Result<(), String> {
         let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
@@ -102,8 +102,8 @@ where
             // Nobody waited any more when its turn came.
             (Ok(()), None) => return,
         };
-        if outcome.is_ok() {
-            (self.after)();
+        if let Ok(value) = &outcome {
+            (self.after)(value);
         }
         // Whoever no longer waits does not miss it.
         let _ = self.reply.send(outcome);

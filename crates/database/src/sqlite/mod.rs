@@ -244,16 +244,16 @@ impl Sqlite {
         T: Send + 'static,
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
     {
-        self.write_then(work, || ()).await
+        self.write_then(work, |_| ()).await
     }
 
-    /// Runs work that writes, as [`write`](Self::write) does, and what is to happen once it is stored, before anybody
-    /// is told so: quick work, since others wait for the thread that does it.
+    /// Runs work that writes, as [`write`](Self::write) does, and, given its outcome, what is to happen once it is stored,
+    /// before anybody is told so: quick work, since others wait for the thread that does it.
     pub(crate) async fn write_then<T, F, A>(&self, work: F, after: A) -> agora_domain::Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
-        A: FnOnce() + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, after, reply }))?;

@@ -16,7 +16,7 @@ use crate::{
     },
     rows::{After, AuthorRow, Slice, Toward, keyset},
     sql_types::{DbId, DbInstant},
-    values::Seen,
+    values::{Seen, Visible, distinct},
 };
 
 type Converted<T> = Result<T, Box<dyn std::error::Error + Sync + Send>>;
@@ -68,12 +68,14 @@ impl FromSql<'_> for Snapshot {
     }
 }
 
-/// The positions of a feed from `($2, $3)` on, `$4` of them: of each author followed by `$1` the next so many.
+/// The positions of a feed from `($2, $3)` on, `$4` of them: of each author followed by `$1` the next so many of each of
+/// the visibilities `$5`.
 macro_rules! positions {
     ($than:literal, $order:literal) => {
         concat!(
-            "SELECT n.created_at, n.id FROM follows f CROSS JOIN LATERAL (\
-                SELECT p.created_at, p.id FROM posts p WHERE p.author_id = f.followed_id AND p.created_at ",
+            "SELECT n.created_at, n.id FROM follows f CROSS JOIN unnest($5) v CROSS JOIN LATERAL (\
+                SELECT p.created_at, p.id FROM posts p \
+                WHERE p.author_id = f.followed_id AND p.visibility = v AND p.created_at ",
             concat!($than, "= $2 AND (p.created_at ", $than, " $2 OR p.id ", $than, " $3) "),
             concat!("ORDER BY p.created_at", $order, ", p.id", $order, " LIMIT $4"),
             ") n WHERE f.follower_id = $1 ",
@@ -85,25 +87,26 @@ macro_rules! positions {
 pub(super) static LOAD: Text = Text {
     sql: concat!(
         "SELECT v.follow_version, pg_current_snapshot(), \
-            ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $5), \
-            CASE WHEN (SELECT count(*) FROM (SELECT FROM follows f WHERE f.follower_id = $1 LIMIT $5) c) < $5 \
+            ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $6), \
+            CASE WHEN (SELECT count(*) FROM (SELECT FROM follows f WHERE f.follower_id = $1 LIMIT $6) c) < $6 \
             THEN ARRAY(SELECT ROW(k.created_at, k.id) FROM (",
         positions!("<", " DESC"),
         ") k) END FROM users v WHERE v.id = $1"
     ),
-    types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT8],
+    types: &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT2_ARRAY, Type::INT8],
 };
 
-pub(super) static POSITIONS: BothWays = both_ways!(positions, &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]);
+pub(super) static POSITIONS: BothWays =
+    both_ways!(positions, &[Type::UUID, Type::TIMESTAMPTZ, Type::UUID, Type::INT8, Type::INT2_ARRAY]);
 
 // What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
 // Numbers above the end of the present one are of another database that this one was restored from.
 pub(super) static CHANGES: Text = Text {
     sql: "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\
-            (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
+            (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
             WHERE p.transaction >= $2 AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) LIMIT $4) \
             UNION ALL \
-            (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id) FROM posts p \
+            (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
             WHERE p.transaction = ANY ($3) LIMIT $4)\
         ) FROM users v WHERE v.id = $1",
     types: &[Type::UUID, Type::XID8, Type::XID8_ARRAY, Type::INT8],
@@ -123,16 +126,18 @@ impl Source for Postgres {
         self.shared.lost() + self.exclusive.lost()
     }
 
-    async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
+    async fn load(&self, viewer: DbId, visible: Visible, keys: usize) -> Outcome<Option<Loaded>> {
         let Slice { after: After(at, id), limit: keys, .. } = Slice::new(Toward::Older, None, keys);
         // It takes longer the more authors are followed, and nobody is to wait behind it.
-        let rows = self.exclusive.query(&LOAD, &[&viewer, &at, &id, &keys, &limit(MAX_FOLLOWED + 1)]).await?;
+        let values: Values<'_> = &[&viewer, &at, &id, &keys, &distinct(visible), &limit(MAX_FOLLOWED + 1)];
+        let rows = self.exclusive.query(&LOAD, values).await?;
         rows.first().map(followed).transpose().map(Option::flatten)
     }
 
-    async fn positions(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
+    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>> {
         let Slice { toward, after: After(at, id), limit } = slice;
-        let rows = self.exclusive.query(POSITIONS.toward(toward), &[&viewer, &at, &id, &limit]).await?;
+        let values: Values<'_> = &[&viewer, &at, &id, &limit, &distinct(visible)];
+        let rows = self.exclusive.query(POSITIONS.toward(toward), values).await?;
         let key = |row: &Row| {
             let mut columns = Columns::of(row);
             Ok(keyset(columns.take::<DbInstant>()?, columns.take()?))
@@ -177,7 +182,8 @@ fn changed(row: &Row) -> Outcome<Changes> {
     let (version, now) = (columns.take()?, columns.take()?);
     let posts = records(&columns.take::<Records<'_>>()?, |fields| {
         let (Transaction(transaction), author) = (fields.take()?, fields.take()?);
-        Ok(NewPost { transaction, author, key: keyset(fields.take()?, fields.take()?) })
+        let key = keyset(fields.take()?, fields.take()?);
+        Ok(NewPost { transaction, author, key, visibility: fields.take()? })
     })?;
     Ok(Changes { version: Some(version), posts, now })
 }

@@ -18,7 +18,7 @@ use crate::{
     },
     rows::{AccessRow, After, AuthorRow, LikerRow, PostRow, Slice},
     sql_types::{DbId, DbInstant},
-    values::{LikeRow, Seen, ViewRow, Visible},
+    values::{LikeRow, Seen, ViewRow, Visible, distinct},
 };
 
 /// The columns of a post `p` by `a` as the viewer, who is the first parameter, sees it, with an expression for whether
@@ -120,19 +120,21 @@ macro_rules! list_by_author {
         concat!(
             "SELECT ",
             seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
-            " FROM (SELECT * FROM posts WHERE author_id = $2 AND visibility IN ($3, $4, $5) AND created_at ",
-            concat!($than, "= $6 AND (created_at ", $than, " $6 OR id ", $than, " $7) "),
-            concat!("ORDER BY created_at", $order, ", id", $order, " LIMIT $8"),
-            concat!(") p JOIN users a ON a.id = p.author_id ORDER BY p.created_at", $order, ", p.id", $order)
+            " FROM (\
+                SELECT n.id FROM unnest($3) v CROSS JOIN LATERAL (\
+                    SELECT created_at, id FROM posts WHERE author_id = $2 AND visibility = v AND created_at ",
+            concat!($than, "= $4 AND (created_at ", $than, " $4 OR id ", $than, " $5) "),
+            concat!("ORDER BY created_at", $order, ", id", $order, " LIMIT $6"),
+            concat!(") n ORDER BY n.created_at", $order, ", n.id", $order, " LIMIT $6"),
+            ") k JOIN posts p ON p.id = k.id JOIN users a ON a.id = p.author_id ",
+            concat!("ORDER BY p.created_at", $order, ", p.id", $order)
         )
     };
 }
 
 /// The posts of an author that have one of the visibilities.
-pub(super) static LIST_BY_AUTHOR: BothWays = both_ways!(
-    list_by_author,
-    &[Type::UUID, Type::UUID, Type::INT2, Type::INT2, Type::INT2, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]
-);
+pub(super) static LIST_BY_AUTHOR: BothWays =
+    both_ways!(list_by_author, &[Type::UUID, Type::UUID, Type::INT2_ARRAY, Type::TIMESTAMPTZ, Type::UUID, Type::INT8]);
 
 pub(crate) async fn list_by_author(
     database: &Postgres,
@@ -141,8 +143,8 @@ pub(crate) async fn list_by_author(
     viewer: DbId,
     slice: Slice,
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
-    let ([one, two, three], After(at, id)) = (visible, slice.after);
-    let values: [&(dyn ToSql + Sync); 8] = [&viewer, &author, &one, &two, &three, &at, &id, &slice.limit];
+    let After(at, id) = slice.after;
+    let values: [&(dyn ToSql + Sync); 6] = [&viewer, &author, &distinct(visible), &at, &id, &slice.limit];
     database.shared.query(LIST_BY_AUTHOR.toward(slice.toward), &values).await?.iter().map(seen).collect()
 }
 

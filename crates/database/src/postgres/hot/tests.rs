@@ -20,8 +20,8 @@ use crate::{
 const SMALL: u32 = 4_000;
 const LARGE: u32 = 100_000;
 
-/// User 1 follows 100 of 1,000 authors. Post 1 has 60 likes and 60 comments, and its author, user 2, has 60 posts;
-/// everything else is there so many times.
+/// User 1 follows 100 of 1,000 authors. Post 1 has 60 likes and 60 comments, and its author, user 2, has 60 posts that
+/// are not hidden; everything else is there so many times, hidden posts of user 2 between those shown among it.
 fn rows(size: u32) -> String {
     format!(
         "CREATE FUNCTION pg_temp.key(kind int, n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
@@ -30,6 +30,8 @@ fn rows(size: u32) -> String {
             false, true, true, now() FROM generate_series(1, 1000) n;
         INSERT INTO posts SELECT pg_temp.key(2, n), pg_temp.key(1, CASE WHEN n <= 60 THEN 2 ELSE 3 + n % 998 END),
             'text', NULL, 0, to_timestamp(n), to_timestamp(n), 0, 0 FROM generate_series(1, {size}) n;
+        INSERT INTO posts SELECT pg_temp.key(6, n), pg_temp.key(1, 2), 'text', NULL, 2, to_timestamp(1.5 + n % 59),
+            to_timestamp(n), 0, 0 FROM generate_series(1, {size}) n;
         INSERT INTO follows SELECT pg_temp.key(1, 1), pg_temp.key(1, n), pg_temp.key(3, n), to_timestamp(n)
             FROM generate_series(2, 101) n;
         INSERT INTO likes SELECT pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
@@ -69,24 +71,24 @@ async fn pages(size: u32) -> Vec<(String, i64)> {
         ("access to a post", &posts::FIND_ACCESS, format!("{viewer}, {post}")),
         ("whether one follows", &follows::IS_FOLLOWING, format!("{viewer}, {author}")),
         ("what changed", &feeds::CHANGES, format!("{viewer}, '1', '{{}}', 4096")),
-        ("a feed for the first time", &feeds::LOAD, format!("{viewer}, {newest}, 26, 20001")),
+        ("a feed for the first time", &feeds::LOAD, format!("{viewer}, {newest}, 26, '{{0,1}}', 20001")),
         ("a like", &posts::TOGGLE_LIKE, format!("{}, {viewer}, {viewer}, now()", key(2, 200))),
     ];
     for (toward, from) in [(Toward::Older, newest), (Toward::Newer, oldest)] {
         let by_author = posts::LIST_BY_AUTHOR.toward(toward);
         statements.extend([
-            ("posts of a user", by_author, format!("{viewer}, {author}, 0, 1, 0, {from}, 21")),
+            ("posts of a user", by_author, format!("{viewer}, {author}, '{{0,1}}', {from}, 21")),
             ("likes of a post", posts::LIST_LIKERS.toward(toward), format!("{post}, {from}, 21")),
             ("comments of a post", comments::LIST.toward(toward), format!("{post}, {from}, 21")),
             ("posts of a feed", posts::SEEN_AT.toward(toward), format!("{viewer}, {twenty}, 0, 1, 0, 21")),
             // Of each author as many as there are in the small database.
-            ("positions of a feed", feeds::POSITIONS.toward(toward), format!("{viewer}, {from}, 4")),
+            ("positions of a feed", feeds::POSITIONS.toward(toward), format!("{viewer}, {from}, 4, '{{0,1}}'")),
         ]);
     }
     let mut pages = Vec::new();
     for (n, (name, text, values)) in statements.into_iter().enumerate() {
         let types: Vec<_> = text.types.iter().map(ToString::to_string).collect();
-        let types = types.join(", ").replace("_uuid", "uuid[]").replace("_xid8", "xid8[]");
+        let types = types.join(", ").replace("_uuid", "uuid[]").replace("_xid8", "xid8[]").replace("_int2", "int2[]");
         client.batch_execute(&format!("PREPARE s{n} ({types}) AS {}", text.sql)).await.unwrap();
         let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE s{n} ({values})");
         // What the first execution reads of the catalog does not count.

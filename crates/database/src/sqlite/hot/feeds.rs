@@ -11,7 +11,7 @@ use crate::{
     schema::{follows, posts, users},
     sql_types::{DbId, DbInstant},
     sqlite::{Sqlite, complete},
-    values::Seen,
+    values::{Seen, Visible, distinct},
 };
 
 /// All posts are stored by this process, which announces each.
@@ -20,12 +20,12 @@ impl Source for Sqlite {
         0
     }
 
-    async fn load(&self, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
-        Ok(Self::read(self, move |conn| complete(load(conn, viewer, keys))).await?)
+    async fn load(&self, viewer: DbId, visible: Visible, keys: usize) -> Outcome<Option<Loaded>> {
+        Ok(Self::read(self, move |conn| complete(load(conn, viewer, visible, keys))).await?)
     }
 
-    async fn positions(&self, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
-        Ok(Self::read(self, move |conn| complete(positions(conn, viewer, slice))).await?)
+    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>> {
+        Ok(Self::read(self, move |conn| complete(positions(conn, viewer, visible, slice))).await?)
     }
 
     async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
@@ -51,7 +51,7 @@ async fn version(conn: &mut Conn, viewer: DbId) -> Outcome<Option<i64>> {
     Ok(users::table.find(viewer).select(users::follow_version).get_result(conn).await.optional()?)
 }
 
-async fn load(conn: &mut Conn, viewer: DbId, keys: usize) -> Outcome<Option<Loaded>> {
+async fn load(conn: &mut Conn, viewer: DbId, visible: Visible, keys: usize) -> Outcome<Option<Loaded>> {
     let Some(version) = version(conn, viewer).await? else { return Ok(None) };
     let followed: Vec<DbId> = follows::table
         .filter(follows::follower_id.eq(viewer))
@@ -62,19 +62,20 @@ async fn load(conn: &mut Conn, viewer: DbId, keys: usize) -> Outcome<Option<Load
     if followed.len() > MAX_FOLLOWED {
         return Ok(None);
     }
-    let keys = positions(conn, viewer, Slice::new(Toward::Older, None, keys)).await?;
+    let keys = positions(conn, viewer, visible, Slice::new(Toward::Older, None, keys)).await?;
     Ok(Some(Loaded { version, snapshot: Snapshot::default(), followed, keys }))
 }
 
-/// Loads the positions of a feed from one on, in a direction that the names of comparisons make up: of each author
-/// followed so many, from the index.
+/// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make
+/// up: of each author followed so many, from the index.
 macro_rules! load_positions {
-    ($conn:ident, $viewer:ident, $slice:ident, $within:ident, $beyond:ident, $to:ident, $order:ident, $end:expr) => {{
+    ($conn:ident, $viewer:ident, $visibility:ident, $slice:ident, $within:ident, $beyond:ident, $to:ident, $order:ident, $end:expr) => {{
         let Slice { after: After(instant, last), limit, .. } = $slice;
         let of_author = diesel::alias!(posts as of_author);
         let (at, id) = (of_author.field(posts::created_at), of_author.field(posts::id));
         let farthest_wanted = of_author
             .filter(of_author.field(posts::author_id).eq(follows::followed_id))
+            .filter(of_author.field(posts::visibility).eq($visibility))
             .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
             .order((at.$order(), id.$order()))
             .select(at.nullable())
@@ -85,6 +86,7 @@ macro_rules! load_positions {
         follows::table
             .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
             .filter(follows::follower_id.eq($viewer))
+            .filter(posts::visibility.eq($visibility))
             .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
             .filter(at.$to(queries::posts::coalesce(farthest_wanted, $end)))
             .order((at.$order(), id.$order()))
@@ -95,11 +97,15 @@ macro_rules! load_positions {
     }};
 }
 
-/// The positions of a feed from one on.
-pub(super) async fn positions(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Keyset>> {
-    let keys: Vec<(DbInstant, DbId)> = match slice.toward {
-        Toward::Older => load_positions!(conn, viewer, slice, le, lt, ge, desc, DbInstant::MIN),
-        Toward::Newer => load_positions!(conn, viewer, slice, ge, gt, le, asc, DbInstant::MAX),
-    };
-    Ok(keys.into_iter().map(|(at, id)| keyset(at, id)).collect())
+/// The positions of a feed from one on that have one of the visibilities.
+pub(super) async fn positions(conn: &mut Conn, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>> {
+    let mut found = Vec::new();
+    for visibility in distinct(visible) {
+        let keys: Vec<(DbInstant, DbId)> = match slice.toward {
+            Toward::Older => load_positions!(conn, viewer, visibility, slice, le, lt, ge, desc, DbInstant::MIN),
+            Toward::Newer => load_positions!(conn, viewer, visibility, slice, ge, gt, le, asc, DbInstant::MAX),
+        };
+        found.extend(keys.into_iter().map(|(at, id)| keyset(at, id)));
+    }
+    Ok(slice.first_of(found))
 }

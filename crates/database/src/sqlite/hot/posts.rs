@@ -13,11 +13,21 @@ use super::{
 use crate::{
     error::Outcome,
     feeds::{Wanted, ids, limit},
-    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, Toward},
+    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, Toward, keyset},
     schema::{likes, posts, users},
     sql_types::{DbId, DbInstant},
-    values::{LikeRow, Seen, ViewRow, Visible},
+    values::{LikeRow, Seen, ViewRow, Visible, distinct},
 };
+
+/// Loads views of posts in the order in which they are come upon.
+macro_rules! load_in_order {
+    ($views:expr, $toward:expr, $conn:expr) => {
+        match $toward {
+            Toward::Older => $views.order((posts::created_at.desc(), posts::id.desc())).load($conn).await?,
+            Toward::Newer => $views.order((posts::created_at.asc(), posts::id.asc())).load($conn).await?,
+        }
+    };
+}
 
 #[auto_type]
 fn is_one_of(one: i16, two: i16, three: i16) -> _ {
@@ -45,12 +55,20 @@ pub(crate) async fn list_by_author(
     viewer: DbId,
     slice: Slice,
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
+    let mut keys = Vec::new();
+    for visibility in distinct(visible) {
+        let of_author = posts::table
+            .filter(posts::author_id.eq(author))
+            .filter(posts::visibility.eq(visibility))
+            .select((posts::created_at, posts::id));
+        let found: Vec<(DbInstant, DbId)> = queries::load!(of_author, posts, slice, conn)?;
+        keys.extend(found.into_iter().map(|(at, id)| keyset(at, id)));
+    }
     let views = posts::table
         .inner_join(users::table)
-        .filter(posts::author_id.eq(author))
-        .filter(is_one_of(visible[0], visible[1], visible[2]))
+        .filter(post_in(ids(slice.first_of(keys))))
         .select(view!(AuthorRow, viewer));
-    let rows: Vec<ViewRow<AuthorRow>> = queries::load!(views, posts, slice, conn)?;
+    let rows: Vec<ViewRow<AuthorRow>> = load_in_order!(views, slice.toward, conn);
     with_likers(conn, rows).await
 }
 
@@ -67,10 +85,7 @@ pub(crate) async fn list_at(
         .filter(author_followed_by(viewer))
         .limit(limit(most))
         .select(view!(AuthorRow, viewer));
-    let rows: Vec<ViewRow<AuthorRow>> = match toward {
-        Toward::Older => views.order((posts::created_at.desc(), posts::id.desc())).load(conn).await?,
-        Toward::Newer => views.order((posts::created_at.asc(), posts::id.asc())).load(conn).await?,
-    };
+    let rows: Vec<ViewRow<AuthorRow>> = load_in_order!(views, toward, conn);
     with_likers(conn, rows).await
 }
 

@@ -106,13 +106,26 @@ fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
 }
 
 #[test]
+fn what_is_hidden_is_passed_over_by_the_index() {
+    for slice in slices() {
+        for steps in [
+            steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 0], id(1), slice))),
+            steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 0], slice))),
+        ] {
+            let by_visibility = "posts_by_visibility (author_id=? AND visibility=? AND created_at";
+            assert!(steps.iter().any(|step| step.contains(by_visibility)), "{steps:?}");
+        }
+    }
+}
+
+#[test]
 fn reads_that_sort_what_they_show_search_by_an_index() {
     for slice in slices() {
         // The likers of several posts, of each the newest.
         expect_searches(&steps(|conn| complete(queries::posts::list_all(conn, id(1), slice))), true);
         expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), slice))), true);
         // Of each author followed the newest posts.
-        expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), slice))), true);
+        expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 2], slice))), true);
         let wanted = Wanted { viewer: id(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
         let keys = || vec![Keyset { at: Timestamp::from_unix_millis(0), id: id(2).0 }];
         expect_searches(&steps(|conn| complete(posts::list_at(conn, wanted, keys()))), true);
