@@ -26,6 +26,7 @@ mod process;
 #[path = "../support/python.rs"]
 mod python;
 mod release;
+#[path = "../support/store.rs"]
 mod store;
 mod systemd;
 mod upgrade;

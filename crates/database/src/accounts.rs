@@ -14,7 +14,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database, read,
+    Database, list, read,
     rows::{Slice, UserRow, count, keyset, page_of},
     sql_types::{DbId, DbInstant},
     values::{Login, NewPassword, NewUser},
@@ -65,7 +65,7 @@ impl AccountRepository for Database {
     }
 
     async fn list(&self, page: PageRequest) -> Result<Page<Account>> {
-        let rows = read!(self, accounts::list(Slice::oldest_first(page)))?;
+        let rows = list!(self, accounts::list(Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|row| Ok((keyset(row.created_at, row.id), row.account()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }

@@ -51,7 +51,7 @@ impl CommentRepository for Database {
     }
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
-        let rows = hot!(self, read comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
+        let rows = hot!(self, list comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(row, author)| (keyset(row.created_at, row.id), row.by(author)));
         Ok(page_of(page, positioned.collect()))
     }

@@ -13,7 +13,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database, hot, read,
+    Database, hot, list,
     rows::{Slice, keyset, page_of},
     sql_types::{DbId, DbInstant},
     values::{FollowRow, Related},
@@ -60,12 +60,12 @@ impl FollowRepository for Database {
     }
 
     async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = read!(self, follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
+        let rows = list!(self, follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_users(page, rows))
     }
 
     async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = read!(self, follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
+        let rows = list!(self, follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_users(page, rows))
     }
 }

@@ -61,22 +61,41 @@ pub use version::{Migrated, Migrations, schema_version};
 
 use crate::{calls::Calls, feeds::Feeds, postgres::Postgres, sqlite::Sqlite, version::Opening};
 
-/// Runs a query function as one read: `read!(self, posts::find(id, viewer))`.
-macro_rules! read {
-    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {{
+/// Runs a query function on a lane: `call!(self, read posts::find(id, viewer))`. PostgreSQL may run it again.
+macro_rules! call {
+    ($database:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*)) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
         call.end(match &$database.backend {
             crate::Backend::Sqlite(database) => {
                 let work = move |conn: &mut crate::sqlite::Conn| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
                 };
-                database.read(work).await
+                database.$lane(work).await
             }
             crate::Backend::Postgres(database) => {
-                database.read(move |conn| Box::pin(crate::postgres::queries::$module::$query(conn, $($arg),*))).await
+                database
+                    .$lane(move |conn| {
+                        Box::pin(crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*))
+                    })
+                    .await
             }
         })
     }};
+}
+
+/// Runs a query function as one read of little: `read!(self, accounts::find(id))`.
+macro_rules! read {
+    ($database:expr, $($query:tt)+) => { $crate::call!($database, read $($query)+) };
+}
+
+/// Runs a query function as one read of a part of a list: `list!(self, accounts::list(slice))`.
+macro_rules! list {
+    ($database:expr, $($query:tt)+) => { $crate::call!($database, list $($query)+) };
+}
+
+/// Runs a query function as one transaction: `write!(self, posts::delete(id))`.
+macro_rules! write {
+    ($database:expr, $($query:tt)+) => { $crate::call!($database, write $($query)+) };
 }
 
 /// Runs what takes one statement on PostgreSQL, by the function of that name in the database's own `hot`:
@@ -99,29 +118,7 @@ macro_rules! hot {
     }};
 }
 
-/// Runs a query function as one transaction: `write!(self, posts::delete(id))`. PostgreSQL may run it again.
-macro_rules! write {
-    ($database:expr, $module:ident::$query:ident($($arg:expr),*)) => {{
-        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
-        call.end(match &$database.backend {
-            crate::Backend::Sqlite(database) => {
-                let work = move |conn: &mut crate::sqlite::Conn| {
-                    crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
-                };
-                database.write(work).await
-            }
-            crate::Backend::Postgres(database) => {
-                database
-                    .write(move |conn| {
-                        Box::pin(crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*))
-                    })
-                    .await
-            }
-        })
-    }};
-}
-
-pub(crate) use {hot, read, write};
+pub(crate) use {call, hot, list, read, write};
 
 /// Checks that a URL names a database, there or not.
 ///

@@ -3,8 +3,8 @@ use std::{thread, time::Duration};
 /// How a PostgreSQL server is used. SQLite is in the process and needs none of this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How many connections are kept at most, [`MIN_CONNECTIONS`](Self::MIN_CONNECTIONS) at least; eight for each core
-    /// by default.
+    /// How many connections are kept at most, [`MIN_CONNECTIONS`](Self::MIN_CONNECTIONS) at least; ten for each core by
+    /// default.
     pub connections: usize,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
@@ -18,6 +18,8 @@ pub struct Options {
 pub(crate) struct Shares {
     /// Single statements that read little, which share them.
     pub(crate) shared: usize,
+    /// Single statements that read a part of a list, which share them.
+    pub(crate) lists: usize,
     /// Single statements that write, or take longer.
     pub(crate) exclusive: usize,
     /// Work in several steps.
@@ -25,16 +27,16 @@ pub(crate) struct Shares {
 }
 
 impl Options {
-    /// The fewest connections that do: one of each share.
-    pub const MIN_CONNECTIONS: usize = 3;
+    /// The fewest connections that do: one of each share, and two for work in several steps, of which lists have one.
+    pub const MIN_CONNECTIONS: usize = 5;
 
     /// How the connections are divided.
     pub(crate) fn shares(&self) -> Shares {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let shared = (self.connections / 4).clamp(1, 2 * cores);
-        let rest = self.connections.saturating_sub(shared).max(2);
-        let pool = (rest / 3).max(1);
-        Shares { shared, exclusive: rest - pool, pool }
+        let shared = (self.connections / 5).clamp(1, 2 * cores);
+        let rest = self.connections.saturating_sub(2 * shared).max(2);
+        let pool = (rest / 3).max((rest - 1).min(2));
+        Shares { shared, lists: shared, exclusive: rest - pool, pool }
     }
 
     /// How long a statement may wait for a lock.
@@ -47,7 +49,7 @@ impl Default for Options {
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self {
-            connections: (8 * cores).clamp(8, 1000),
+            connections: (10 * cores).clamp(10, 1000),
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(20),
             wait_timeout: Duration::from_secs(5),

@@ -20,9 +20,8 @@ use async_trait::async_trait;
 use crate::{
     Backend, Database,
     error::Outcome,
-    hot,
+    hot, list,
     postgres::hot,
-    read,
     rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
     sqlite,
@@ -102,7 +101,7 @@ impl PostRepository for Database {
     }
 
     async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>> {
-        let found = read!(self, posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+        let found = list!(self, posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
         page_of_views(page, found, UserRow::account)
     }
 
@@ -115,7 +114,7 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
-        let found = hot!(self, read posts::list_by_author(author, visible, viewer, slice))?;
+        let found = hot!(self, list posts::list_by_author(author, visible, viewer, slice))?;
         page_of_views(page, found, AuthorRow::author)
     }
 
@@ -185,7 +184,7 @@ impl PostRepository for Database {
     }
 
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
-        let found = hot!(self, read posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
+        let found = hot!(self, list posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
         let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }

@@ -11,7 +11,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database,
+    Database, list,
     product_rows::{ProductRows, price},
     read,
     rows::{Slice, keyset, page_of},
@@ -54,13 +54,13 @@ impl ProductRepository for Database {
             category_key: filter.category_key.clone(),
             search_pattern: filter.text_key.as_deref().map(containing),
         };
-        let products = read!(self, products::list(filter, Slice::oldest_first(page)))?.products()?;
+        let products = list!(self, products::list(filter, Slice::oldest_first(page)))?.products()?;
         Ok(page
             .page_of(products, |product| agora_domain::page::Keyset { at: product.created_at, id: product.id.uuid() }))
     }
 
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>> {
-        let rows = read!(self, products::list_short(Slice::oldest_first(page)))?;
+        let rows = list!(self, products::list_short(Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(at, id, name, hundredths)| {
             let name = ProductName::restore(name);
             Ok((keyset(at, id), ProductSummary { id: id.0.into(), name, price: price(hundredths)? }))

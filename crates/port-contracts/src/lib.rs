@@ -276,6 +276,7 @@ contract! { $
     }
     /// Requests that are sent again, and the writes that are part of them.
     idempotency {
+        of_one_account_so_many_requests_stay_on_record_the_newest_ones,
         an_attempt_meets_the_one_before_it_under_the_same_name,
         a_request_is_known_by_the_fingerprint_that_it_had_before,
         a_finished_attempt_is_answered_as_it_was_at_first,

@@ -5,8 +5,8 @@
 
 use std::{
     convert::Infallible,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use agora_domain::{Error, Result};
@@ -21,7 +21,12 @@ pub(crate) use diesel_async::RunQueryDsl;
 use diesel_async::{AsyncConnection, AsyncMigrationHarness, SimpleAsyncConnection, TransactionManager};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::future::BoxFuture;
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinError,
+    time::timeout,
+};
 
 pub(crate) use self::session::Session;
 use self::{
@@ -129,9 +134,13 @@ pub(crate) struct Postgres {
     connector: Connector,
     pool: Pool,
     /// For single statements that read little.
-    pub(crate) shared: Pipelines,
+    pub(crate) shared: Arc<Pipelines>,
+    /// For single statements that read a part of a list: nothing that reads little waits behind them.
+    pub(crate) lists: Arc<Pipelines>,
     /// For single statements that write, or take longer.
-    pub(crate) exclusive: Pipelines,
+    pub(crate) exclusive: Arc<Pipelines>,
+    /// A permit for each of the pool's connections that parts of lists may have at once: half of them.
+    pool_for_lists: Arc<Semaphore>,
     /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which
     /// outlives every request and every thread that serves them.
     runtime: Handle,
@@ -139,6 +148,8 @@ pub(crate) struct Postgres {
     wait: Duration,
     /// How long work on a connection may take.
     limit: Duration,
+    /// How long a statement may wait for a lock.
+    lock_limit: Duration,
     /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
     running: Mutex<Option<Sender<Infallible>>>,
     /// Ends with the last of these.
@@ -160,18 +171,31 @@ impl Postgres {
     ) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
-        let manager = Manager::new(connector.clone(), runtime.clone(), options.wait_timeout, unproven);
+        let manager = Manager::new(connector.clone(), options.wait_timeout, unproven);
         let limit = options.statement_timeout + GRACE;
         let shares = options.shares();
         let limits = || Limits { wait: options.wait_timeout, statement: limit, unproven };
         let shared = Pipelines::shared(connector.clone(), shares.shared, limits());
+        let lists = Pipelines::shared(connector.clone(), shares.lists, limits());
         let exclusive = Pipelines::exclusive(connector.clone(), shares.exclusive, limits());
         let pool =
             Pool::builder(manager).max_size(shares.pool).build().map_err(|error| OpenError::Connect(error.into()))?;
         prepare(opening, &connector).await?;
         let (running, ended) = bounded(0);
-        let running = Mutex::new(Some(running));
-        Ok(Self { connector, pool, shared, exclusive, runtime, wait: options.wait_timeout, limit, running, ended })
+        Ok(Self {
+            connector,
+            pool,
+            shared,
+            lists,
+            exclusive,
+            pool_for_lists: Arc::new(Semaphore::new((shares.pool / 2).max(1))),
+            runtime,
+            wait: options.wait_timeout,
+            limit,
+            lock_limit: options.lock_timeout(),
+            running: Mutex::new(Some(running)),
+            ended,
+        })
     }
 
     /// Brings the schema up to date, and does no more.
@@ -186,9 +210,10 @@ impl Postgres {
         queries::transfer::applied(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))
     }
 
-    /// A connection from the pool, or a new one.
+    /// A connection from the pool, or a new one, which goes on being made for others when the request goes away.
     async fn lease(&self) -> Result<Lease> {
-        let got = timeout(self.wait, self.pool.get()).await;
+        let (pool, wait) = (self.pool.clone(), self.wait);
+        let got = self.runtime.spawn(async move { timeout(wait, pool.get()).await }).await.map_err(ended)?;
         let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
         let got = got.map_err(|error| match error {
             // Whose own text the pool's would repeat.
@@ -200,36 +225,62 @@ impl Postgres {
 
     /// Does work on a connection from the pool. Once begun it is done to its end, also when the request that waits for
     /// it goes away, since a connection could not be used again after half a statement or half a transaction.
+    ///
+    /// What fails at once and for a reason that the driver does not tell is done once more, on a connection that has
+    /// nothing prepared: a migration may have changed what a statement gives since it was prepared (SQLSTATE 0A000), or
+    /// somebody in between may have forgotten it (26000).
     async fn run<T: Send + 'static>(
         &self,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + 'static,
+        permit: Option<OwnedSemaphorePermit>,
+        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
     ) -> Result<T> {
+        let (permit, work) = (permit.map(Arc::new), Arc::new(work));
+        let (outcome, time) = self.attempt(permit.clone(), Arc::clone(&work)).await?;
+        match outcome {
+            Err(failure) if is_unexplained(&failure) && time < self.lock_limit => {
+                self.pool.manager().distrust();
+                Ok(self.attempt(permit, work).await?.0?)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Does work once; its outcome, and how long it took.
+    async fn attempt<T: Send + 'static>(
+        &self,
+        permit: Option<Arc<OwnedSemaphorePermit>>,
+        work: Arc<impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static>,
+    ) -> Result<(Outcome<T>, Duration)> {
         let mut lease = self.lease().await?;
         let runs = self.running().clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
         let limit = self.limit;
         let work = self.runtime.spawn(async move {
-            let _runs = runs;
+            let _held = (runs, permit);
+            let begun = Instant::now();
             let outcome = timeout(limit, work(lease.connection()?)).await;
             let outcome = outcome.map_err(|_| Error::unavailable("the database did not answer in time"))?;
             lease.give_back();
-            outcome
+            Ok((outcome, begun.elapsed()))
         });
-        let outcome = work.await.map_err(|error| {
-            if error.is_panic() {
-                Error::internal("work on the database panicked")
-            } else {
-                Error::unavailable("the service stops")
-            }
-        });
-        Ok(outcome??)
+        work.await.map_err(ended)?
     }
 
-    /// Runs work that reads.
+    /// Runs work that reads little.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + 'static,
+        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
     ) -> Result<T> {
-        self.run(work).await
+        self.run(None, work).await
+    }
+
+    /// Runs work that reads a part of a list. Together they have no more than half of the pool's connections.
+    pub(crate) async fn list<T: Send + 'static>(
+        &self,
+        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
+    ) -> Result<T> {
+        let permit = timeout(self.wait, Arc::clone(&self.pool_for_lists).acquire_owned()).await;
+        let permit = permit.map_err(|_| Error::unavailable("too many lists are read from the database"))?;
+        self.run(Some(permit.map_err(Error::internal)?), work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
@@ -237,7 +288,12 @@ impl Postgres {
         &self,
         work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
     ) -> Result<T> {
-        self.run(move |conn| Box::pin(transact_again(conn, work))).await
+        let work = Arc::new(work);
+        self.run(None, move |conn| {
+            let work = Arc::clone(&work);
+            Box::pin(async move { transact_again(conn, &*work).await })
+        })
+        .await
     }
 
     /// Takes the lock of a task if no node has it, on a connection of its own outside the pool, which keeps it.
@@ -263,11 +319,11 @@ impl Postgres {
     }
 
     /// How busy the connections are.
-    pub(crate) fn lanes(&self) -> [Lane; 3] {
+    pub(crate) fn lanes(&self) -> [Lane; 4] {
         let pool = self.pool.status();
         let busy = pool.size.saturating_sub(pool.available);
         let pool = Lane { name: "pool", size: pool.max_size, open: pool.size, busy, waiting: pool.waiting };
-        [self.shared.lane("shared"), self.exclusive.lane("exclusive"), pool]
+        [self.shared.lane("shared"), self.lists.lane("list"), self.exclusive.lane("exclusive"), pool]
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Sender<Infallible>>> {
@@ -279,6 +335,7 @@ impl Postgres {
     pub(crate) fn close(&self) {
         self.pool.close();
         self.shared.close();
+        self.lists.close();
         self.exclusive.close();
         *self.running() = None;
         // Nothing is ever sent: it ends, or it does not.
@@ -325,12 +382,12 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
 
 async fn transact_again<T>(
     conn: &mut Conn,
-    work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>,
+    work: &impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>,
 ) -> Outcome<T> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match transact(conn, &work).await {
+        match transact(conn, work).await {
             Err(failure) if attempts < ATTEMPTS && is_deadlock(&failure) => {}
             outcome => return outcome,
         }
@@ -353,6 +410,26 @@ async fn transact<T>(conn: &mut Conn, work: impl for<'c> Fn(&'c mut Conn) -> Box
     }
 }
 
+/// Why work came to no end of its own.
+fn ended(error: JoinError) -> Error {
+    if error.is_panic() {
+        Error::internal("work on the database panicked")
+    } else {
+        Error::unavailable("the service stops")
+    }
+}
+
+/// Whether the server refused for a reason that the driver does not tell, and that is none of those which the server
+/// explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's language.
+fn is_unexplained(failure: &Failure) -> bool {
+    match failure {
+        Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
+            info.details().is_none() && info.hint().is_none()
+        }
+        _ => false,
+    }
+}
+
 /// Whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
 ///
 /// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of
@@ -369,6 +446,8 @@ fn is_deadlock(failure: &Failure) -> bool {
     }
 }
 
+#[cfg(test)]
+mod changed_schema_tests;
 #[cfg(test)]
 #[path = "../../../../tests/support/postgres.rs"]
 mod private_postgres;

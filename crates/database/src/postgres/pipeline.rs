@@ -23,7 +23,7 @@ use agora_domain::{
 use futures_util::future::try_join;
 use tokio::{
     runtime::{self, Handle},
-    sync::{Mutex as AsyncMutex, Semaphore},
+    sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit},
     task::AbortHandle,
     time::timeout,
 };
@@ -77,7 +77,7 @@ pub(super) struct Limits {
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// A turn for each statement that may be at work.
+    /// A turn for each statement that the server may be at work on.
     turns: Semaphore,
     /// How many statements wait for their turn or for a connection.
     queued: AtomicUsize,
@@ -116,19 +116,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pipelines {
     /// So many connections for statements that read, and that are many on each at a time.
-    pub(super) fn shared(connector: Connector, connections: usize, limits: Limits) -> Self {
+    pub(super) fn shared(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
         Self::new(connector, connections, DEPTH, limits)
     }
 
     /// So many connections with one statement on each at a time.
-    pub(super) fn exclusive(connector: Connector, connections: usize, limits: Limits) -> Self {
+    pub(super) fn exclusive(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
         Self::new(connector, connections, 1, limits)
     }
 
-    fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Self {
+    fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Arc<Self> {
         let slots = (0..connections).map(|_| Slot::default()).collect();
         let turns = Semaphore::new(connections * depth);
-        Self {
+        Arc::new(Self {
             connector,
             slots,
             turns,
@@ -138,21 +138,24 @@ impl Pipelines {
             server: Mutex::default(),
             closed: AtomicBool::new(false),
             limits,
-        }
+        })
     }
 
     /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
     /// is one that PostgreSQL ends and undoes because of others.
-    pub(crate) async fn query(&self, text: &Text, values: Values<'_>) -> Result<Vec<Row>, Refused> {
+    pub(crate) async fn query(self: &Arc<Self>, text: &Text, values: Values<'_>) -> Result<Vec<Row>, Refused> {
         Ok(self.repeat((text, values), None).await?.0)
     }
 
     /// Runs two statements that do not wait for each other, as [`query`](Self::query) does one.
-    pub(crate) async fn query_both(&self, [one, two]: [(&Text, Values<'_>); 2]) -> Result<[Vec<Row>; 2], Refused> {
+    pub(crate) async fn query_both(
+        self: &Arc<Self>,
+        [one, two]: [(&Text, Values<'_>); 2],
+    ) -> Result<[Vec<Row>; 2], Refused> {
         Ok(self.repeat(one, Some(two)).await?.into())
     }
 
-    async fn repeat(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+    async fn repeat(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -164,18 +167,18 @@ impl Pipelines {
         }
     }
 
-    async fn run(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+    async fn run(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
         let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
             let turn = self.turns.acquire().await.map_err(|_| closed())?;
             Ok::<_, Error>((turn, self.acquire().await?))
         });
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
-        let (_turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
+        let (turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         drop(queued);
-        let unanswered = Unanswered { slot, pipeline: (!self.is_shared).then_some(&pipeline) };
+        let statement = Statements::begin(self, turn, &pipeline);
         let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
-        unanswered.end();
+        statement.end();
         match answer {
             Ok(Ok(answer)) => {
                 *lock(&pipeline.answered) = Instant::now();
@@ -196,14 +199,25 @@ impl Pipelines {
     }
 
     /// A connection that is there.
-    async fn acquire(&self) -> agora_domain::Result<(&Slot, Arc<Pipeline>)> {
+    async fn acquire(self: &Arc<Self>) -> agora_domain::Result<(&Slot, Arc<Pipeline>)> {
         let home = Handle::current().id();
         loop {
             if self.closed.load(Ordering::Acquire) {
                 return Err(closed());
             }
-            let slot = self.choose(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
-            let Some(pipeline) = slot.get_or_make(self).await? else { continue };
+            let (place, slot) =
+                self.choose(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
+            let pipeline = match slot.current() {
+                Some(pipeline) => pipeline,
+                // It goes on being made when the request goes away: half made, it would be one that nobody counts.
+                None => match tokio::spawn(Arc::clone(self).make(place)).await {
+                    Ok(made) => match made? {
+                        Some(pipeline) => pipeline,
+                        None => continue,
+                    },
+                    Err(_) => return Err(closed()),
+                },
+            };
             let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
             if is_proven || pipeline.is_there(PROOF.min(self.limits.wait / 2)).await {
                 return Ok((slot, pipeline));
@@ -214,19 +228,19 @@ impl Pipelines {
 
     /// The place of a connection of this runtime that nothing waits on; or an empty place; or that with the least to
     /// wait for.
-    fn choose(&self, home: runtime::Id) -> Option<&Slot> {
-        let mut own: Option<(usize, &Slot)> = None;
-        let mut others: Option<(usize, &Slot)> = None;
+    fn choose(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
+        let mut own: Option<(usize, usize)> = None;
+        let mut others: Option<(usize, usize)> = None;
         let mut empty = None;
         let mut owned = 0;
-        for slot in &self.slots {
+        for (place, slot) in self.slots.iter().enumerate() {
             let current = slot.current();
             // The end of a connection is known at once; so is that of the runtime that drove it.
             if let Some(pipeline) = current.as_ref().filter(|pipeline| pipeline.client.is_closed()) {
                 self.lose(slot, pipeline);
             }
             let Some(pipeline) = current.filter(|pipeline| !pipeline.client.is_closed()) else {
-                empty = empty.or(Some(slot));
+                empty = empty.or(Some(place));
                 continue;
             };
             let waiting = pipeline.waiting.load(Ordering::Relaxed);
@@ -234,18 +248,44 @@ impl Pipelines {
             owned += usize::from(is_own);
             let best = if is_own { &mut own } else { &mut others };
             if best.is_none_or(|(least, _)| waiting < least) {
-                *best = Some((waiting, slot));
+                *best = Some((waiting, place));
             }
         }
-        let place = |(_, slot): (usize, _)| slot;
+        let place = |(_, place): (usize, usize)| place;
         let idle = |(waiting, _): &(usize, _)| *waiting == 0;
-        if self.is_shared {
+        let chosen = if self.is_shared {
             // More than that would answer no sooner, and travel in smaller groups.
             let has_enough = owned >= SHARED_PER_RUNTIME;
             own.filter(|own| has_enough || idle(own)).map(place).or(empty).or(own.or(others).map(place))
         } else {
             own.filter(idle).map(place).or(empty).or(others.filter(idle).or(own).or(others).map(place))
+        };
+        chosen.and_then(|place| Some((place, self.slots.get(place)?)))
+    }
+
+    /// Makes a connection for an empty place; nothing when somebody else made one meanwhile.
+    async fn make(self: Arc<Self>, place: usize) -> agora_domain::Result<Option<Arc<Pipeline>>> {
+        let Some(slot) = self.slots.get(place) else { return Ok(None) };
+        let _making = slot.making.lock().await;
+        if slot.current().is_some() {
+            return Ok(None);
         }
+        let (client, driver, server) = self.connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
+        self.leads_to(server);
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        let made = Arc::new(Pipeline {
+            client,
+            driver,
+            is_given_up: AtomicBool::new(false),
+            prepared: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            home: Handle::current().id(),
+            answered: Mutex::new(Instant::now()),
+        });
+        *lock(&slot.current) = Some(Arc::clone(&made));
+        Ok(Some(made))
     }
 
     /// How busy the connections are.
@@ -297,33 +337,6 @@ impl Slot {
         lock(&self.current).clone()
     }
 
-    /// The connection in its place, or a new one; nothing when somebody else made one meanwhile.
-    async fn get_or_make(&self, pipelines: &Pipelines) -> agora_domain::Result<Option<Arc<Pipeline>>> {
-        if let Some(pipeline) = self.current() {
-            return Ok(Some(pipeline));
-        }
-        let _making = self.making.lock().await;
-        if self.current().is_some() {
-            return Ok(None);
-        }
-        let (client, driver, server) = pipelines.connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
-        pipelines.leads_to(server);
-        if pipelines.closed.load(Ordering::Acquire) {
-            return Err(closed());
-        }
-        let made = Arc::new(Pipeline {
-            client,
-            driver,
-            is_given_up: AtomicBool::new(false),
-            prepared: Mutex::default(),
-            waiting: AtomicUsize::new(0),
-            home: Handle::current().id(),
-            answered: Mutex::new(Instant::now()),
-        });
-        *lock(&self.current) = Some(Arc::clone(&made));
-        Ok(Some(made))
-    }
-
     /// Takes the connection out of its place, for a new one; whether it was there.
     fn vacate(&self, pipeline: &Arc<Pipeline>) -> bool {
         let mut current = lock(&self.current);
@@ -346,6 +359,18 @@ pub(crate) enum Refused {
 fn is_undone(error: &tokio_postgres::Error) -> bool {
     let undone = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
     error.code().is_some_and(|code| undone.contains(code))
+}
+
+/// Whether what was prepared is of no use any more: it would give something else since the schema was changed, or the
+/// server has forgotten it.
+fn is_outdated(error: &tokio_postgres::Error) -> bool {
+    let outdated = [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
+    error.code().is_some_and(|code| outdated.contains(code))
+}
+
+/// What a statement is prepared under: the address of its text.
+fn key(text: &Text) -> usize {
+    text.sql.as_ptr().addr()
 }
 
 /// Whether the server takes its leave: what it says last before it ends a connection.
@@ -392,24 +417,55 @@ impl From<Refused> for Failure {
     }
 }
 
-/// Takes an exclusive connection out of its place when its request goes away before the answer: the server goes on, and
-/// the next statement is not to wait behind that. The connection ends when it is done.
-struct Unanswered<'a> {
-    slot: &'a Slot,
-    pipeline: Option<&'a Arc<Pipeline>>,
+/// Statements that were sent, with their turn. When their request goes away before the answer, the server goes on, so
+/// the turn is kept, and the connection counts as busy, until it is done with them.
+struct Statements<'a> {
+    pipelines: &'a Arc<Pipelines>,
+    pipeline: &'a Arc<Pipeline>,
+    turn: Option<SemaphorePermit<'a>>,
 }
 
-impl Unanswered<'_> {
+impl<'a> Statements<'a> {
+    fn begin(pipelines: &'a Arc<Pipelines>, turn: SemaphorePermit<'a>, pipeline: &'a Arc<Pipeline>) -> Self {
+        pipeline.waiting.fetch_add(1, Ordering::Relaxed);
+        Self { pipelines, pipeline, turn: Some(turn) }
+    }
+
+    /// They were answered, or given up.
     fn end(mut self) {
-        self.pipeline = None;
+        self.turn = None;
+        self.pipeline.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for Statements<'_> {
     fn drop(&mut self) {
-        if let Some(pipeline) = self.pipeline {
-            self.slot.vacate(pipeline);
+        let Some(turn) = self.turn.take() else { return };
+        turn.forget();
+        let abandoned = Abandoned { pipelines: Arc::clone(self.pipelines), pipeline: Arc::clone(self.pipeline) };
+        // Without a runtime, that of the connection has ended as well.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                let Abandoned { pipelines, pipeline } = &abandoned;
+                // Answered behind them.
+                if timeout(pipelines.limits.statement, pipeline.client.batch_execute("")).await.is_err() {
+                    pipeline.give_up();
+                }
+            });
         }
+    }
+}
+
+/// Statements whose request has gone away. Their turn ends when this is dropped.
+struct Abandoned {
+    pipelines: Arc<Pipelines>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.pipeline.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.pipelines.turns.add_permits(1);
     }
 }
 
@@ -437,21 +493,30 @@ impl Pipeline {
     }
 
     async fn query(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), tokio_postgres::Error> {
-        let _waiting = Waiting::on(&self.waiting);
         match two {
             None => Ok((self.query_one(one).await?, Vec::new())),
             Some(two) => try_join(self.query_one(one), self.query_one(two)).await,
         }
     }
 
-    async fn query_one(&self, (text, values): Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let key = text.sql.as_ptr().addr();
-        let known = lock(&self.prepared).get(&key).cloned();
+    /// Runs a statement. One that is no longer what was prepared is prepared anew, once, and run then: nothing of it was.
+    async fn query_one(&self, call: Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
+        match self.query_prepared(call).await {
+            Err(error) if is_outdated(&error) => {
+                lock(&self.prepared).remove(&key(call.0));
+                self.query_prepared(call).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn query_prepared(&self, (text, values): Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let known = lock(&self.prepared).get(&key(text)).cloned();
         let statement = match known {
             Some(statement) => statement,
             None => {
                 let made = self.client.prepare_typed(text.sql, text.types).await?;
-                lock(&self.prepared).insert(key, made.clone());
+                lock(&self.prepared).insert(key(text), made.clone());
                 made
             }
         };

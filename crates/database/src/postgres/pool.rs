@@ -10,7 +10,7 @@ use agora_domain::{Error, Result};
 use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{SimpleAsyncConnection, pooled_connection::PoolableConnection};
-use tokio::{runtime::Handle, task::JoinSet, time::timeout};
+use tokio::time::timeout;
 
 use super::{Conn, connect::Connector};
 
@@ -24,10 +24,9 @@ pub(super) const UNPROVEN: Duration = Duration::from_secs(1);
 /// How long the answer to that may take at most.
 pub(super) const PROOF: Duration = Duration::from_secs(2);
 
-/// Makes and checks the connections of a pool.
+/// Makes and checks the connections of a pool, which is asked for them on the runtime that drives them.
 pub(super) struct Manager {
     connector: Connector,
-    runtime: Handle,
     /// After how long without use a connection has to prove that it is still there.
     unproven: Duration,
     /// How long the proof may take.
@@ -38,8 +37,15 @@ pub(super) struct Manager {
 
 impl Manager {
     /// For requests that wait so long for a connection.
-    pub(super) fn new(connector: Connector, runtime: Handle, wait: Duration, unproven: Duration) -> Self {
-        Self { connector, runtime, unproven, proof: PROOF.min(wait / 2), distrusted: Mutex::new(None) }
+    pub(super) fn new(connector: Connector, wait: Duration, unproven: Duration) -> Self {
+        Self { connector, unproven, proof: PROOF.min(wait / 2), distrusted: Mutex::new(None) }
+    }
+}
+
+impl Manager {
+    /// Has each connection that was used so far replaced before it is used again.
+    pub(super) fn distrust(&self) {
+        *self.distrusted.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
 
@@ -48,21 +54,16 @@ impl managed::Manager for Manager {
     type Error = ConnectionError;
 
     async fn create(&self) -> ConnectionResult<Conn> {
-        let connector = self.connector.clone();
-        let mut making = JoinSet::new();
-        making.spawn_on(async move { connector.connect().await }, &self.runtime);
-        let made = making.join_next().await;
-        let interrupted = || Err(ConnectionError::BadConnection("the service stops".to_owned()));
-        made.and_then(|made| made.ok()).unwrap_or_else(interrupted)
+        self.connector.connect().await
     }
 
     async fn recycle(&self, conn: &mut Conn, metrics: &Metrics) -> RecycleResult<ConnectionError> {
         if conn.is_broken() {
             return Err(RecycleError::message("it is broken"));
         }
-        let distrusted = || self.distrusted.lock().unwrap_or_else(PoisonError::into_inner);
         let last_used = metrics.recycled.unwrap_or(metrics.created);
-        if distrusted().is_some_and(|at| last_used < at) {
+        let distrusted = *self.distrusted.lock().unwrap_or_else(PoisonError::into_inner);
+        if distrusted.is_some_and(|at| last_used < at) {
             return Err(RecycleError::message("another one was lost since it was used"));
         }
         if last_used.elapsed() < self.unproven {
@@ -72,7 +73,7 @@ impl managed::Manager for Manager {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(RecycleError::message("it is broken")),
             Err(_) => {
-                *distrusted() = Some(Instant::now());
+                self.distrust();
                 Err(RecycleError::message("it does not answer"))
             }
         }

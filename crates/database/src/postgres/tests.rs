@@ -22,7 +22,7 @@ use crate::{rows::CommentRow, sql_types::DbInstant, values::LikeRow};
 mod proxy;
 
 /// What takes longer never happens.
-const HANG: Duration = Duration::from_secs(60);
+pub(super) const HANG: Duration = Duration::from_secs(60);
 
 /// An empty database, with one connection to it in the pool.
 async fn fresh(statement_timeout: Duration) -> Arc<Postgres> {
@@ -47,7 +47,7 @@ async fn pid(database: &Postgres) -> i32 {
 }
 
 /// Runs statements as one write.
-async fn write(database: &Postgres, sql: impl Into<String>) -> Result<()> {
+pub(super) async fn write(database: &Postgres, sql: impl Into<String>) -> Result<()> {
     let sql: Arc<str> = sql.into().into();
     let write = database.write(move |conn| {
         let sql = Arc::clone(&sql);
@@ -216,6 +216,7 @@ async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
         let is_done = Arc::clone(&is_done);
         async move {
             let read = database.read(move |conn| {
+                let (begun, go_on, is_done) = (Arc::clone(&begun), Arc::clone(&go_on), Arc::clone(&is_done));
                 Box::pin(async move {
                     begun.notify_one();
                     go_on.notified().await;
@@ -259,6 +260,7 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
     let reads = (0..connections).map(|_| {
         let all = Arc::clone(&all);
         database.read(move |_| {
+            let all = Arc::clone(&all);
             Box::pin(async move {
                 all.wait().await;
                 Ok(())
@@ -294,7 +296,7 @@ enum Step {
 
 const AT: DbInstant = DbInstant(Timestamp::from_unix_millis(1));
 
-fn id(kind: u64, n: u64) -> DbId {
+pub(super) fn id(kind: u64, n: u64) -> DbId {
     DbId(Uuid::from_u64_pair(kind, n))
 }
 
@@ -382,6 +384,7 @@ async fn figures_tell_what_runs_and_what_waits() {
     let let_go = Arc::new(Notify::new());
     let released = Arc::clone(&let_go);
     let held = database.read(move |_| {
+        let released = Arc::clone(&released);
         Box::pin(async move {
             released.notified().await;
             Ok(())

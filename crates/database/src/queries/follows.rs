@@ -1,10 +1,17 @@
-use agora_domain::{error::Resource, idempotency::Once};
-use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, QueryDsl, SelectableHelper, dsl::exists};
+use agora_domain::{
+    error::Resource,
+    follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED},
+    idempotency::Once,
+};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists,
+};
 
 use super::{Conn, RunQueryDsl};
 use crate::values::{FollowRow, Related};
 use crate::{
     error::{Failure, Outcome},
+    feeds::limit,
     rows::{Slice, SummaryRow},
     schema::{follows, users},
     sql_types::DbId,
@@ -50,9 +57,25 @@ async fn insert(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
         .await
         .map_err(Failure::missing(Resource::User))?;
     if inserted > 0 {
+        // Which also has others wait who turn on a relation of the same follower.
         count_change(conn, follow.follower).await?;
+        ensure_within_limit(conn, follow.follower).await?;
     }
     Ok(inserted > 0)
+}
+
+/// The domain's rule of how many accounts one account may follow, the last one included.
+async fn ensure_within_limit(conn: &mut Conn, follower: DbId) -> Outcome<()> {
+    let beyond = follows::table
+        .filter(follows::follower_id.eq(follower))
+        .order((follows::created_at.asc(), follows::id.asc()))
+        .select(follows::id)
+        .limit(1)
+        .offset(limit(MAX_FOLLOWED));
+    match beyond.get_result::<DbId>(conn).await.optional()? {
+        None => Ok(()),
+        Some(_) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
+    }
 }
 
 async fn delete(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {

@@ -7,6 +7,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use super::{Conn, RunQueryDsl};
 use crate::{
     error::{Failure, Outcome},
+    feeds::limit,
     schema::idempotency,
     sql_types::{DbId, DbInstant},
     values::{AttemptRow, NewAttempt},
@@ -29,6 +30,7 @@ pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
             .execute(conn)
             .await?;
         if inserted > 0 {
+            forget_oldest(conn, new.caller).await?;
             return Ok(Begun::First);
         }
         // If somebody else took it off the record meanwhile, its place is free.
@@ -45,6 +47,27 @@ pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
             diesel::delete(replaced.filter(idempotency::answer.is_null())).execute(conn).await?;
         }
     }
+}
+
+/// Takes off the record what an account has beyond its bound: a few at a time, so that it ends as quickly as it begins.
+async fn forget_oldest(conn: &mut Conn, caller: DbId) -> Outcome<()> {
+    const AT_ONCE: i64 = 4;
+    // Those of nobody are bounded by how often an address may register.
+    if caller.0.is_nil() {
+        return Ok(());
+    }
+    let beyond: Vec<DbId> = idempotency::table
+        .filter(idempotency::caller.eq(caller).and(idempotency::answer.is_not_null()))
+        .order(idempotency::begun_at.desc())
+        .select(idempotency::attempt)
+        .limit(AT_ONCE)
+        .offset(limit(Record::MOST_PER_CALLER))
+        .load(conn)
+        .await?;
+    if !beyond.is_empty() {
+        diesel::delete(idempotency::table.filter(idempotency::attempt.eq_any(beyond))).execute(conn).await?;
+    }
+    Ok(())
 }
 
 async fn find(conn: &mut Conn, new: &NewAttempt) -> Outcome<Option<(DbId, Record)>> {

@@ -2,7 +2,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicU64, Ordering::SeqCst},
+    sync::atomic::{
+        AtomicU64, AtomicUsize,
+        Ordering::{Relaxed, SeqCst},
+    },
 };
 
 use agora_domain::Error;
@@ -118,14 +121,17 @@ pub(super) fn submit<J>(queue: &Sender<Next<J>>, job: J) -> agora_domain::Result
 }
 
 pub(super) async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Result<T> {
-    let outcome = answer.await.map_err(|_| Error::internal("a database job was dropped"))?;
+    // It stood in the queue behind the word that there will be no more, or its thread has ended.
+    let outcome = answer.await.map_err(|_| Error::unavailable("the database is closed"))?;
     outcome.map_err(Error::from)
 }
 
-pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<Read>>, asked: &AtomicU64, work: &Work) {
+pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<Read>>, asked: &AtomicU64, busy: &AtomicUsize) {
     let mut next = jobs.recv().ok();
     while let Some(Some(first)) = next {
-        let beyond = work.reading(|| read_group(&mut conn, first, jobs, asked));
+        busy.fetch_add(1, Relaxed);
+        let beyond = read_group(&mut conn, first, jobs, asked);
+        busy.fetch_sub(1, Relaxed);
         next = beyond.or_else(|| jobs.recv().ok());
     }
 }

@@ -8,7 +8,7 @@ use std::{
     fs::File,
     future::{Future, Ready, ready},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
 
@@ -21,8 +21,9 @@ use tokio::sync::oneshot;
 
 use self::{
     connect::{Access, built_unlike, connect, connect_to_inspect, create, inspect},
-    jobs::{Next, Read, Write, WriteJob, catching_panics, read_loop, receive, submit, write_loop},
+    jobs::{Next, Write, WriteJob, catching_panics, receive, submit, write_loop},
     locks::{lock_companion, lock_directory, lock_service},
+    readers::Readers,
     work::Work,
 };
 pub(crate) use self::{
@@ -47,6 +48,7 @@ mod migrate;
 mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
+mod readers;
 mod session;
 mod work;
 
@@ -55,8 +57,11 @@ pub(crate) type Conn = diesel::SqliteConnection;
 
 pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 
-/// How many jobs may wait for a thread; beyond that a request is turned away at once.
+/// How many reads of little, and how many writes, may wait for a thread; beyond that a request is turned away at once.
 const QUEUE: usize = 1024;
+
+/// How many reads of parts of lists may wait for a thread: each takes as long as many of the others.
+const LIST_QUEUE: usize = 256;
 
 /// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
 /// returns.
@@ -136,11 +141,11 @@ pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T>
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     file: PathBuf,
-    readers: Sender<Next<Read>>,
-    /// How many reads were asked for so far.
-    asked: Arc<AtomicU64>,
+    /// For reads of little.
+    readers: Readers,
+    /// For parts of lists: no read of little waits behind them.
+    lists: Readers,
     writer: Sender<Next<Box<dyn WriteJob>>>,
-    reader_threads: Mutex<Vec<JoinHandle<()>>>,
     writer_thread: Mutex<Option<JoinHandle<()>>>,
     /// The right to serve it, until it is closed.
     service: Mutex<Option<File>>,
@@ -167,25 +172,15 @@ impl Sqlite {
         if service.is_some() {
             warn_if_built_unlike(&mut connection);
         }
-        let (read, read_jobs) = bounded(QUEUE);
         let (write, write_jobs) = bounded(QUEUE);
         let work = Arc::<Work>::default();
         let writing = Arc::clone(&work);
         let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs, &writing))?;
-        let mut reader_threads = Vec::with_capacity(readers);
-        let asked = Arc::<AtomicU64>::default();
-        for n in 0..readers {
-            let connection = connect(file, Access::Read)?;
-            let (jobs, asked, reading) = (read_jobs.clone(), Arc::clone(&asked), Arc::clone(&work));
-            let run = move || read_loop(connection, &jobs, &asked, &reading);
-            reader_threads.push(spawn(format!("agora-reader-{n}"), run)?);
-        }
         Ok(Self {
             file: file.to_owned(),
-            readers: read,
-            asked,
+            readers: Readers::start("agora-reader", file, readers, QUEUE)?,
+            lists: Readers::start("agora-lists", file, readers, LIST_QUEUE)?,
             writer: write,
-            reader_threads: Mutex::new(reader_threads),
             writer_thread: Mutex::new(Some(writer_thread)),
             service: Mutex::new(service),
             work,
@@ -211,15 +206,8 @@ impl Sqlite {
     /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one
     /// moves what is in the write-ahead log into the database file. Later jobs are refused. Blocks until it is done.
     pub(crate) fn close(&self) {
-        let readers = std::mem::take(&mut *lock(&self.reader_threads));
-        for _ in &readers {
-            // A queue without a thread behind it needs no word.
-            let _ = self.readers.send(None);
-        }
-        for thread in readers {
-            // A thread that panicked has nothing left to finish.
-            let _ = thread.join();
-        }
+        self.readers.stop();
+        self.lists.stop();
         if let Some(thread) = lock(&self.writer_thread).take() {
             let _ = self.writer.send(None);
             let _ = thread.join();
@@ -227,15 +215,22 @@ impl Sqlite {
         drop(lock(&self.service).take());
     }
 
-    /// Runs work that reads, all of it on one snapshot, which has all that was written before it was asked for.
+    /// Runs work that reads little, all of it on one snapshot, which has all that was written before it was asked for.
     pub(crate) async fn read<T, F>(&self, work: F) -> agora_domain::Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
-        submit(&self.readers, Read::new(&self.asked, work, reply))?;
-        receive(answer).await
+        self.readers.run(work).await
+    }
+
+    /// Runs work that reads a part of a list, as [`read`](Self::read) does.
+    pub(crate) async fn list<T, F>(&self, work: F) -> agora_domain::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+    {
+        self.lists.run(work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.

@@ -156,7 +156,7 @@ fn with_one_reader() -> (TempDir, Arc<Sqlite>) {
 }
 
 async fn until_waiting(sqlite: &Sqlite, reads: usize) {
-    while sqlite.readers.len() != reads {
+    while sqlite.readers.lane("read").waiting != reads {
         tokio::task::yield_now().await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads are at.
+//! What the writer is at.
 
 use std::{
     path::Path,
@@ -7,24 +7,15 @@ use std::{
 
 use crate::{Lane, WriteGroups};
 
-/// Counts what the threads do.
+/// Counts what the writer does.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    reading: AtomicUsize,
     writing: AtomicUsize,
     groups: AtomicU64,
     writes: AtomicU64,
 }
 
 impl Work {
-    /// Reads, counted while it lasts.
-    pub(super) fn reading<T>(&self, read: impl FnOnce() -> T) -> T {
-        self.reading.fetch_add(1, Relaxed);
-        let result = read();
-        self.reading.fetch_sub(1, Relaxed);
-        result
-    }
-
     /// Commits so many writes, counted while it lasts.
     pub(super) fn writing(&self, writes: usize, commit: impl FnOnce()) {
         self.writing.store(writes, Relaxed);
@@ -42,14 +33,11 @@ impl super::Sqlite {
     }
 
     /// How busy the readers and the writer are.
-    pub(crate) fn lanes(&self) -> [Lane; 2] {
-        let readers = super::lock(&self.reader_threads).len();
+    pub(crate) fn lanes(&self) -> [Lane; 3] {
         let writers = usize::from(super::lock(&self.writer_thread).is_some());
-        let lane = |name, size, busy, waiting| Lane { name, size, open: size, busy, waiting };
-        [
-            lane("read", readers, self.work.reading.load(Relaxed), self.readers.len()),
-            lane("write", writers, self.work.writing.load(Relaxed), self.writer.len()),
-        ]
+        let (busy, waiting) = (self.work.writing.load(Relaxed), self.writer.len());
+        let writer = Lane { name: "write", size: writers, open: writers, busy, waiting };
+        [self.readers.lane("read"), self.lists.lane("list"), writer]
     }
 
     /// What the writer has committed.

@@ -22,7 +22,8 @@ pub trait FollowRepository: Send + Sync {
     /// toggles MUST end in the state of their parity, none failing.
     ///
     /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no user
-    /// `followed`.
+    /// `followed`; this and the next one with [`TOO_MANY_FOLLOWED`](super::TOO_MANY_FOLLOWED) when the relation would be
+    /// one more than [`MAX_FOLLOWED`](super::MAX_FOLLOWED) of the follower, however many are turned on at once.
     async fn toggle(
         &self,
         follower: UserId,

@@ -13,6 +13,12 @@ use crate::{
     relation::NewRelation,
 };
 
+/// The most accounts that one account may follow (contract, limits). One that followed more before keeps what it has.
+pub const MAX_FOLLOWED: usize = 10_000;
+
+/// What following one more than [`MAX_FOLLOWED`] fails with.
+pub const TOO_MANY_FOLLOWED: Error = Error::Disallowed("You cannot follow more than 10,000 users");
+
 /// The rule that nobody follows themselves.
 ///
 /// # Errors
@@ -47,7 +53,7 @@ impl Follows {
     /// Follows a user, or unfollows when the caller does already; returns whether the caller follows now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself.
+    /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself, and beyond [`MAX_FOLLOWED`].
     pub async fn toggle(&self, caller: &Member, followed: UserId, once: Option<Once<bool>>) -> Result<bool> {
         ensure_not_oneself(caller, followed)?;
         self.follows.toggle(caller.id(), followed, self.new_relation(), once).await

@@ -119,6 +119,9 @@ impl Record {
     /// How long a request is remembered, in milliseconds: 24 hours.
     pub const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
+    /// How many requests of one account are remembered at most, the newest ones: each takes up to some ten kilobytes.
+    pub const MOST_PER_CALLER: usize = 1_000;
+
     /// After how long an attempt without an answer is given up for lost, in milliseconds: twice as long as any request
     /// may take, so that clocks of several nodes may differ. It is also how far ahead it may have begun.
     pub const LOST_MILLIS: i64 = 60 * 1000;

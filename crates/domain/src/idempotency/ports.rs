@@ -23,7 +23,9 @@ pub enum Begun {
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
     /// Puts an attempt on record, under its own fingerprint, unless the request meets what is there, as
-    /// [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first.
+    /// [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first. Of one
+    /// account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) that have an answer stay on record,
+    /// or somewhat more.
     async fn begin(
         &self,
         name: &RequestName,

@@ -73,6 +73,36 @@ pub async fn an_attempt_meets_the_one_before_it_under_the_same_name(db: Reposito
     }
 }
 
+pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let most = Record::MOST_PER_CALLER;
+    let key = |n: usize| format!("key {n}").replace(' ', "-");
+    let done = async |caller, n: usize| {
+        let (begun, attempt) = begin_at(&db, &w, &name(Some(caller), "POST /", &key(n)), at(n as i64)).await;
+        assert_eq!(begun, Begun::First, "{n}");
+        db.idempotency.finish(attempt, &answer("done")).await.unwrap();
+    };
+    done(bob, 0).await;
+    // One is under way all the time.
+    let running = name(Some(ada), "POST /", "running");
+    assert_eq!(begin_at(&db, &w, &running, at(0)).await.0, Begun::First);
+    for n in 0..most + 20 {
+        done(ada, n).await;
+    }
+    let now = at(most as i64 + 20);
+    let is_known = async |caller, n: usize| {
+        db.idempotency.begin(&name(Some(caller), "POST /", &key(n)), CONTENT, attempt(&w), now).await.unwrap()
+            != Begun::First
+    };
+    for n in [most + 19, most, 20] {
+        assert!(is_known(ada, n).await, "{n} is among the newest");
+    }
+    assert!(!is_known(ada, 0).await && !is_known(ada, 15).await, "the oldest are forgotten");
+    assert!(is_known(bob, 0).await, "another account's");
+    assert_eq!(begin_at(&db, &w, &running, at(1)).await.0, Begun::Met(Met::Running));
+}
+
 pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Repositories) {
     let w = World::new(&db);
     let key = name(None, "POST /", "key");

@@ -159,9 +159,10 @@ settings! {
         DATABASE_URL: Kind::SecretUrl, Default::None("`agora.db` in the data directory"),
             "`sqlite:PATH`, `sqlite:///ABSOLUTE/PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
         DATABASE_CONNECTIONS: Kind::Number(Options::MIN_CONNECTIONS as u64, 1000),
-            Default::Of(Config::default_connections, "eight for each core"),
-            "how many connections to a PostgreSQL server are kept at most; 3 to 1000. About a quarter is shared by \
-             reads, two for each core at most; half is for single writes, the rest for work in several steps";
+            Default::Of(Config::default_connections, "ten for each core"),
+            "how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of \
+             little and another by reads of lists, two for each core at most; of the rest, a third is for work in \
+             several steps and two thirds for single writes";
         DATABASE_CONNECT_TIMEOUT: Kind::Time, Default::Is("5s"),
             "how long a connection to a PostgreSQL server may take to be made; at most 28 s";
         DATABASE_STATEMENT_TIMEOUT: Kind::Time, Default::Is("20s"),

@@ -28,7 +28,7 @@ pub(super) static LIST: BothWays = both_ways!(list, &[Type::UUID, Type::TIMESTAM
 
 pub(crate) async fn list(database: &Postgres, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
     let Slice { toward, after: After(at, id), limit } = slice;
-    let rows = database.shared.query(LIST.toward(toward), &[&post, &at, &id, &limit]).await?;
+    let rows = database.lists.query(LIST.toward(toward), &[&post, &at, &id, &limit]).await?;
     rows.iter().map(comment).collect()
 }
 

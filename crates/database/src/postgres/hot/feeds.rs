@@ -123,7 +123,7 @@ fn followed(row: &Row) -> Outcome<Option<Loaded>> {
 impl Source for Postgres {
     fn epoch(&self) -> u64 {
         // Each only grows.
-        self.shared.lost() + self.exclusive.lost()
+        self.lists.lost() + self.exclusive.lost()
     }
 
     async fn load(&self, viewer: DbId, visible: Visible, keys: usize) -> Outcome<Option<Loaded>> {
@@ -149,7 +149,7 @@ impl Source for Postgres {
         let posts_at = ids(keys);
         let Wanted { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
         let values: Values<'_> = &[viewer, &posts_at, one, two, three, &limit(*most)];
-        let posts = self.shared.query(SEEN_AT.toward(*toward), values).await?;
+        let posts = self.lists.query(SEEN_AT.toward(*toward), values).await?;
         posts.iter().map(seen).collect()
     }
 
@@ -163,7 +163,7 @@ impl Source for Postgres {
         let Wanted { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
         let running: Vec<_> = since.running.iter().copied().map(Transaction).collect();
         let [changes, posts] = self
-            .shared
+            .lists
             .query_both([
                 (&CHANGES, &[viewer, &Transaction(since.end), &running, &limit(MAX_CHANGES)]),
                 (SEEN_AT.toward(*toward), &[viewer, &posts_at, one, two, three, &limit(*most)]),

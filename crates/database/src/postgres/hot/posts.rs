@@ -145,7 +145,7 @@ pub(crate) async fn list_by_author(
 ) -> Outcome<Vec<Seen<AuthorRow>>> {
     let After(at, id) = slice.after;
     let values: [&(dyn ToSql + Sync); 6] = [&viewer, &author, &distinct(visible), &at, &id, &slice.limit];
-    database.shared.query(LIST_BY_AUTHOR.toward(slice.toward), &values).await?.iter().map(seen).collect()
+    database.lists.query(LIST_BY_AUTHOR.toward(slice.toward), &values).await?.iter().map(seen).collect()
 }
 
 macro_rules! list_likers {
@@ -170,7 +170,7 @@ pub(crate) async fn list_likers(
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
     let Slice { toward, after: After(at, id), limit } = slice;
-    let rows = database.shared.query(LIST_LIKERS.toward(toward), &[&post, &at, &id, &limit]).await?;
+    let rows = database.lists.query(LIST_LIKERS.toward(toward), &[&post, &at, &id, &limit]).await?;
     let like = |row: &Row| {
         let mut columns = Columns::of(row);
         let (at, id) = (columns.take()?, columns.take()?);

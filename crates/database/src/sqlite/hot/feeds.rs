@@ -21,15 +21,15 @@ impl Source for Sqlite {
     }
 
     async fn load(&self, viewer: DbId, visible: Visible, keys: usize) -> Outcome<Option<Loaded>> {
-        Ok(Self::read(self, move |conn| complete(load(conn, viewer, visible, keys))).await?)
+        Ok(Self::list(self, move |conn| complete(load(conn, viewer, visible, keys))).await?)
     }
 
     async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>> {
-        Ok(Self::read(self, move |conn| complete(positions(conn, viewer, visible, slice))).await?)
+        Ok(Self::list(self, move |conn| complete(positions(conn, viewer, visible, slice))).await?)
     }
 
     async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
-        Ok(Self::read(self, move |conn| complete(list_at(conn, wanted, keys))).await?)
+        Ok(Self::list(self, move |conn| complete(list_at(conn, wanted, keys))).await?)
     }
 
     async fn read_with_changes(
@@ -42,7 +42,7 @@ impl Source for Sqlite {
             let version = complete(version(conn, wanted.viewer))?;
             Ok((version, complete(list_at(conn, wanted, keys))?))
         };
-        let (version, posts) = Self::read(self, read).await?;
+        let (version, posts) = Self::list(self, read).await?;
         Ok((Changes { version, posts: Vec::new(), now: since.clone() }, posts))
     }
 }

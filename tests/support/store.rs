@@ -7,7 +7,7 @@ use diesel::{
 };
 use serde_json::{Map, Value};
 
-use crate::{migrations::Migration, private_postgres, process::Home};
+use crate::{private_postgres, process::Home};
 
 /// `correct horse` at the lowest cost.
 const PASSWORD: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 
 #[derive(Debug)]
 pub(crate) struct Store {
-    kind: Kind,
+    pub(crate) kind: Kind,
     /// As a service is told of it.
     pub(crate) url: String,
     /// The file, or the name of the database.
@@ -52,7 +52,8 @@ impl Store {
     }
 
     /// Runs statements, in which placeholders stand for what the databases write differently: `{id 1}`, `{time 1}`, in
-    /// seconds after ten minutes ago, `{bytes 00ff}` and `{password}`.
+    /// seconds after ten minutes ago, `{bytes 00ff}` and `{password}`; and of an expression, `{key n}`, an identifier, and
+    /// `{at n}`, an instant so many milliseconds after 1970.
     pub(crate) fn run(&self, sql: &str) {
         let sql = self.fill_in(sql);
         match self.kind {
@@ -61,14 +62,12 @@ impl Store {
         }
     }
 
-    /// Applies a migration, and has it on record as the program does.
-    pub(crate) fn migrate(&self, migration: &Migration) {
+    /// Applies a migration of a version, and has it on record as the program does.
+    pub(crate) fn migrate(&self, version: &str, sql: &str) {
         self.run(&format!(
             "CREATE TABLE IF NOT EXISTS __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY NOT NULL, run_on \
-             TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);\n{}\nINSERT INTO __diesel_schema_migrations (version) VALUES \
-             ('{}');",
-            migration.sql,
-            migration.version()
+             TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);\n{sql}\nINSERT INTO __diesel_schema_migrations (version) VALUES \
+             ('{version}');"
         ));
     }
 
@@ -147,6 +146,10 @@ impl Store {
                 ("time", Kind::Postgres) => {
                     format!("(date_trunc('second', now()) - interval '600 s' + interval '{value} s')")
                 }
+                ("key", Kind::Sqlite) => format!("unhex(printf('%032x', {value}))"),
+                ("key", Kind::Postgres) => format!("lpad(to_hex({value}), 32, '0')::uuid"),
+                ("at", Kind::Sqlite) => format!("(({value}) * 1000)"),
+                ("at", Kind::Postgres) => format!("to_timestamp(({value}) / 1000.0)"),
                 ("bytes", Kind::Sqlite) => format!("X'{value}'"),
                 ("bytes", Kind::Postgres) => format!("'\\x{value}'"),
                 _ => panic!("no placeholder: {name}"),

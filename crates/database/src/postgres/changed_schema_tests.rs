@@ -1,0 +1,147 @@
+//! What is prepared on connections when the schema is changed under it, and how many connections there are when requests
+//! do not wait for their answers.
+
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
+use std::{sync::Arc, time::Duration};
+
+use agora_domain::{Error, clock::Timestamp};
+use diesel_async::SimpleAsyncConnection;
+use futures_util::future::{join_all, try_join_all};
+use tokio::time::timeout;
+use tokio_postgres::SimpleQueryMessage;
+
+use super::{
+    connect::Connector,
+    pipeline::Text,
+    tests::{HANG, id, write},
+    *,
+};
+use crate::{
+    error::Outcome,
+    rows::Slice,
+    values::{Filter, LikeRow},
+};
+
+const AT: crate::sql_types::DbInstant = crate::sql_types::DbInstant(Timestamp::from_unix_millis(1));
+
+/// A database with user 1, their post 1 and a product, and its URL.
+async fn with_rows(options: &Options) -> (String, Arc<Postgres>) {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, options).await.unwrap());
+    let (user, post, product) = (id(1, 1).0, id(2, 1).0, id(3, 1).0);
+    let rows = format!(
+        "INSERT INTO users VALUES ('{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, false, true, true, now());
+        INSERT INTO posts VALUES ('{post}', '{user}', 'text', NULL, 0, now(), now(), 0, 0);
+        INSERT INTO products VALUES ('{product}', 's', 's', 'n', 'd', 1, 'c', 'c', 1, 'n d s', now(), now())"
+    );
+    write(&database, rows).await.unwrap();
+    (url, database)
+}
+
+/// Does on each lane what its statements do, so many times at once that each connection has them prepared.
+async fn on_every_lane(database: &Postgres) -> Outcome<()> {
+    let (user, post) = (id(1, 1), id(2, 1));
+    let slice = || Slice::new(crate::rows::Toward::Older, None, 10);
+    let all = || Filter { category_key: None, search_pattern: None };
+    for _ in 0..2 {
+        try_join_all((0..64).map(async |_| hot::posts::find(database, post, user).await)).await?;
+        try_join_all((0..64).map(async |_| hot::posts::list_by_author(database, user, [0, 1, 2], user, slice()).await))
+            .await?;
+        try_join_all(
+            (0..16)
+                .map(async |n| hot::posts::toggle_like(database, LikeRow { post, user, id: id(4, n), at: AT }).await),
+        )
+        .await?;
+        let reads = (0..16).map(async |_| {
+            database.read(move |conn| Box::pin(queries::accounts::find(conn, user))).await?;
+            database.list(move |conn| Box::pin(queries::products::list(conn, all(), slice()))).await?;
+            let edit = agora_domain::posts::PostEdit::default();
+            database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), AT.0))).await
+        });
+        try_join_all(reads).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_are_prepared_anew_at_once_when_columns_change_their_type_under_them() {
+    let (_, database) = with_rows(&Options { connections: 20, ..Options::default() }).await;
+    on_every_lane(&database).await.unwrap();
+    for (table, column) in
+        [("posts", "image"), ("users", "profile_picture"), ("products", "name"), ("products", "sku_key")]
+    {
+        for collation in ["POSIX", "C"] {
+            let alter = format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE \"{collation}\"");
+            write(&database, alter).await.unwrap();
+            on_every_lane(&database).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_that_the_server_has_forgotten_are_prepared_anew() {
+    static FORGET: Text = Text { sql: "DEALLOCATE ALL", types: &[] };
+    let (_, database) = with_rows(&Options { connections: 5, ..Options::default() }).await;
+    on_every_lane(&database).await.unwrap();
+    for pipelines in [&database.shared, &database.lists, &database.exclusive] {
+        pipelines.query(&FORGET, &[]).await.unwrap();
+    }
+    for _ in 0..4 {
+        write(&database, "DEALLOCATE ALL").await.unwrap();
+    }
+    on_every_lane(&database).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_that_passes_is_not_taken_for_one_that_does_not() {
+    let (_, database) = with_rows(&Options::default()).await;
+    write(&database, "CREATE SEQUENCE tries").await.unwrap();
+    let failed = write(&database, "DO $$ BEGIN PERFORM nextval('tries'); PERFORM 1 / 0; END $$").await;
+    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    // Once more, and no more.
+    write(&database, "DO $$ BEGIN ASSERT (SELECT last_value FROM tries) = 2; END $$").await.unwrap();
+}
+
+/// How many others are connected to the database of this client.
+async fn others(client: &tokio_postgres::Client) -> usize {
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let answer = client.simple_query(count).await.unwrap();
+    let count = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(|count| count.parse().unwrap()),
+        _ => None,
+    });
+    count.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() {
+    const CONNECTIONS: usize = 16;
+    let options = Options { connections: CONNECTIONS, ..Options::default() };
+    let (url, database) = with_rows(&options).await;
+    let connector = Connector::new(&url, &options).unwrap();
+    let (watcher, ..) = connector.connect_raw("SELECT 1").await.unwrap();
+    let mut holder = connector.connect().await.unwrap();
+    let (user, post) = (id(1, 1), id(2, 1));
+    holder.batch_execute(&format!("BEGIN; SELECT FROM posts WHERE id = '{}' FOR UPDATE", post.0)).await.unwrap();
+    for round in 0..10_u64 {
+        let impatient = (0..120_u64).map(async |n| {
+            let like = LikeRow { post, user, id: id(4, round * 1000 + n), at: AT };
+            let single = timeout(Duration::from_millis(20), hot::posts::toggle_like(&database, like));
+            assert!(single.await.is_err(), "the post is locked");
+            let edit = agora_domain::posts::PostEdit::default();
+            let write = database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), AT.0)));
+            assert!(timeout(Duration::from_millis(20), write).await.is_err(), "the post is locked");
+        });
+        join_all(impatient).await;
+        let open = others(&watcher).await - 1;
+        assert!(open <= CONNECTIONS, "{open} connections after round {round}");
+    }
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    // Each turn comes back once the server is done.
+    let likes = (0..64).map(async |n| {
+        hot::posts::toggle_like(&database, LikeRow { post, user, id: id(5, n), at: AT }).await.map_err(Error::from)
+    });
+    timeout(HANG, try_join_all(likes)).await.unwrap().unwrap();
+    assert!(others(&watcher).await - 1 <= CONNECTIONS);
+}

@@ -1,0 +1,49 @@
+//! How many one account may follow.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{api::text, numbers, services};
+
+/// The most that one account may follow.
+const MOST: usize = 10_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_follows_no_more_than_so_many_and_one_that_does_keeps_them() {
+    for (_home, store, service) in services() {
+        let api = &service.api;
+        let (ada, eve, bob) = (api.user("ada").await, api.user("eve").await, api.user("bob").await);
+        let users = "INSERT INTO users (id, username, username_key, email, email_key, password_hash, is_admin, is_user, \
+                     enabled, created_at)";
+        let ten = "'u' || i, 'u' || i, 'e' || i, 'e' || i, '', FALSE, TRUE, TRUE, {at 1}";
+        store.run(&format!("{users} {} SELECT {{key i}}, {ten} FROM n;", numbers(MOST + 50)));
+        let follow = |who: &str, many: usize| {
+            let insert = "INSERT INTO follows (follower_id, followed_id, id, created_at)";
+            let follower = format!("(SELECT id FROM users WHERE username_key = '{who}')");
+            format!("{insert} {} SELECT {follower}, {{key i}}, {{key i}}, {{at i}} FROM n;", numbers(many))
+        };
+        store.run(&follow("ada", MOST - 1));
+        store.run(&follow("eve", MOST + 50));
+        let following = |id: &str| format!("/api/follow/follow/{id}");
+        let refused = json!({
+            "success": false, "status": 400, "message": "You cannot follow more than 10,000 users"
+        });
+        let id_of = |n: usize| format!("{n:032x}").parse::<uuid::Uuid>().unwrap().to_string();
+
+        api.call(&ada, Method::PUT, &following(&id_of(MOST))).await.expect(200);
+        for method in [Method::POST, Method::PUT] {
+            let answer = api.call(&ada, method, &following(&bob.id)).await.expect(400);
+            assert_eq!(answer.json(), refused);
+        }
+        // What is there can be set again, and one that goes makes room for another.
+        api.call(&ada, Method::PUT, &following(&id_of(1))).await.expect(200);
+        api.call(&ada, Method::DELETE, &following(&id_of(1))).await.expect(200);
+        let answer = api.call(&ada, Method::POST, &following(&bob.id)).await.expect(200).json();
+        assert_eq!(text(&answer["message"]), "Followed user successfully");
+
+        api.call(&eve, Method::POST, &following(&bob.id)).await.expect(400);
+        assert_eq!(api.get(&eve, &format!("/api/follow/followed/{}?size=100", eve.id)).await.expect(200).status, 200);
+        api.call(&eve, Method::POST, &following(&id_of(7))).await.expect(200);
+        service.stop();
+    }
+}

@@ -1,0 +1,40 @@
+//! What one request may cost, however much there is: with the real binary, on both databases.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../end_to_end/api.rs"]
+mod api;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../end_to_end/backend.rs"]
+mod backend;
+mod follows;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../end_to_end/process.rs"]
+mod process;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../support/store.rs"]
+mod store;
+
+use crate::{
+    process::{Home, Service},
+    store::{Kind, Store},
+};
+
+/// A service on a database of each kind, one after the other: a home for it, the database, and the service.
+fn services() -> impl Iterator<Item = (Home, Store, Service)> {
+    [Kind::Sqlite, Kind::Postgres].into_iter().map(|kind| {
+        let home = Home::new();
+        let store = Store::new(kind, &home, "bounds");
+        let service = home.start_with(&[("AGORA_DATABASE_URL", &store.url)]);
+        (home, store, service)
+    })
+}
+
+/// The numbers from 1 to so many, as the table `n` with the column `i`.
+fn numbers(to: usize) -> String {
+    format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to})")
+}
