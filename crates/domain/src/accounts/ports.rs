@@ -92,6 +92,10 @@ pub trait AccountRepository: Send + Sync {
     /// Stores the hash of a new password and revokes all sessions of the account but the one kept; `None` when there is
     /// no such account, or its password is no longer the one that was verified.
     async fn change_password(&self, change: &PasswordChange) -> Result<Option<()>>;
+
+    /// Stores another hash of the same password. Sessions go on. Nothing happens when the account's password is no
+    /// longer the one that was verified.
+    async fn renew_password_hash(&self, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Result<()>;
 }
 
 /// Keeps sessions. An adapter may cache what it read for at most 5 seconds, so that a change made on another node is
