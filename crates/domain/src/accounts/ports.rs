@@ -11,6 +11,7 @@ use crate::{
     error::Result,
     id::{SessionId, UserId},
     idempotency::Once,
+    limits::Requester,
     media::ImageKey,
     page::{Page, PageRequest},
 };
@@ -122,15 +123,31 @@ pub trait SessionRepository: Send + Sync {
     fn account_changed(&self, _account: UserId) {}
 }
 
-/// Hashes passwords. MUST NOT block the calling thread, and MUST bound how many hashes run at once and how many wait.
+/// Hashes passwords. MUST NOT block the calling thread, MUST bound how many hashes run at once and how many wait, and MUST
+/// bound by [`QueueShares`](crate::limits::QueueShares) how many of those are one requester's.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {
     /// Hashes a password with a fresh salt.
-    async fn hash(&self, password: &Password) -> Result<PasswordHash>;
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](crate::Error::Unavailable), at once, when too many hashes wait, or too many of this
+    /// requester.
+    async fn hash(&self, password: &Password, requester: &Requester) -> Result<PasswordHash>;
 
-    /// Whether the attempt is the hashed password. Without a hash the answer is no, after the same time.
-    async fn verify(&self, attempt: &PasswordAttempt, hash: Option<PasswordHash>) -> Result<bool>;
+    /// Returns whether the attempt is the hashed password. Without a hash the answer is no, after the same time.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](crate::Error::Unavailable), as for [`hash`](Self::hash).
+    async fn verify(
+        &self,
+        attempt: &PasswordAttempt,
+        hash: Option<PasswordHash>,
+        requester: &Requester,
+    ) -> Result<bool>;
+
+    /// Returns whether a hash cost less than those that are made now.
+    fn needs_rehash(&self, hash: &PasswordHash) -> bool;
 }
 
 /// What a token says.
