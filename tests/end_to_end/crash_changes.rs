@@ -132,12 +132,15 @@ struct Gone {
     registered: Vec<String>,
 }
 
-/// Makes changes of one kind until the service is gone; how far it came.
+/// Makes changes of one kind until the service is gone, or refuses more in this minute; how far it came.
 async fn change(api: Api, changed: Changed, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
     let mut progress = begun;
     loop {
         progress.sent = progress.acknowledged + 1;
         let Some(answer) = api.try_send(changed.request(&api, progress.sent)).await else { return progress };
+        if answer.status == 429 {
+            return Progress { sent: progress.acknowledged, ..progress };
+        }
         answer.expect(200);
         progress.acknowledged = progress.sent;
         rounds.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,7 @@ mod crash_changes;
 mod doctor;
 mod embedded;
 mod first_start;
+mod hashes;
 mod interrupts;
 mod life;
 mod manual;

@@ -14,6 +14,7 @@ mod crowds;
 mod framing;
 mod heads;
 mod mixed;
+mod passwords;
 mod pipelined;
 #[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../end_to_end/process.rs"]

@@ -14,6 +14,8 @@ const HERE: &str = "198.51.100.7";
 const THERE: &str = "198.51.100.8";
 const NETWORK: [&str; 2] = ["2001:db8::1", "2001:db8::ffff:1"];
 
+const MY_PASSWORD: &str = "/api/users/me/password";
+
 /// A server behind a proxy on this machine.
 async fn behind_a_proxy(change: impl FnOnce(&mut Config)) -> Server {
     Server::start_with(|config| {
@@ -110,7 +112,7 @@ async fn ten_wrong_passwords_make_the_right_one_wait() {
     login_from(&server, HERE, "alice", PASSWORD).await.expect(200);
     server.get(&alice, "/api/users/me").await.expect(200);
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "a new password" });
-    let answer = server.call_json(&alice, Method::PUT, "/api/users/me/password", change).await;
+    let answer = server.call_json(&alice, Method::PUT, MY_PASSWORD, change).await;
     expect_too_many(answer, 10);
 }
 
@@ -129,11 +131,41 @@ async fn wrong_current_passwords_count_as_guesses() {
     let alice = server.user("alice").await;
     let guess = json!({ "currentPassword": "a guess", "newPassword": "a new password" });
     for _ in 0..10 {
-        let answer = server.call_json(&alice, Method::PUT, "/api/users/me/password", guess.clone()).await;
+        let answer = server.call_json(&alice, Method::PUT, MY_PASSWORD, guess.clone()).await;
         answer.expect_invalid(&["currentPassword"]);
     }
-    expect_too_many(server.call_json(&alice, Method::PUT, "/api/users/me/password", guess).await, 10);
+    expect_too_many(server.call_json(&alice, Method::PUT, MY_PASSWORD, guess).await, 10);
     expect_too_many(server.login("alice", PASSWORD).await, 10);
+}
+
+#[tokio::test]
+async fn ten_changes_of_a_password_make_the_next_wait_where_they_came_from() {
+    let server = behind_a_proxy(|_| ()).await;
+    let alice = server.user("alice").await;
+    let change = json!({ "currentPassword": PASSWORD, "newPassword": PASSWORD });
+    for _ in 0..10 {
+        server.call_json(&alice, Method::PUT, MY_PASSWORD, change.clone()).await.expect(200);
+    }
+    expect_too_many(server.call_json(&alice, Method::PUT, MY_PASSWORD, change.clone()).await, 10);
+    // Whoever has stolen a token cannot keep its owner from ending the session.
+    let elsewhere = server.request(Method::PUT, MY_PASSWORD).bearer_auth(&alice.token).header("X-Forwarded-For", HERE);
+    server.send(elsewhere.json(&change)).await.expect(200);
+    server.login("alice", PASSWORD).await.expect(200);
+    let bob = server.user("bob").await;
+    server.call_json(&bob, Method::PUT, MY_PASSWORD, change).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_invalid_change_of_a_password_tells_nothing_of_the_current_one_and_counts_as_none() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    for n in 0..24 {
+        let current = if n % 2 == 0 { PASSWORD } else { "a guess" };
+        let invalid = json!({ "currentPassword": current, "newPassword": "short" });
+        server.call_json(&alice, Method::PUT, MY_PASSWORD, invalid).await.expect_invalid(&["newPassword"]);
+    }
+    let change = json!({ "currentPassword": PASSWORD, "newPassword": "a new password" });
+    server.call_json(&alice, Method::PUT, MY_PASSWORD, change).await.expect(200);
 }
 
 #[tokio::test]

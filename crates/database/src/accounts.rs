@@ -112,4 +112,9 @@ impl AccountRepository for Database {
         };
         Ok(write!(self, accounts::change_password(change))?.then_some(()))
     }
+
+    async fn renew_password_hash(&self, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Result<()> {
+        let (user, verified, new) = (DbId(user.uuid()), verified.as_str().to_owned(), new.as_str().to_owned());
+        write!(self, accounts::renew_password_hash(user, verified, new))
+    }
 }

@@ -1,7 +1,9 @@
 //! `/api/auth`: registration, login, renewal, logout.
 
-use actix_web::{http::StatusCode, web::Data};
-use agora_domain::accounts::{Caller, Login, Member, Registration};
+use std::error::Error as _;
+
+use actix_web::{http::StatusCode, rt, web::Data};
+use agora_domain::accounts::{Caller, LoggedIn, Login, Member, Registration, Rehash};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -59,10 +61,10 @@ struct Registered {
     request_body = requests::Registration,
     responses((status = 201, description = "`User registered successfully`", body = Registered)),
 )]
-pub(crate) async fn register(state: Data<State>, attempt: Attempt, body: Body) -> Answer {
+pub(crate) async fn register(state: Data<State>, Client(client): Client, attempt: Attempt, body: Body) -> Answer {
     let registration = body.json::<RegisterBody>().await?.parse()?;
     let answer = |&(): &()| Rendered::new(StatusCode::CREATED, &Registered { message: "User registered successfully" });
-    state.services.accounts.register(registration, attempt.once(answer)).await?;
+    state.services.accounts.register(registration, client, attempt.once(answer)).await?;
     respond(answer(&()))
 }
 
@@ -105,8 +107,18 @@ struct Token {
 )]
 pub(crate) async fn login(state: Data<State>, Client(client): Client, body: Body) -> Answer {
     let login = body.json::<LoginBody>().await?.parse()?;
-    let token = state.services.authentication.login(&login, client).await?;
+    let LoggedIn { token, rehash } = state.services.authentication.login(&login, client).await?;
+    if let Some(rehash) = rehash {
+        rt::spawn(renew_hash(state, rehash));
+    }
     json(StatusCode::OK, &Token { token })
+}
+
+/// Hashes a password anew after its login was answered, which does not wait for it.
+async fn renew_hash(state: Data<State>, rehash: Rehash) {
+    if let Err(error) = state.services.authentication.rehash(rehash).await {
+        tracing::warn!(%error, cause = ?error.source(), "could not renew a password hash");
+    }
 }
 
 /// Renew the token

@@ -17,8 +17,8 @@ use std::{
 use agora_domain::{
     Error, Result,
     accounts::{
-        Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
-        Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims,
+        Accounts, Authentication, Credentials, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
+        MockTokenIssuer, Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims,
     },
     clock::{MockClock, Timestamp},
     comments::{Comments, MockCommentRepository},
@@ -27,7 +27,7 @@ use agora_domain::{
     health::{MockProbe, Probes},
     id::{MockIdGenerator, SessionId, UserId},
     idempotency::{self, Begun, Idempotency, Met, MockIdempotencyRepository},
-    limits::{Limits, MockCounters, Window},
+    limits::{Limits, MockCounters, Requester, Window},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages, OpenImage},
     posts::{MockPostRepository, Posts},
     products::{MockProductRepository, Products},
@@ -278,12 +278,16 @@ struct StuckHasher;
 
 #[async_trait]
 impl PasswordHasher for StuckHasher {
-    async fn hash(&self, _: &Password) -> Result<PasswordHash> {
+    async fn hash(&self, _: &Password, _: &Requester) -> Result<PasswordHash> {
         std::future::pending().await
     }
 
-    async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>) -> Result<bool> {
+    async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>, _: &Requester) -> Result<bool> {
         std::future::pending().await
+    }
+
+    fn needs_rehash(&self, _: &PasswordHash) -> bool {
+        false
     }
 }
 
@@ -344,7 +348,8 @@ async fn an_attempt_that_takes_too_long_is_not_remembered() {
     abandoned.recv().await.unwrap();
 }
 
-/// Says when it is asked, and goes on when it is let.
+/// Finds every password right and its hash of too low a cost. Says when it is asked for a hash, and goes on when it is
+/// let.
 struct SteppedHasher {
     asked: mpsc::UnboundedSender<()>,
     let_go: Semaphore,
@@ -360,14 +365,18 @@ impl SteppedHasher {
 
 #[async_trait]
 impl PasswordHasher for SteppedHasher {
-    async fn hash(&self, _: &Password) -> Result<PasswordHash> {
+    async fn hash(&self, _: &Password, _: &Requester) -> Result<PasswordHash> {
         self.asked.send(()).unwrap();
         self.let_go.acquire().await.unwrap().forget();
         (self.outcome)()
     }
 
-    async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>) -> Result<bool> {
-        Ok(false)
+    async fn verify(&self, _: &PasswordAttempt, _: Option<PasswordHash>, _: &Requester) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn needs_rehash(&self, _: &PasswordHash) -> bool {
+        true
     }
 }
 
@@ -390,6 +399,36 @@ async fn an_attempt_is_carried_out_though_its_client_goes_away() {
     hasher.let_go.add_permits(1);
     let idempotency::Answer(stored) = was_created.recv().await.unwrap();
     assert!(stored.ends_with(b"{\"message\":\"User registered successfully\"}"), "{stored:?}");
+}
+
+/// Logs in on these ports, where alice has an account with the hash `stored`; the server, which has answered with 200.
+async fn log_in(mut ports: Ports) -> String {
+    ports.accounts.expect_find_credentials().returning(|_| {
+        let (user, password) = (UserId::new(Uuid::nil()), PasswordHash::new("stored".to_owned()));
+        Ok(Some(Credentials { user, password, enabled: true }))
+    });
+    ports.sessions.expect_open().once().returning(|_, _| Ok(Some(())));
+    ports.tokens.expect_issue().once().returning(|_, _| Ok("a.b.c".to_owned()));
+    let url = ports.start();
+    let credentials = json!({ "identifier": "alice", "password": "correct horse" });
+    let answer = send(Method::POST, &url, "/api/auth/login", |request| request.json(&credentials)).await;
+    assert_eq!(answer.status, 200);
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_answered_before_its_hash_is_renewed() {
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Ok(PasswordHash::new("hashed".to_owned())));
+    let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
+    let (renewed, mut was_renewed) = mpsc::unbounded_channel();
+    ports.accounts.expect_renew_password_hash().once().returning(move |_, verified, new| {
+        renewed.send((verified.as_str().to_owned(), new.as_str().to_owned())).unwrap();
+        Ok(())
+    });
+    log_in(ports).await;
+    was_asked.recv().await.unwrap();
+    hasher.let_go.add_permits(1);
+    assert_eq!(was_renewed.recv().await.unwrap(), ("stored".to_owned(), "hashed".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,6 +117,7 @@ contract! { $
         updating_an_unknown_profile_is_none,
         of_pictures_set_at_once_each_but_the_last_is_reported_once,
         a_new_password_ends_every_session_but_the_one_kept,
+        a_hash_is_renewed_in_place_of_the_one_verified_alone_and_ends_no_session,
         an_account_is_found_with_every_field_it_was_created_with,
         an_unknown_account_is_none,
         the_instant_of_registration_is_kept_to_the_millisecond,

@@ -2,7 +2,7 @@
 //!
 //! | type | port | what it adds |
 //! |---|---|---|
-//! | [`BcryptHasher`] | [`PasswordHasher`] | bcrypt off the async threads, bounded in number and in line |
+//! | [`BcryptHasher`] | [`PasswordHasher`] | bcrypt off the async threads, with a bounded queue, of which each requester has a share |
 //! | [`JwtIssuer`] | [`TokenIssuer`] | JSON web tokens, HS256 alone |
 //! | [`CachedSessions`] | [`SessionRepository`] | a short memory in front of another session repository |
 //! | [`BoundedCounters`] | [`Counters`] | counts in bounded memory |
@@ -18,8 +18,10 @@ mod counters;
 mod passwords;
 mod session_cache;
 mod tokens;
+mod workers;
 
 pub use counters::BoundedCounters;
-pub use passwords::{BcryptHasher, HasherFigures, default_parallelism};
+pub use passwords::BcryptHasher;
 pub use session_cache::CachedSessions;
 pub use tokens::JwtIssuer;
+pub use workers::{HasherFigures, default_parallelism};

@@ -1,23 +1,19 @@
 //! Password hashing with bcrypt.
 
-use std::{
-    num::NonZero,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
-};
+use std::str::FromStr;
 
 use agora_domain::{
     Error, Result,
     accounts::{Password, PasswordAttempt, PasswordHash, PasswordHasher},
+    limits::Requester,
 };
 use async_trait::async_trait;
-use tokio::sync::{Semaphore, oneshot};
+use bcrypt::HashParts;
 
-/// Hashes passwords with bcrypt on threads of their own. So many hashes run at once and so many wait; what comes
-/// beyond that is refused at once.
+use crate::workers::{HasherFigures, Workers};
+
+/// Hashes passwords with bcrypt on threads of their own. So many hashes run at once and so many wait; of these places an
+/// account has two and a client address a quarter, at least two. What comes beyond that is refused at once.
 pub struct BcryptHasher {
     cost: u32,
     dummy: PasswordHash,
@@ -26,45 +22,15 @@ pub struct BcryptHasher {
 
 impl BcryptHasher {
     /// A hasher of this cost (4 to 31, each step doubling the time), of which `parallel` hashes run at once, at least
-    /// one, and `waiting` more may be in line.
+    /// one, and `waiting` more may wait.
     pub fn new(cost: u32, parallel: usize, waiting: usize) -> Self {
         Self { cost, dummy: dummy(cost), workers: Workers::new(parallel, waiting) }
     }
 
     /// How busy it is.
     pub fn figures(&self) -> HasherFigures {
-        let Workers { parallel, admitted, .. } = self.workers;
-        let running = parallel.saturating_sub(self.workers.running.available_permits());
-        let within = admitted.saturating_sub(self.workers.admission.available_permits());
-        HasherFigures {
-            running,
-            waiting: within.saturating_sub(running),
-            most_waiting: admitted.saturating_sub(parallel),
-            done: self.workers.done.load(Ordering::Relaxed),
-            refused: self.workers.refused.load(Ordering::Relaxed),
-        }
+        self.workers.figures()
     }
-}
-
-/// How busy a [`BcryptHasher`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HasherFigures {
-    /// Hashes that run.
-    pub running: usize,
-    /// Hashes that wait for their turn.
-    pub waiting: usize,
-    /// The most that may wait.
-    pub most_waiting: usize,
-    /// Hashes that were made since the start.
-    pub done: u64,
-    /// Hashes that were refused since the start, because too many waited.
-    pub refused: u64,
-}
-
-/// How many hashes to run at once on this machine: one fewer than it has cores, so that one stays free to serve
-/// requests; at least one.
-pub fn default_parallelism() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1)
 }
 
 /// A well-formed hash that costs as much to verify as a real one. Salt and digest are all zeros (`.` in bcrypt's
@@ -83,100 +49,37 @@ fn matches(attempt: &str, hash: &PasswordHash) -> Result<bool> {
 
 #[async_trait]
 impl PasswordHasher for BcryptHasher {
-    async fn hash(&self, password: &Password) -> Result<PasswordHash> {
+    async fn hash(&self, password: &Password, requester: &Requester) -> Result<PasswordHash> {
         let (password, cost) = (password.clone(), self.cost);
         // Not `non_truncating_hash`, which refuses 72 bytes already; no `Password` is longer.
-        let hash = self.workers.run(move || bcrypt::hash(password.expose(), cost)).await?;
+        let hash = self.workers.run(requester, move || bcrypt::hash(password.expose(), cost)).await?;
         hash.map(PasswordHash::new).map_err(Error::internal)
     }
 
-    async fn verify(&self, attempt: &PasswordAttempt, hash: Option<PasswordHash>) -> Result<bool> {
+    async fn verify(
+        &self,
+        attempt: &PasswordAttempt,
+        hash: Option<PasswordHash>,
+        requester: &Requester,
+    ) -> Result<bool> {
         let is_known = hash.is_some();
         let (attempt, hash) = (attempt.clone(), hash.unwrap_or_else(|| self.dummy.clone()));
-        let matches = self.workers.run(move || matches(attempt.expose(), &hash)).await??;
+        let matches = self.workers.run(requester, move || matches(attempt.expose(), &hash)).await??;
         Ok(matches && is_known)
     }
-}
 
-/// Runs blocking work: so much at once, so much in line.
-struct Workers {
-    /// A permit for each piece of work that runs or waits.
-    admission: Arc<Semaphore>,
-    /// A permit for each piece of work that runs.
-    running: Arc<Semaphore>,
-    /// How many may run, and how many may run or wait.
-    parallel: usize,
-    admitted: usize,
-    done: Arc<AtomicU64>,
-    refused: AtomicU64,
-}
-
-impl Workers {
-    fn new(parallel: usize, waiting: usize) -> Self {
-        let parallel = parallel.clamp(1, Semaphore::MAX_PERMITS);
-        let admitted = parallel.saturating_add(waiting).min(Semaphore::MAX_PERMITS);
-        Self {
-            admission: Arc::new(Semaphore::new(admitted)),
-            running: Arc::new(Semaphore::new(parallel)),
-            parallel,
-            admitted,
-            done: Arc::default(),
-            refused: AtomicU64::new(0),
-        }
-    }
-
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let admitted = Arc::clone(&self.admission).try_acquire_owned().map_err(|_| {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            Error::unavailable("too many passwords are waiting to be hashed")
-        })?;
-        let turn = Arc::clone(&self.running).acquire_owned().await.map_err(Error::internal)?;
-        let (reply, answer) = oneshot::channel();
-        let done = Arc::clone(&self.done);
-        let run = move || {
-            // Held by the work itself: it goes on when the request that asked for it is cancelled.
-            let permits = (admitted, turn);
-            yield_to_others();
-            let outcome = work();
-            done.fetch_add(1, Ordering::Relaxed);
-            // Before the answer: whoever has it may ask again at once.
-            drop(permits);
-            // Whoever no longer waits does not miss it.
-            let _ = reply.send(outcome);
-        };
-        // A thread of its own takes nothing beside a hash, and can have a priority of its own.
-        thread::Builder::new().name("agora-hash".to_owned()).spawn(run).map_err(Error::unavailable)?;
-        answer.await.map_err(|_| Error::internal("the hashing of a password panicked"))
-    }
-}
-
-/// The priority of hashing, on the system's scale from -20, the highest, to 19. When every core is busy with requests, a
-/// hash gets about a quarter of the time that a thread of ordinary priority gets: slower, but no login starves.
-#[cfg(target_os = "linux")]
-const PRIORITY: i32 = 5;
-
-/// Lowers the priority of this thread. A hash takes a quarter of a second of a core; a request that is ready takes the
-/// core from it at once, instead of when its time slice ends.
-fn yield_to_others() {
-    // Elsewhere priorities are those of processes.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {
-        tracing::debug!(%error, "passwords are hashed with ordinary priority");
+    fn needs_rehash(&self, hash: &PasswordHash) -> bool {
+        HashParts::from_str(hash.as_str()).is_ok_and(|parts| parts.get_cost() < self.cost)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        str::FromStr,
-        sync::{
-            atomic::{AtomicBool, AtomicUsize, Ordering},
-            mpsc,
-        },
-    };
+    use std::sync::{Arc, mpsc};
 
-    use bcrypt::HashParts;
-    use tokio::task;
+    use agora_domain::id::UserId;
+    use tokio::{sync::oneshot, task::JoinSet};
+    use uuid::Uuid;
 
     use super::*;
 
@@ -195,6 +98,10 @@ mod tests {
         PasswordAttempt::parse(text).unwrap()
     }
 
+    fn local() -> Requester {
+        Requester::local()
+    }
+
     fn cost_of(hash: &PasswordHash) -> u32 {
         HashParts::from_str(hash.as_str()).unwrap().get_cost()
     }
@@ -202,18 +109,27 @@ mod tests {
     #[tokio::test]
     async fn a_password_matches_its_own_hash_alone() {
         let hasher = hasher();
-        let hash = hasher.hash(&password("correct horse")).await.unwrap();
-        assert!(hasher.verify(&attempt("correct horse"), Some(hash.clone())).await.unwrap());
+        let hash = hasher.hash(&password("correct horse"), &local()).await.unwrap();
+        assert!(hasher.verify(&attempt("correct horse"), Some(hash.clone()), &local()).await.unwrap());
         for wrong in ["Correct horse", "correct horse ", "correct hors", "x"] {
-            assert!(!hasher.verify(&attempt(wrong), Some(hash.clone())).await.unwrap(), "{wrong}");
+            assert!(!hasher.verify(&attempt(wrong), Some(hash.clone()), &local()).await.unwrap(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_hash_of_lower_cost_is_to_be_made_anew() {
+        let hasher = BcryptHasher::new(10, 1, 0);
+        for (cost, expected) in [(4, true), (9, true), (10, false), (11, false), (31, false)] {
+            assert_eq!(hasher.needs_rehash(&dummy(cost)), expected, "{cost}");
+        }
+        assert!(!hasher.needs_rehash(&PasswordHash::new("no hash of bcrypt".to_owned())));
     }
 
     #[tokio::test]
     async fn every_hash_has_its_own_salt_and_the_configured_cost() {
         let hasher = BcryptHasher::new(5, 2, 100);
-        let one = hasher.hash(&password("password")).await.unwrap();
-        let other = hasher.hash(&password("password")).await.unwrap();
+        let one = hasher.hash(&password("password"), &local()).await.unwrap();
+        let other = hasher.hash(&password("password"), &local()).await.unwrap();
         assert!(one != other);
         assert_eq!((cost_of(&one), cost_of(&other)), (5, 5));
     }
@@ -230,15 +146,15 @@ mod tests {
     async fn without_a_hash_the_answer_is_no() {
         let mut hasher = hasher();
         // Even if somebody found a password of the dummy.
-        hasher.dummy = hasher.hash(&password("password")).await.unwrap();
-        assert!(!hasher.verify(&attempt("password"), None).await.unwrap());
+        hasher.dummy = hasher.hash(&password("password"), &local()).await.unwrap();
+        assert!(!hasher.verify(&attempt("password"), None, &local()).await.unwrap());
     }
 
     #[tokio::test]
     async fn all_72_bytes_count_and_more_never_match() {
         let hasher = hasher();
         let longest = "é".repeat(36);
-        let hash = hasher.hash(&password(&longest)).await.unwrap();
+        let hash = hasher.hash(&password(&longest), &local()).await.unwrap();
         for (tried, expected) in [
             (longest.clone(), true),
             (format!("{longest}x"), false),
@@ -246,18 +162,22 @@ mod tests {
             (format!("{}xx", "é".repeat(35)), false),
             (longest.repeat(1000), false),
         ] {
-            assert_eq!(hasher.verify(&attempt(&tried), Some(hash.clone())).await.unwrap(), expected, "{tried}");
+            assert_eq!(
+                hasher.verify(&attempt(&tried), Some(hash.clone()), &local()).await.unwrap(),
+                expected,
+                "{tried}"
+            );
         }
     }
 
     #[tokio::test]
     async fn an_attempt_with_nul_never_matches() {
         let hasher = hasher();
-        let hash = hasher.hash(&password("password")).await.unwrap();
+        let hash = hasher.hash(&password("password"), &local()).await.unwrap();
         // bcrypt repeats the key with a NUL between: to it, this is the same password.
         assert!(bcrypt::verify("password\0password", hash.as_str()).unwrap());
         for tried in ["password\0password", "password\0", "\0password"] {
-            assert!(!hasher.verify(&attempt(tried), Some(hash.clone())).await.unwrap(), "{tried:?}");
+            assert!(!hasher.verify(&attempt(tried), Some(hash.clone()), &local()).await.unwrap(), "{tried:?}");
         }
     }
 
@@ -265,112 +185,37 @@ mod tests {
     async fn a_malformed_stored_hash_is_an_internal_error() {
         for malformed in ["", "password", "$2b$04$short", "$1$04$....................................................."]
         {
-            let failed = hasher().verify(&attempt("password"), Some(PasswordHash::new(malformed.to_owned()))).await;
+            let failed =
+                hasher().verify(&attempt("password"), Some(PasswordHash::new(malformed.to_owned())), &local()).await;
             assert!(matches!(failed, Err(Error::Internal(_))), "{malformed}");
         }
     }
 
     #[tokio::test]
-    async fn what_finds_no_place_in_line_is_refused_at_once() {
-        let workers = Arc::new(Workers::new(1, 1));
-        let (release, released) = mpsc::channel::<()>();
-        let running = tokio::spawn({
-            let workers = Arc::clone(&workers);
-            async move { workers.run(move || released.recv().is_ok()).await }
-        });
-        let in_line = tokio::spawn({
-            let workers = Arc::clone(&workers);
-            async move { workers.run(|| "served").await }
-        });
-        while workers.admission.available_permits() > 0 {
-            task::yield_now().await;
-        }
-        assert!(matches!(workers.run(|| ()).await, Err(Error::Unavailable(_))));
-        release.send(()).unwrap();
-        assert!(running.await.unwrap().unwrap());
-        assert_eq!(in_line.await.unwrap().unwrap(), "served");
-        assert!(workers.run(|| ()).await.is_ok());
-    }
-
-    #[tokio::test]
-    async fn a_hasher_without_a_line_still_hashes_one_at_a_time() {
-        let hasher = BcryptHasher::new(COST, 0, 0);
-        assert!(hasher.hash(&password("password")).await.is_ok());
-        let taken = Arc::clone(&hasher.workers.admission).try_acquire_owned().unwrap();
-        assert!(matches!(hasher.hash(&password("password")).await, Err(Error::Unavailable(_))));
-        assert!(matches!(hasher.verify(&attempt("x"), None).await, Err(Error::Unavailable(_))));
-        drop(taken);
-        assert!(hasher.hash(&password("password")).await.is_ok());
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn no_more_run_at_once_than_configured() {
-        let workers = Arc::new(Workers::new(2, 100));
-        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let tasks: Vec<_> = (0..20)
-            .map(|_| {
-                let (workers, now, most) = (Arc::clone(&workers), Arc::clone(&now), Arc::clone(&most));
-                tokio::spawn(async move {
-                    let work = move || {
-                        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        thread::yield_now();
-                        now.fetch_sub(1, Ordering::SeqCst);
-                    };
-                    workers.run(work).await
-                })
-            })
-            .collect();
-        for task in tasks {
-            task.await.unwrap().unwrap();
-        }
-        assert!((1..=2).contains(&most.load(Ordering::SeqCst)));
-    }
-
-    #[tokio::test]
-    async fn cancelled_work_keeps_its_place_until_it_is_done() {
-        let workers = Arc::new(Workers::new(1, 1));
-        let done = Arc::new(AtomicBool::new(false));
-        let (start, started) = oneshot::channel();
-        let (release, released) = mpsc::channel::<()>();
-        let cancelled = tokio::spawn({
-            let (workers, done) = (Arc::clone(&workers), Arc::clone(&done));
-            async move {
-                let work = move || {
-                    start.send(()).unwrap();
-                    released.recv().unwrap();
-                    done.store(true, Ordering::SeqCst);
-                };
-                workers.run(work).await
+    async fn nothing_is_hashed_or_verified_while_its_requester_has_no_place() {
+        let alice = Requester { account: Some(UserId::new(Uuid::nil())), ..local() };
+        // One hash at a time is made even without a queue.
+        for (hasher, requester, places) in
+            [(BcryptHasher::new(COST, 0, 0), local(), 1), (BcryptHasher::new(COST, 2, 100), alice, 2)]
+        {
+            let hasher = Arc::new(hasher);
+            let (mut taken, mut releases) = (JoinSet::new(), Vec::new());
+            for _ in 0..places {
+                let (hasher, (release, released), (start, started)) =
+                    (Arc::clone(&hasher), mpsc::channel::<()>(), oneshot::channel());
+                let work = move || start.send(()).is_ok() && released.recv().is_err();
+                taken.spawn(async move { hasher.workers.run(&requester, work).await });
+                releases.push(release);
+                started.await.unwrap();
             }
-        });
-        started.await.unwrap();
-        cancelled.abort();
-        assert!(cancelled.await.unwrap_err().is_cancelled());
-
-        assert_eq!(workers.running.available_permits(), 0);
-        release.send(()).unwrap();
-        assert!(workers.run(move || done.load(Ordering::SeqCst)).await.unwrap());
-    }
-
-    #[tokio::test]
-    async fn a_panic_fails_its_own_request_alone() {
-        let workers = Workers::new(1, 0);
-        assert!(matches!(workers.run(|| panic!("on purpose")).await, Err::<(), _>(Error::Internal(_))));
-        assert!(workers.run(|| ()).await.is_ok());
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn a_hash_gives_way_to_everything_else() {
-        let priority = || rustix::process::getpriority_process(None).unwrap();
-        let before = priority();
-        assert_eq!(Workers::new(1, 0).run(priority).await.unwrap(), PRIORITY);
-        assert_eq!(priority(), before, "this thread's own");
-    }
-
-    #[test]
-    fn one_core_is_left_to_serve_requests() {
-        let cores = thread::available_parallelism().unwrap().get();
-        assert_eq!(default_parallelism(), if cores == 1 { 1 } else { cores - 1 });
+            let hashed = hasher.hash(&password("password"), &requester).await;
+            assert!(matches!(hashed, Err(Error::Unavailable(_))), "{hashed:?}");
+            let verified = hasher.verify(&attempt("password"), None, &requester).await;
+            assert!(matches!(verified, Err(Error::Unavailable(_))), "{verified:?}");
+            drop(releases);
+            taken.join_all().await;
+            assert!(hasher.hash(&password("password"), &requester).await.is_ok());
+            assert!(hasher.verify(&attempt("password"), None, &requester).await.is_ok());
+        }
     }
 }

@@ -137,6 +137,13 @@ pub(crate) async fn change_password(conn: &mut Conn, change: NewPassword) -> Out
     Ok(true)
 }
 
+/// Stores another hash of the same password, if that is still the account's.
+pub(crate) async fn renew_password_hash(conn: &mut Conn, user: DbId, verified: String, new: String) -> Outcome<()> {
+    let verified = users::table.find(user).filter(users::password_hash.eq(verified));
+    diesel::update(verified).set(users::password_hash.eq(new)).execute(conn).await?;
+    Ok(())
+}
+
 /// Revokes every live session of the account but `keep`.
 async fn revoke_sessions(conn: &mut Conn, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
     // No session has the nil id.

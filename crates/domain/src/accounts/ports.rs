@@ -11,6 +11,7 @@ use crate::{
     error::Result,
     id::{SessionId, UserId},
     idempotency::Once,
+    limits::Requester,
     media::ImageKey,
     page::{Page, PageRequest},
 };
@@ -92,6 +93,10 @@ pub trait AccountRepository: Send + Sync {
     /// Stores the hash of a new password and revokes all sessions of the account but the one kept; `None` when there is
     /// no such account, or its password is no longer the one that was verified.
     async fn change_password(&self, change: &PasswordChange) -> Result<Option<()>>;
+
+    /// Stores another hash of the same password. Sessions go on. Nothing happens when the account's password is no
+    /// longer the one that was verified.
+    async fn renew_password_hash(&self, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Result<()>;
 }
 
 /// Keeps sessions. An adapter may cache what it read for at most 5 seconds, so that a change made on another node is
@@ -118,15 +123,31 @@ pub trait SessionRepository: Send + Sync {
     fn account_changed(&self, _account: UserId) {}
 }
 
-/// Hashes passwords. MUST NOT block the calling thread, and MUST bound how many hashes run at once and how many wait.
+/// Hashes passwords. MUST NOT block the calling thread, MUST bound how many hashes run at once and how many wait, and MUST
+/// bound by [`QueueShares`](crate::limits::QueueShares) how many of those are one requester's.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {
     /// Hashes a password with a fresh salt.
-    async fn hash(&self, password: &Password) -> Result<PasswordHash>;
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](crate::Error::Unavailable), at once, when too many hashes wait, or too many of this
+    /// requester.
+    async fn hash(&self, password: &Password, requester: &Requester) -> Result<PasswordHash>;
 
-    /// Whether the attempt is the hashed password. Without a hash the answer is no, after the same time.
-    async fn verify(&self, attempt: &PasswordAttempt, hash: Option<PasswordHash>) -> Result<bool>;
+    /// Returns whether the attempt is the hashed password. Without a hash the answer is no, after the same time.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](crate::Error::Unavailable), as for [`hash`](Self::hash).
+    async fn verify(
+        &self,
+        attempt: &PasswordAttempt,
+        hash: Option<PasswordHash>,
+        requester: &Requester,
+    ) -> Result<bool>;
+
+    /// Returns whether a hash cost less than those that are made now.
+    fn needs_rehash(&self, hash: &PasswordHash) -> bool;
 }
 
 /// What a token says.

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use super::{
     Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, Password,
     PasswordChange, PasswordHasher, ProfileChanges, Registration, RoleChange, Roles, Session, SessionRepository,
-    sessions::Changed,
+    sessions::InvalidateSessionsOnDrop,
 };
 use crate::{
     clock::Clock,
     error::{Conflict, Error, FieldErrors, Resource, Result},
     id::{IdGenerator, UserId},
     idempotency::Once,
+    limits::{ClientAddress, Requester},
     media::{ImagePorts, Images},
     page::{Page, PageRequest},
 };
@@ -58,8 +59,13 @@ impl Accounts {
     ///
     /// # Errors
     /// [`Error::Conflict`] when the username or the email is taken, in any letter case.
-    pub async fn register(&self, registration: Registration, once: Option<Once<()>>) -> Result<UserId> {
-        self.create(registration, Roles::USER, once).await
+    pub async fn register(
+        &self,
+        registration: Registration,
+        client: ClientAddress,
+        once: Option<Once<()>>,
+    ) -> Result<UserId> {
+        self.create(registration, Roles::USER, Requester { account: None, address: client }, once).await
     }
 
     /// Makes an account with ADMIN and USER: for the operator, not for clients.
@@ -67,16 +73,26 @@ impl Accounts {
     /// # Errors
     /// [`Error::Conflict`] when the username or the email is taken, in any letter case.
     pub async fn create_admin(&self, registration: Registration) -> Result<UserId> {
-        self.create(registration, Roles::ADMIN_AND_USER, None).await
+        self.create(registration, Roles::ADMIN_AND_USER, Requester::local(), None).await
     }
 
-    async fn create(&self, registration: Registration, roles: Roles, once: Option<Once<()>>) -> Result<UserId> {
-        // A taken name is answered before the costly hash; the repository decides between those who come at once.
-        let name = LoginIdentifier::Username(registration.username.key());
-        if self.accounts.find_id(&name).await?.is_some() {
-            return Err(Error::Conflict(Conflict::Username));
+    async fn create(
+        &self,
+        registration: Registration,
+        roles: Roles,
+        requester: Requester,
+        once: Option<Once<()>>,
+    ) -> Result<UserId> {
+        // What is taken is refused before the costly hash; the repository decides between those who come at once.
+        for (identifier, conflict) in [
+            (LoginIdentifier::Username(registration.username.key()), Conflict::Username),
+            (LoginIdentifier::Email(registration.email.key()), Conflict::Email),
+        ] {
+            if self.accounts.find_id(&identifier).await?.is_some() {
+                return Err(Error::Conflict(conflict));
+            }
         }
-        let password = self.passwords.hash(&registration.password).await?;
+        let password = self.passwords.hash(&registration.password, &requester).await?;
         let account = Account {
             id: UserId::new(self.ids.generate()),
             username: registration.username,
@@ -116,9 +132,9 @@ impl Accounts {
     /// # Errors
     /// [`Error::Conflict`] when the password is changed by somebody else at the same time.
     pub async fn reset_password(&self, ManagedAccount(user): ManagedAccount, password: &Password) -> Result<()> {
-        let new = self.passwords.hash(password).await?;
+        let new = self.passwords.hash(password, &Requester::local()).await?;
         let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
-        let _told = Changed(self.sessions.as_ref(), user);
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
         let change = PasswordChange { user, verified, new, keep: None, at: self.clock.now() };
         self.accounts.change_password(&change).await?.ok_or(Error::Conflict(Conflict::Unforeseen))
     }
@@ -176,7 +192,7 @@ impl Accounts {
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would lose it.
     pub async fn change_role(&self, ManagedAccount(id): ManagedAccount, change: RoleChange) -> Result<()> {
-        let _told = Changed(self.sessions.as_ref(), id);
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), id);
         self.accounts.change_role(id, change).await?.ok_or(Error::NotFound(Resource::User))
     }
 
@@ -185,7 +201,7 @@ impl Accounts {
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would be disabled.
     pub async fn set_enabled(&self, ManagedAccount(id): ManagedAccount, enabled: bool) -> Result<()> {
-        let _told = Changed(self.sessions.as_ref(), id);
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), id);
         let changed = self.accounts.set_enabled(id, enabled, self.clock.now()).await?;
         changed.ok_or(Error::NotFound(Resource::User))
     }

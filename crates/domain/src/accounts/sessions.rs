@@ -3,23 +3,45 @@
 use std::sync::Arc;
 
 use super::{
-    AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHasher,
-    Session, SessionRepository, TokenClaims, TokenIssuer,
+    AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHash,
+    PasswordHasher, Session, SessionRepository, TokenClaims, TokenIssuer,
 };
 use crate::{
     clock::Clock,
-    error::{Error, FieldErrors, Result},
+    error::{Error, FieldErrors, Resource, Result},
     id::{IdGenerator, SessionId, UserId},
-    limits::{ClientAddress, Counted, Limits},
+    limits::{ClientAddress, Counted, Limits, Requester},
 };
 
 const WRONG_PASSWORD: &str = "Current password is wrong";
 
-/// Tells that an account was changed when it goes: whatever the outcome, since a change whose acknowledgement was lost,
-/// or whose request was cancelled, may count all the same.
-pub(super) struct Changed<'a>(pub(super) &'a dyn SessionRepository, pub(super) UserId);
+/// How often a password is verified for one request. The stored hash may be replaced while it is: by a new password, or by
+/// another hash of the same one.
+const ATTEMPTS: usize = 2;
 
-impl Drop for Changed<'_> {
+/// A login that succeeded.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// The first token of the session.
+    pub token: String,
+    /// What remains to be done with [`Authentication::rehash`], if the stored hash cost less than those made now.
+    pub rehash: Option<Rehash>,
+}
+
+/// A password that was verified, to be hashed anew.
+#[derive(Debug)]
+pub struct Rehash {
+    user: UserId,
+    verified: PasswordHash,
+    password: Password,
+    requester: Requester,
+}
+
+/// Has cached sessions of an account forgotten when it is dropped: whatever the outcome of a change, since one whose
+/// acknowledgement was lost, or whose request was cancelled, may have been made.
+pub(super) struct InvalidateSessionsOnDrop<'a>(pub(super) &'a dyn SessionRepository, pub(super) UserId);
+
+impl Drop for InvalidateSessionsOnDrop<'_> {
     fn drop(&mut self) {
         self.0.account_changed(self.1);
     }
@@ -49,14 +71,24 @@ impl Authentication {
     /// # Errors
     /// [`Error::InvalidCredentials`] for an unknown account, a wrong password and a disabled account alike, after the
     /// same work; [`Error::TooMany`] when that has happened too often from this client, whatever the password is now.
-    pub async fn login(&self, login: &Login, client: ClientAddress) -> Result<String> {
+    pub async fn login(&self, login: &Login, client: ClientAddress) -> Result<LoggedIn> {
+        for _ in 0..ATTEMPTS {
+            if let Some(logged_in) = self.try_login(login, client).await? {
+                return Ok(logged_in);
+            }
+        }
+        Err(Error::InvalidCredentials)
+    }
+
+    /// Logs in; `None` when the hash was replaced, or the account disabled, after the hash was read.
+    async fn try_login(&self, login: &Login, client: ClientAddress) -> Result<Option<LoggedIn>> {
         let found = self.accounts.find_credentials(&login.identifier).await?;
         let failures = match &found {
             Some(account) => Counted::WrongPasswords(account.user, client),
             None => Counted::WrongNames(login.identifier.clone(), client),
         };
         self.limits.check(&failures)?;
-        let outcome = self.verify(login, found).await;
+        let outcome = self.verify(login, found, client).await;
         if matches!(outcome, Err(Error::InvalidCredentials)) {
             self.limits.count(&failures)?;
         }
@@ -65,15 +97,39 @@ impl Authentication {
         self.limits.check(&failures)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
-        let opened = self.sessions.open(&session, &account.password).await?;
-        opened.ok_or(Error::InvalidCredentials)?;
-        self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)
+        if self.sessions.open(&session, &account.password).await?.is_none() {
+            return Ok(None);
+        }
+        let token = self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)?;
+        Ok(Some(LoggedIn { token, rehash: self.prepare_rehash(login, account, client) }))
     }
 
-    async fn verify(&self, login: &Login, found: Option<Credentials>) -> Result<Credentials> {
+    async fn verify(&self, login: &Login, found: Option<Credentials>, client: ClientAddress) -> Result<Credentials> {
         let hash = found.as_ref().map(|credentials| credentials.password.clone());
-        let matches = self.passwords.verify(&login.password, hash).await?;
+        // Not the account's share: whoever knows its name could use that up.
+        let requester = Requester { account: None, address: client };
+        let matches = self.passwords.verify(&login.password, hash, &requester).await?;
         found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)
+    }
+
+    /// Returns the verified password of a login if its hash is to be made anew.
+    fn prepare_rehash(&self, login: &Login, account: Credentials, client: ClientAddress) -> Option<Rehash> {
+        if !self.passwords.needs_rehash(&account.password) {
+            return None;
+        }
+        // One that was valid when it was stored may no longer be.
+        let password = Password::parse(login.password.expose()).ok()?;
+        let requester = Requester { account: Some(account.user), address: client };
+        Some(Rehash { user: account.user, verified: account.password, password, requester })
+    }
+
+    /// Hashes a verified password at the present cost and stores the hash, unless the password was changed meanwhile.
+    ///
+    /// # Errors
+    /// Those of the hasher and of the repository. The next login tries again.
+    pub async fn rehash(&self, Rehash { user, verified, password, requester }: Rehash) -> Result<()> {
+        let new = self.passwords.hash(&password, &requester).await?;
+        self.accounts.renew_password_hash(user, &verified, &new).await
     }
 
     /// Who presents the token.
@@ -110,8 +166,9 @@ impl Authentication {
     /// Sets a new password and ends every other session of the account.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `currentPassword` when it is wrong or missing and `newPassword` when it is no
-    /// password; [`Error::TooMany`] when the current one was wrong too often from this client, here or at login.
+    /// [`Error::Invalid`] naming `currentPassword` when it is missing and `newPassword` when it is no password, without
+    /// looking further; then naming `currentPassword` when it is wrong. [`Error::TooMany`] when the current one was wrong
+    /// too often from this client, here or at login, or when changes were tried too often, whatever became of them.
     pub async fn change_password(
         &self,
         caller: &Member,
@@ -119,28 +176,41 @@ impl Authentication {
         current: Option<&str>,
         new: Option<&str>,
     ) -> Result<()> {
-        let failures = Counted::WrongPasswords(caller.id(), client);
-        self.limits.check(&failures)?;
         let mut errors = FieldErrors::default();
+        let current = errors.check("currentPassword", PasswordAttempt::parse(current.unwrap_or_default()));
         let new = errors.check("newPassword", Password::parse(new.unwrap_or_default()));
-        let mut verified = None;
-        if let Some(current) = errors.check("currentPassword", PasswordAttempt::parse(current.unwrap_or_default())) {
-            let hash = self.accounts.find_password(caller.id()).await?;
-            if self.passwords.verify(&current, hash.clone()).await? {
-                self.limits.check(&failures)?;
-                verified = hash;
-            } else {
-                self.limits.count(&failures)?;
-                errors.add("currentPassword", WRONG_PASSWORD);
+        let (Some(current), Some(new)) = (current, new) else { return Err(errors.into()) };
+        self.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
+        for _ in 0..ATTEMPTS {
+            if self.try_change_password(caller, client, &current, &new).await?.is_some() {
+                return Ok(());
             }
         }
-        let (Some(new), Some(verified)) = (new, verified) else { return Err(errors.into()) };
-        let new = self.passwords.hash(&new).await?;
-        let (user, keep, at) = (caller.id(), Some(caller.session().id), self.clock.now());
-        let _told = Changed(self.sessions.as_ref(), user);
-        let change = PasswordChange { user, verified, new, keep, at };
-        let changed = self.accounts.change_password(&change).await?;
-        // Meanwhile changed by somebody else: then what was verified is no longer the password.
-        changed.ok_or_else(|| Error::field("currentPassword", WRONG_PASSWORD))
+        Err(Error::field("currentPassword", WRONG_PASSWORD))
+    }
+
+    /// Changes the password; `None` when the hash was replaced after it was read.
+    async fn try_change_password(
+        &self,
+        caller: &Member,
+        client: ClientAddress,
+        current: &PasswordAttempt,
+        new: &Password,
+    ) -> Result<Option<()>> {
+        let user = caller.id();
+        let failures = Counted::WrongPasswords(user, client);
+        self.limits.check(&failures)?;
+        let requester = Requester { account: Some(user), address: client };
+        let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
+        if !self.passwords.verify(current, Some(verified.clone()), &requester).await? {
+            self.limits.count(&failures)?;
+            return Err(Error::field("currentPassword", WRONG_PASSWORD));
+        }
+        self.limits.check(&failures)?;
+        let is_same = current.expose() == new.expose() && !self.passwords.needs_rehash(&verified);
+        let new = if is_same { verified.clone() } else { self.passwords.hash(new, &requester).await? };
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
+        let change = PasswordChange { user, verified, new, keep: Some(caller.session().id), at: self.clock.now() };
+        self.accounts.change_password(&change).await
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests of the account rules share.
 
 mod guessing;
+mod passwords;
 mod registration;
 mod roles;
 mod sessions;
@@ -14,7 +15,7 @@ use crate::{
     clock::{MockClock, Timestamp},
     error::{Error, FieldErrors, Result},
     id::{MockIdGenerator, SessionId, UserId},
-    limits::{ClientAddress, Counted, Counters, Limits, tests::CountersInMemory},
+    limits::{ClientAddress, Counted, Counters, Limits, Requester, tests::CountersInMemory},
     media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
 };
 
@@ -54,6 +55,10 @@ fn hash(notation: &str) -> PasswordHash {
 /// Where the caller calls from.
 fn client() -> ClientAddress {
     ClientAddress::of(std::net::Ipv4Addr::LOCALHOST.into())
+}
+
+fn elsewhere() -> ClientAddress {
+    ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into())
 }
 
 /// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id `NEW_ID`.

@@ -60,6 +60,9 @@ pub enum Counted {
     Registrations(ClientAddress),
     /// Wrong passwords of an account, whatever name it was given.
     WrongPasswords(UserId, ClientAddress),
+    /// Changes of an account's password, whatever their outcome. Per address too, so that whoever has stolen a token
+    /// cannot keep the owner from the change that ends its session.
+    PasswordChanges(UserId, ClientAddress),
     /// Logins under a name that no account has.
     WrongNames(LoginIdentifier, ClientAddress),
 }
@@ -70,7 +73,7 @@ impl Counted {
     pub fn limit(&self) -> Limit {
         match self {
             Self::Logins(_) | Self::Registrations(_) => Limit::a_minute(60),
-            Self::WrongPasswords(..) | Self::WrongNames(..) => Limit::a_minute(10),
+            Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::a_minute(10),
         }
     }
 
@@ -78,7 +81,7 @@ impl Counted {
     pub(super) fn is_exempt(&self) -> bool {
         match self {
             Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),
-            Self::WrongPasswords(..) | Self::WrongNames(..) => false,
+            Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     hash::Hash,
+    net::Ipv4Addr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -16,6 +17,14 @@ pub struct Requester {
     pub account: Option<UserId>,
     /// Where the request comes from.
     pub address: ClientAddress,
+}
+
+impl Requester {
+    /// Returns whoever asks from the machine itself and without an account, such as a command of the operator: held to no
+    /// share.
+    pub fn local() -> Self {
+        Self { account: None, address: ClientAddress::of(Ipv4Addr::LOCALHOST.into()) }
+    }
 }
 
 /// Bounds how many places of a queue each account and each client address has at once.
@@ -138,7 +147,9 @@ mod tests {
 
     #[test]
     fn this_machine_has_no_share_as_an_address() {
-        assert_eq!(acquire_all(&QueueShares::new(2, 5), &requester(None, "127.0.0.1")).len(), 100);
+        for requester in [requester(None, "127.0.0.1"), Requester::local()] {
+            assert_eq!(acquire_all(&QueueShares::new(2, 5), &requester).len(), 100);
+        }
     }
 
     #[test]

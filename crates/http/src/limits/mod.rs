@@ -122,8 +122,8 @@ pub(crate) fn admit_to(limited: Option<Limited>, state: &State, request: &HttpRe
     Ok(())
 }
 
-/// Counts an answer of a handler as a refusal of one who has guessed passwords too often: the one limit that is met
-/// there.
+/// Counts an answer of a handler as a refusal of one who has guessed or changed passwords too often: the limits that are
+/// met there.
 pub(crate) fn note_guesses<B>(state: &State, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
     if answered.as_ref().is_ok_and(|response| response.status() == StatusCode::TOO_MANY_REQUESTS) {
         state.refusals.add(Refusal::Password);

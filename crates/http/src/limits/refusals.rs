@@ -15,7 +15,7 @@ pub(crate) enum Refusal {
     Login,
     /// Of registrations from one address.
     Registration,
-    /// Of wrong passwords for one account from one address.
+    /// Of wrong passwords for one account from one address, or of changes of its password.
     Password,
 }
 

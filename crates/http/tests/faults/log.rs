@@ -108,6 +108,20 @@ async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_hash_that_could_not_be_renewed_is_in_the_log_and_the_login_is_not_the_worse_for_it() {
+    const CAUSE: &str = "too many are being renewed";
+    keep_log();
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(CAUSE)));
+    hasher.let_go.add_permits(1);
+    let url = log_in(Ports { passwords: hasher, ..Ports::default() }).await;
+    was_asked.recv().await.unwrap();
+    // Answered by the one thread that serves: what came before has been seen to.
+    expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+    let lines = logged(CAUSE);
+    assert!(matches!(&lines[..], [line] if line.contains("could not renew a password hash")), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_log_tells_the_cause_under_the_id_of_the_request() {
     const CAUSE: &str = "hunter2, for the log alone";
     keep_log();

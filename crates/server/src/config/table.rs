@@ -190,7 +190,7 @@ settings! {
              an `Idempotency-Key` are known, while the one is changed for the other";
         TOKEN_LIFETIME: Kind::Time, Default::Is("1h"), "how long a token is valid; at most 30 days";
         BCRYPT_COST: Kind::Number(4, 20), Default::Is("12"),
-            "cost of a password hash, 4 to 20; each step doubles its time. Holds for new hashes";
+            "cost of a password hash, 4 to 20; each step doubles its time. A lower one is renewed at the next login";
         ADMIN_USERNAME: Kind::Text, Default::None("none"),
             "the username of the administrator made at start while no account has ADMIN; set with the two that follow. \
              The start fails when another account has the name or the address";

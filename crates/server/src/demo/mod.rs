@@ -14,7 +14,10 @@
 //! going through the posts again, which come out the same each time.
 
 use agora_database::{Rows, Table};
-use agora_domain::accounts::{Password, PasswordHasher};
+use agora_domain::{
+    accounts::{Password, PasswordHasher},
+    limits::Requester,
+};
 use agora_security::BcryptHasher;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, value_parser};
@@ -93,7 +96,7 @@ pub(crate) async fn seed(config: &Config, arguments: SeedArguments, interrupt: I
     app::open_images(config, &data_dir).await?;
 
     let password = Password::parse(PASSWORD).map_err(|violation| anyhow::anyhow!("{violation}"))?;
-    let hash = BcryptHasher::new(config.bcrypt_cost, 1, 0).hash(&password).await?;
+    let hash = BcryptHasher::new(config.bcrypt_cost, 1, 0).hash(&password, &Requester::local()).await?;
     let SeedArguments { posts, users, seed } = arguments;
     let users = usize::try_from(users)?;
     let (network, total) = task::spawn_blocking(move || {

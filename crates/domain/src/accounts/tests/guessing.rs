@@ -14,7 +14,8 @@ fn ports(counters: &Arc<CountersInMemory>) -> Ports {
     ports
         .passwords
         .expect_verify()
-        .returning(|attempt, stored| Ok(stored == Some(hash("stored")) && attempt.expose() == "password"));
+        .returning(|attempt, stored, _| Ok(stored == Some(hash("stored")) && attempt.expose() == "password"));
+    ports.passwords.expect_needs_rehash().return_const(false);
     ports.sessions.expect_open().returning(|_, _| Ok(Some(())));
     ports.tokens.expect_issue().returning(|_, _| Ok("token".to_owned()));
     ports
@@ -26,11 +27,7 @@ async fn log_in(
     client: ClientAddress,
 ) -> Result<String> {
     let login = Login::parse(Some(name), Some(password)).unwrap();
-    ports(counters).authentication().login(&login, client).await
-}
-
-fn elsewhere() -> ClientAddress {
-    ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into())
+    Ok(ports(counters).authentication().login(&login, client).await?.token)
 }
 
 #[tokio::test]
@@ -89,7 +86,7 @@ async fn guesses_made_at_once_tell_no_more_than_ten_made_one_by_one() {
     ports.passwords = MockPasswordHasher::new();
     let others = Arc::clone(&counters);
     // While this one is verified, ten others turn out wrong.
-    ports.passwords.expect_verify().returning(move |attempt, _| {
+    ports.passwords.expect_verify().returning(move |attempt, _, _| {
         for _ in 0..10 {
             others.add(&Counted::WrongPasswords(ALICE, client()), NOW);
         }
@@ -108,7 +105,7 @@ async fn the_current_password_cannot_be_guessed_with_a_stolen_token_either() {
     let counters = Arc::default();
     let change = async |current: &'static str| {
         let authentication = ports(&counters).authentication();
-        authentication.change_password(&member(), client(), Some(current), Some("short")).await
+        authentication.change_password(&member(), client(), Some(current), Some("new password")).await
     };
     for _ in 0..10 {
         assert_eq!(invalid(change("a guess").await)[0].0, "currentPassword");

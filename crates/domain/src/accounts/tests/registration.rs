@@ -163,28 +163,28 @@ fn registration() -> Registration {
     Registration::parse(Some("Alice"), Some("alice@example.com"), Some("password"), Some(" Hello ")).unwrap()
 }
 
-/// Ports to which the name is free and which hash `password`.
-fn free_name() -> Ports {
+/// Ports to which name and email are free and which hash `password` for this requester.
+fn free_name(requester: Requester) -> Ports {
     let mut ports = Ports::default();
-    ports
-        .accounts
-        .expect_find_id()
-        .once()
-        .withf(|identifier| *identifier == LoginIdentifier::Username("alice".to_owned()))
-        .returning(|_| Ok(None));
+    ports.accounts.expect_find_id().times(2).returning(|_| Ok(None));
     ports
         .passwords
         .expect_hash()
         .once()
-        .withf(|password| password.expose() == "password")
-        .returning(|_| Ok(hash("hashed")));
+        .withf(move |password, by| password.expose() == "password" && *by == requester)
+        .returning(|_, _| Ok(hash("hashed")));
     ports
+}
+
+/// A client at the address `elsewhere` that has no account yet.
+fn stranger() -> Requester {
+    Requester { account: None, address: elsewhere() }
 }
 
 #[tokio::test]
 async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
     for (roles, by_operator) in [(Roles::USER, false), (Roles::ADMIN_AND_USER, true)] {
-        let mut ports = free_name();
+        let mut ports = free_name(if by_operator { Requester::local() } else { stranger() });
         let expected = Account {
             id: UserId::new(NEW_ID),
             username: Username::parse("Alice").unwrap(),
@@ -202,26 +202,36 @@ async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
         let accounts = ports.accounts();
         let created = match by_operator {
             true => accounts.create_admin(registration()).await,
-            false => accounts.register(registration(), None).await,
+            false => accounts.register(registration(), elsewhere(), None).await,
         };
         assert_eq!(created.unwrap(), UserId::new(NEW_ID));
     }
 }
 
 #[tokio::test]
-async fn a_taken_username_is_a_conflict_before_anything_is_hashed() {
-    let mut ports = Ports::default();
-    ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
-    let refused = ports.accounts().register(registration(), None).await;
-    assert!(matches!(refused, Err(Error::Conflict(Conflict::Username))));
+async fn a_taken_username_or_email_is_a_conflict_before_anything_is_hashed() {
+    let username = LoginIdentifier::Username("alice".to_owned());
+    let email = LoginIdentifier::Email("alice@example.com".to_owned());
+    for (taken, expected) in [
+        (vec![username.clone()], Conflict::Username),
+        (vec![email.clone()], Conflict::Email),
+        (vec![username, email], Conflict::Username),
+    ] {
+        let mut ports = Ports::default();
+        ports.accounts.expect_find_id().returning(move |identifier| Ok(taken.contains(identifier).then_some(BOB)));
+        match ports.accounts().register(registration(), elsewhere(), None).await {
+            Err(Error::Conflict(reported)) => assert_eq!(reported, expected),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[tokio::test]
 async fn the_repository_decides_between_those_who_register_at_once() {
     for conflict in [Conflict::Username, Conflict::Email] {
-        let mut ports = free_name();
+        let mut ports = free_name(stranger());
         ports.accounts.expect_create().returning(move |_, _| Err(Error::Conflict(conflict)));
-        match ports.accounts().register(registration(), None).await {
+        match ports.accounts().register(registration(), elsewhere(), None).await {
             Err(Error::Conflict(reported)) => assert_eq!(reported, conflict),
             other => panic!("{other:?}"),
         }

@@ -265,7 +265,7 @@ async fn the_operator_resets_a_password_and_ends_every_session() {
     for is_still_the_one in [true, false] {
         let mut ports = Ports::default();
         ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
-        ports.passwords.expect_hash().once().returning(|_| Ok(hash("new")));
+        ports.passwords.expect_hash().once().withf(|_, by| *by == Requester::local()).returning(|_, _| Ok(hash("new")));
         ports.accounts.expect_find_password().once().withf(|id| *id == BOB).returning(|_| Ok(Some(hash("old"))));
         let expected = PasswordChange { user: BOB, verified: hash("old"), new: hash("new"), keep: None, at: NOW };
         ports

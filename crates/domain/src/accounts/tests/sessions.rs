@@ -57,10 +57,11 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .passwords
             .expect_verify()
             .once()
-            .withf(move |attempt, stored| {
+            .withf(move |attempt, stored, _| {
                 attempt.expose() == "password" && *stored == found.is_some().then(|| hash("stored"))
             })
-            .returning(move |_, _| Ok(right));
+            .returning(move |_, _, _| Ok(right));
+        ports.passwords.expect_needs_rehash().return_const(false);
         let opened = Session { id: SessionId::new(NEW_ID), user: ALICE, opened_at: NOW };
         ports
             .sessions
@@ -75,7 +76,7 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .withf(move |claims, now| *claims == TokenClaims { user: ALICE, session: opened.id } && *now == NOW)
             .returning(|_, _| Ok("token".to_owned()));
         match ports.authentication().login(&login(), client()).await {
-            Ok(token) => assert!(succeeds && token == "token", "{case}"),
+            Ok(it) => assert!(succeeds && it.token == "token" && it.rehash.is_none(), "{case}"),
             Err(error) => assert!(!succeeds && matches!(error, Error::InvalidCredentials), "{case}: {error:?}"),
         }
     }
@@ -85,7 +86,7 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
 async fn an_overloaded_hasher_is_no_wrong_password() {
     let mut ports = Ports::default();
     ports.accounts.expect_find_credentials().returning(|_| Ok(None));
-    ports.passwords.expect_verify().returning(|_, _| Err(Error::unavailable("too many")));
+    ports.passwords.expect_verify().returning(|_, _, _| Err(Error::unavailable("too many")));
     assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::Unavailable(_))));
 }
 
@@ -94,7 +95,7 @@ async fn no_token_is_issued_for_a_session_that_was_not_stored() {
     let mut ports = Ports::default();
     let credentials = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
     ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
-    ports.passwords.expect_verify().returning(|_, _| Ok(true));
+    ports.passwords.expect_verify().returning(|_, _, _| Ok(true));
     ports.sessions.expect_open().returning(|_, _| Err(Error::unavailable("no connection")));
     assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::Unavailable(_))));
 }
@@ -175,76 +176,46 @@ async fn logout_revokes_the_session_of_the_token_also_without_a_role() {
     ports.authentication().logout(&alice(Roles::NONE)).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_wrong_current_and_an_invalid_new_password_are_reported_together() {
-    const WRONG: &str = "Current password is wrong";
-    const REQUIRED: &str = "Password is required";
-    const LENGTH: &str = "Password must be 8 to 72 bytes";
-    for (current, right, new, expected) in [
-        (Some("wrong"), false, Some("new password"), vec![("currentPassword", WRONG)]),
-        (Some("wrong"), false, Some("short"), vec![("currentPassword", WRONG), ("newPassword", LENGTH)]),
-        (Some("password"), true, Some("short"), vec![("newPassword", LENGTH)]),
-        (Some("password"), true, None, vec![("newPassword", REQUIRED)]),
-        (None, true, Some("new password"), vec![("currentPassword", REQUIRED)]),
-        (Some(" "), true, None, vec![("currentPassword", REQUIRED), ("newPassword", REQUIRED)]),
-    ] {
-        let mut ports = Ports::default();
-        ports.accounts.expect_find_password().withf(|id| *id == ALICE).returning(|_| Ok(Some(hash("stored"))));
-        ports
-            .passwords
-            .expect_verify()
-            .withf(move |attempt, stored| Some(attempt.expose()) == current && *stored == Some(hash("stored")))
-            .returning(move |_, _| Ok(right));
-        let refused = ports.authentication().change_password(&member(), client(), current, new).await;
-        let expected: Vec<_> = expected.into_iter().map(|(field, message)| (field, message.to_owned())).collect();
-        assert_eq!(invalid(refused), expected, "{current:?}, {new:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_new_password_is_stored_hashed_and_ends_every_other_session_at_once() {
+/// Ports to which the account is each of these in turn, stored hash and standing, and the hash `renewed` is one of the
+/// same password.
+fn changing(states: [(&'static str, bool); 2]) -> Ports {
     let mut ports = Ports::default();
-    ports.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
-    ports.passwords.expect_verify().returning(|_, _| Ok(true));
+    let mut states = states.into_iter();
+    ports.accounts.expect_find_credentials().returning(move |_| {
+        Ok(states.next().map(|(stored, enabled)| Credentials { user: ALICE, password: hash(stored), enabled }))
+    });
+    ports.passwords.expect_verify().returning(|_, stored, _| Ok(stored != Some(hash("changed"))));
+    ports.passwords.expect_needs_rehash().return_const(false);
+    ports.sessions.expect_open().once().withf(|_, verified| *verified == hash("stored")).returning(|_, _| Ok(None));
     ports
-        .passwords
-        .expect_hash()
-        .withf(|password| password.expose() == "new password")
-        .returning(|_| Ok(hash("hashed")));
-    let mut order = mockall::Sequence::new();
-    ports
-        .accounts
-        .expect_change_password()
-        .once()
-        .in_sequence(&mut order)
-        .withf(|change| {
-            let (verified, new) = (hash("stored"), hash("hashed"));
-            *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW }
-        })
-        .returning(|_| Ok(Some(())));
-    ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
-    ports.authentication().change_password(&member(), client(), Some("password"), Some("new password")).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_login_is_refused_when_the_password_was_changed_or_the_account_disabled_meanwhile() {
-    let mut ports = Ports::default();
-    let credentials = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
-    ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
-    ports.passwords.expect_verify().returning(|_, _| Ok(true));
-    ports.sessions.expect_open().once().returning(|_, _| Ok(None));
-    assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::InvalidCredentials)));
+    for now in [("changed", true), ("stored", false)] {
+        let ports = changing([("stored", true), now]);
+        let refused = ports.authentication().login(&login(), client()).await;
+        assert!(matches!(refused, Err(Error::InvalidCredentials)), "{now:?}: {refused:?}");
+    }
 }
 
 #[tokio::test]
-async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
-    let mut ports = Ports::default();
-    ports.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
-    ports.passwords.expect_verify().returning(|_, _| Ok(true));
-    ports.passwords.expect_hash().returning(|_| Ok(hash("hashed")));
-    ports.accounts.expect_change_password().once().returning(|_| Ok(None));
-    ports.sessions.expect_account_changed().once().return_const(());
-    let refused =
-        ports.authentication().change_password(&member(), client(), Some("password"), Some("new password")).await;
-    assert_eq!(invalid(refused), [("currentPassword", "Current password is wrong".to_owned())]);
+async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
+    let mut ports = changing([("stored", true), ("renewed", true)]);
+    ports
+        .sessions
+        .expect_open()
+        .once()
+        .withf(|_, verified| *verified == hash("renewed"))
+        .returning(|_, _| Ok(Some(())));
+    ports.tokens.expect_issue().once().returning(|_, _| Ok("token".to_owned()));
+    assert_eq!(ports.authentication().login(&login(), client()).await.unwrap().token, "token");
+}
+
+#[tokio::test]
+async fn a_login_that_is_overtaken_each_time_is_refused() {
+    let mut ports = changing([("stored", true), ("renewed", true)]);
+    ports.sessions.expect_open().once().returning(|_, _| Ok(None));
+    let refused = ports.authentication().login(&login(), client()).await;
+    assert!(matches!(refused, Err(Error::InvalidCredentials)), "{refused:?}");
 }

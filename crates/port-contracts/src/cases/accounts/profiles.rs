@@ -86,6 +86,26 @@ pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repo
     assert_eq!(all, pictures.into_iter().collect());
 }
 
+pub async fn a_hash_is_renewed_in_place_of_the_one_verified_alone_and_ends_no_session(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
+    let his_password = db.accounts.find_password(bob).await.unwrap();
+    let session = w.session(ada).await.id;
+    let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
+    let [renewed, changed, late] = ["$renewed", "$changed", "$late"].map(|hash| PasswordHash::new(hash.to_owned()));
+    db.accounts.renew_password_hash(ada, &verified, &renewed).await.unwrap();
+    assert_eq!(db.accounts.find_password(ada).await.unwrap().as_ref(), Some(&renewed));
+    assert!(!db.sessions.find(session).await.unwrap().unwrap().revoked);
+
+    let (verified, new) = (renewed.clone(), changed.clone());
+    let change = PasswordChange { user: ada, verified, new, keep: None, at: w.now() };
+    db.accounts.change_password(&change).await.unwrap().unwrap();
+    db.accounts.renew_password_hash(ada, &renewed, &late).await.unwrap();
+    assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(changed));
+    db.accounts.renew_password_hash(w.id(), &renewed, &late).await.unwrap();
+    assert_eq!(db.accounts.find_password(bob).await.unwrap(), his_password);
+}
+
 pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);

@@ -1,0 +1,244 @@
+//! The change of a password and the renewal of its hash: what is hashed, how often, and for whom.
+
+use mockall::Sequence;
+
+use super::*;
+
+const WRONG: &str = "Current password is wrong";
+const REQUIRED: &str = "Password is required";
+const LENGTH: &str = "Password must be 8 to 72 bytes";
+
+/// Alice, calling from an address of her own.
+fn alice_elsewhere() -> Requester {
+    Requester { account: Some(ALICE), address: elsewhere() }
+}
+
+/// Ports of a service where alice's password is `password`, with the hash `stored`, for which passwords are hashed so
+/// often.
+fn ports(verified: usize, hashed: usize) -> Ports {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find_password().withf(|id| *id == ALICE).returning(|_| Ok(Some(hash("stored"))));
+    ports
+        .passwords
+        .expect_verify()
+        .times(verified)
+        .withf(|_, stored, by| *stored == Some(hash("stored")) && *by == alice_elsewhere())
+        .returning(|attempt, _, _| Ok(attempt.expose() == "password"));
+    ports
+        .passwords
+        .expect_hash()
+        .times(hashed)
+        .withf(|password, by| password.expose() == "new password" && *by == alice_elsewhere())
+        .returning(|_, _| Ok(hash("hashed")));
+    ports
+}
+
+/// Expects the change to the password of this hash, and then that cached sessions are forgotten.
+fn expect_change(ports: &mut Ports, new: &'static str) {
+    let mut order = Sequence::new();
+    ports
+        .accounts
+        .expect_change_password()
+        .once()
+        .in_sequence(&mut order)
+        .withf(move |change| {
+            let (verified, new) = (hash("stored"), hash(new));
+            *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW }
+        })
+        .returning(|_| Ok(Some(())));
+    ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
+}
+
+async fn change(ports: Ports, current: Option<&str>, new: Option<&str>) -> Result<()> {
+    ports.authentication().change_password(&member(), elsewhere(), current, new).await
+}
+
+#[tokio::test]
+async fn nothing_is_hashed_or_counted_for_an_invalid_change() {
+    for (current, new, expected) in [
+        // Not even whether the current one is right.
+        (Some("wrong"), Some("short"), vec![("newPassword", LENGTH)]),
+        (Some("password"), Some("short"), vec![("newPassword", LENGTH)]),
+        (Some("password"), None, vec![("newPassword", REQUIRED)]),
+        (None, Some("new password"), vec![("currentPassword", REQUIRED)]),
+        (Some(" "), None, vec![("currentPassword", REQUIRED), ("newPassword", REQUIRED)]),
+    ] {
+        let counters = Arc::<CountersInMemory>::default();
+        let ports = Ports { counters: Arc::clone(&counters), ..Ports::default() };
+        let expected: Vec<_> = expected.into_iter().map(|(field, message)| (field, message.to_owned())).collect();
+        assert_eq!(invalid(change(ports, current, new).await), expected, "{current:?}, {new:?}");
+        for counted in [Counted::PasswordChanges(ALICE, elsewhere()), Counted::WrongPasswords(ALICE, elsewhere())] {
+            assert_eq!(counters.get(&counted, NOW).count, 0, "{counted:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_current_password_is_named_and_no_new_one_hashed() {
+    let refused = change(ports(1, 0), Some("wrong"), Some("new password")).await;
+    assert_eq!(invalid(refused), [("currentPassword", WRONG.to_owned())]);
+}
+
+#[tokio::test]
+async fn a_new_password_is_stored_hashed_and_ends_every_other_session_at_once() {
+    let mut ports = ports(1, 1);
+    expect_change(&mut ports, "hashed");
+    change(ports, Some("password"), Some("new password")).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_same_password_again_ends_every_other_session_without_another_hash() {
+    let mut ports = ports(1, 0);
+    ports.passwords.expect_needs_rehash().once().return_const(false);
+    expect_change(&mut ports, "stored");
+    change(ports, Some("password"), Some("password")).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_same_password_again_is_hashed_if_its_hash_is_of_lower_cost() {
+    let mut ports = ports(1, 0);
+    ports.passwords.expect_needs_rehash().once().withf(|it| *it == hash("stored")).return_const(true);
+    ports.passwords.expect_hash().once().returning(|_, _| Ok(hash("dearer")));
+    expect_change(&mut ports, "dearer");
+    change(ports, Some("password"), Some("password")).await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_them() {
+    let counters = Arc::<CountersInMemory>::default();
+    let with = |mut ports: Ports| {
+        ports.counters = Arc::clone(&counters);
+        ports
+    };
+    for n in 0..10 {
+        let mut ports = Ports::default();
+        ports.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
+        ports.passwords.expect_verify().once().returning(move |_, _, _| match n % 3 {
+            0 => Ok(false),
+            1 => Err(Error::unavailable("too many")),
+            _ => Ok(true),
+        });
+        ports.passwords.expect_hash().returning(|_, _| Ok(hash("hashed")));
+        ports.accounts.expect_change_password().returning(|_| Ok(Some(())));
+        ports.sessions.expect_account_changed().return_const(());
+        let outcome = change(with(ports), Some("password"), Some("new password")).await;
+        assert!(!matches!(outcome, Err(Error::TooMany(_))), "{n}: {outcome:?}");
+    }
+    let refused = change(with(Ports::default()), Some("password"), Some("new password")).await;
+    assert!(matches!(refused, Err(Error::TooMany(allowance)) if allowance.reset_seconds == 60), "{refused:?}");
+    // Whoever has stolen a token does not keep the owner from ending its session.
+    let mut owner = Ports::default();
+    owner.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
+    owner.passwords.expect_verify().once().returning(|_, _, _| Ok(true));
+    owner.passwords.expect_hash().once().returning(|_, _| Ok(hash("hashed")));
+    expect_change(&mut owner, "hashed");
+    let owner = with(owner).authentication();
+    owner.change_password(&member(), client(), Some("password"), Some("new password")).await.unwrap();
+}
+
+/// Ports to which the stored hash is each of these in turn, and `changed` is that of another password.
+fn changing(hashes: [&'static str; 2]) -> Ports {
+    let mut ports = Ports::default();
+    let mut hashes = hashes.into_iter();
+    ports.accounts.expect_find_password().times(2).returning(move |_| Ok(hashes.next().map(hash)));
+    ports.passwords.expect_verify().times(2).returning(|_, stored, _| Ok(stored != Some(hash("changed"))));
+    ports.passwords.expect_hash().returning(|_, _| Ok(hash("hashed")));
+    ports.sessions.expect_account_changed().return_const(());
+    ports
+        .accounts
+        .expect_change_password()
+        .once()
+        .withf(|change| change.verified == hash("stored"))
+        .returning(|_| Ok(None));
+    ports
+}
+
+#[tokio::test]
+async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
+    let refused = change(changing(["stored", "changed"]), Some("password"), Some("new password")).await;
+    assert_eq!(invalid(refused), [("currentPassword", WRONG.to_owned())]);
+}
+
+#[tokio::test]
+async fn a_password_that_was_hashed_anew_meanwhile_is_changed_all_the_same() {
+    for is_overtaken_again in [false, true] {
+        let mut ports = changing(["stored", "renewed"]);
+        ports
+            .accounts
+            .expect_change_password()
+            .once()
+            .withf(|change| change.verified == hash("renewed"))
+            .returning(move |_| Ok((!is_overtaken_again).then_some(())));
+        let outcome = change(ports, Some("password"), Some("new password")).await;
+        assert_eq!(outcome.is_err(), is_overtaken_again, "{outcome:?}");
+    }
+}
+
+/// Expects alice to log in with this password from her address, where its hash is of lower cost or not.
+fn expect_login(ports: &mut Ports, password: &'static str, is_outdated: bool) {
+    let found = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
+    ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(found())));
+    ports
+        .passwords
+        .expect_verify()
+        .once()
+        // Whoever floods a login with her name does not take her share.
+        .withf(move |attempt, _, by| {
+            attempt.expose() == password && *by == Requester { account: None, address: elsewhere() }
+        })
+        .returning(|_, _, _| Ok(true));
+    ports.passwords.expect_needs_rehash().once().withf(|it| *it == hash("stored")).return_const(is_outdated);
+    ports.sessions.expect_open().once().returning(|_, _| Ok(Some(())));
+    ports.tokens.expect_issue().once().returning(|_, _| Ok("token".to_owned()));
+}
+
+fn login(password: &str) -> Login {
+    Login::parse(Some("alice"), Some(password)).unwrap()
+}
+
+#[tokio::test]
+async fn a_login_has_a_hash_of_lower_cost_made_anew_in_place_of_the_one_verified() {
+    let mut ports = Ports::default();
+    expect_login(&mut ports, "password", true);
+    ports
+        .passwords
+        .expect_hash()
+        .once()
+        .withf(|password, by| password.expose() == "password" && *by == alice_elsewhere())
+        .returning(|_, _| Ok(hash("dearer")));
+    ports
+        .accounts
+        .expect_renew_password_hash()
+        .once()
+        .withf(|user, verified, new| (*user, verified, new) == (ALICE, &hash("stored"), &hash("dearer")))
+        .returning(|_, _, _| Ok(()));
+    let authentication = ports.authentication();
+    let logged_in = authentication.login(&login("password"), elsewhere()).await.unwrap();
+    assert_eq!(logged_in.token, "token");
+    authentication.rehash(logged_in.rehash.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_login_is_done_before_anything_is_hashed_anew() {
+    for (password, is_outdated, is_left) in [
+        ("password", true, true),
+        ("password", false, false),
+        // From before the rule: it is right, and no new account could have it.
+        ("short", true, false),
+    ] {
+        let mut ports = Ports::default();
+        expect_login(&mut ports, password, is_outdated);
+        let logged_in = ports.authentication().login(&login(password), elsewhere()).await.unwrap();
+        assert_eq!(logged_in.rehash.is_some(), is_left, "{password}, {is_outdated}");
+    }
+}
+
+#[tokio::test]
+async fn a_hash_that_cannot_be_made_anew_leaves_the_one_there_is() {
+    let mut ports = Ports::default();
+    expect_login(&mut ports, "password", true);
+    ports.passwords.expect_hash().once().returning(|_, _| Err(Error::unavailable("too many")));
+    let authentication = ports.authentication();
+    let rehash = authentication.login(&login("password"), elsewhere()).await.unwrap().rehash.unwrap();
+    assert!(matches!(authentication.rehash(rehash).await, Err(Error::Unavailable(_))));
+}
