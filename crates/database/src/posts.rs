@@ -160,6 +160,10 @@ impl PostRepository for Database {
         Ok(row.map(PostRow::post).transpose()?)
     }
 
+    async fn erase_deleted(&self) -> Result<usize> {
+        write!(self, posts::erase())
+    }
+
     async fn toggle_like(
         &self,
         post: PostId,

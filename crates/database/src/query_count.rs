@@ -53,8 +53,9 @@ fn seeded(size: u64) -> (Conn, Arc<AtomicUsize>) {
     for n in 1..=size {
         let (post, author, me) = (hex(post(n)), hex(user(n)), hex(user(0)));
         sql += &format!("INSERT INTO follows VALUES ({me}, {author}, {author}, {n});");
-        sql +=
-            &format!("INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size});");
+        sql += &format!(
+            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL);"
+        );
         for m in 1..=size {
             let (liker, comment) = (hex(user(m)), hex(id(3, n * 1000 + m)));
             sql += &format!("INSERT INTO likes VALUES ({post}, {liker}, {liker}, {m});");

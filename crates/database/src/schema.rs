@@ -49,6 +49,7 @@ table! {
         updated_at -> Instant,
         like_count -> BigInt,
         comment_count -> BigInt,
+        deleted_at -> Nullable<Instant>,
     }
 }
 

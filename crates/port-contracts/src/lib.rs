@@ -156,6 +156,7 @@ contract! { $
         edits_made_at_once_all_take_effect,
         deleting_a_post_returns_it_and_takes_its_likes_and_comments_along,
         of_many_deletions_at_once_one_returns_the_post,
+        a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_some_rows_at_a_time,
         deleting_a_post_beside_likes_and_comments_leaves_nothing,
         a_list_without_posts_is_one_empty_page,
         posts_are_listed_newest_first,

@@ -179,8 +179,8 @@ impl Adapters {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (self.sessions(), Arc::clone(&self.clock));
-        let (idempotency, record) = (self.idempotency(), Arc::default());
-        Sweep { database: self.database.clone(), media, sessions, idempotency, clock, interval, record }
+        let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
+        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
     }
 
     /// The parts whose figures are shown.

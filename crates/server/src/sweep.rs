@@ -15,17 +15,19 @@ use agora_domain::{
     clock::Clock,
     idempotency::Idempotency,
     media::MediaSweep,
+    posts::PostRepository,
 };
 use tokio::time::MissedTickBehavior;
 
-/// Collects images that no row names, sessions that no token can name any more and requests that are too old to be
-/// repeated, at start and then at an interval; of
-/// several nodes on one database, one at a time.
+/// Collects images that no row names, sessions that no token can name any more, requests that are too old to be
+/// repeated and what is left of deleted posts, at start and then at an interval; of several nodes on one database, one
+/// at a time.
 pub(crate) struct Sweep {
     pub(crate) database: Database,
     pub(crate) media: MediaSweep,
     pub(crate) sessions: Arc<dyn SessionRepository>,
     pub(crate) idempotency: Idempotency,
+    pub(crate) posts: Arc<dyn PostRepository>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) interval: Duration,
     pub(crate) record: Arc<SweepRecord>,
@@ -39,6 +41,7 @@ pub(crate) struct SweepRecord {
     images: AtomicU64,
     sessions: AtomicU64,
     requests: AtomicU64,
+    post_rows: AtomicU64,
 }
 
 impl SweepRecord {
@@ -53,9 +56,14 @@ impl SweepRecord {
     }
 
     /// How much was deleted, by what it was.
-    pub(crate) fn deleted(&self) -> [(&'static str, u64); 3] {
-        [("images", &self.images), ("sessions", &self.sessions), ("requests", &self.requests)]
-            .map(|(kind, count)| (kind, count.load(Relaxed)))
+    pub(crate) fn deleted(&self) -> [(&'static str, u64); 4] {
+        [
+            ("images", &self.images),
+            ("sessions", &self.sessions),
+            ("requests", &self.requests),
+            ("post_rows", &self.post_rows),
+        ]
+        .map(|(kind, count)| (kind, count.load(Relaxed)))
     }
 }
 
@@ -95,10 +103,14 @@ impl Sweep {
         let opened_before = self.clock.now().plus_millis(-Self::SESSION_MILLIS);
         let sessions = self.sessions.delete_opened_before(opened_before).await;
         let requests = self.idempotency.sweep().await;
-        let is_whole = images.is_ok() && sessions.is_ok() && requests.is_ok();
-        for (outcome, count) in
-            [(&images, &self.record.images), (&sessions, &self.record.sessions), (&requests, &self.record.requests)]
-        {
+        let post_rows = self.erase_posts().await;
+        let is_whole = images.is_ok() && sessions.is_ok() && requests.is_ok() && post_rows.is_ok();
+        for (outcome, count) in [
+            (&images, &self.record.images),
+            (&sessions, &self.record.sessions),
+            (&requests, &self.record.requests),
+            (&post_rows, &self.record.post_rows),
+        ] {
             count.fetch_add(outcome.as_ref().map_or(0, |count| u64::try_from(*count).unwrap_or(u64::MAX)), Relaxed);
         }
         match images {
@@ -116,7 +128,23 @@ impl Sweep {
             Ok(requests) => tracing::info!(requests, "forgot requests that can no longer be repeated"),
             Err(error) => warn("sweep of requests failed", &error),
         }
+        match post_rows {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "erased what was left of deleted posts"),
+            Err(error) => warn("sweep of deleted posts failed", &error),
+        }
         is_whole
+    }
+
+    /// Erases what is left of deleted posts, some at a time; how many rows.
+    async fn erase_posts(&self) -> agora_domain::Result<usize> {
+        let mut erased = 0;
+        loop {
+            match self.posts.erase_deleted().await? {
+                0 => return Ok(erased),
+                rows => erased += rows,
+            }
+        }
     }
 }
 

@@ -92,9 +92,10 @@ pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserR
     Ok(row.get_result(conn).await.optional()?)
 }
 
-/// The post, locked against changes by others.
+/// The post that is not deleted, locked against changes by others.
 pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
-    let row = posts::table.find(id).select(PostRow::as_select()).for_no_key_update();
+    let row =
+        posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
 

@@ -1,4 +1,4 @@
-use agora_domain::{error::Resource, idempotency::Once};
+use agora_domain::{Error, error::Resource, idempotency::Once};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
@@ -14,6 +14,7 @@ pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<Com
     Ok(comments::table
         .inner_join(posts::table)
         .filter(comments::id.eq(id))
+        .filter(posts::deleted_at.is_null())
         .select((comments::id, comments::author_id, posts::author_id))
         .get_result(conn)
         .await
@@ -25,6 +26,7 @@ pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Ou
     Ok(comments::table
         .inner_join(posts::table)
         .filter(comments::post_id.eq(post).and(comments::author_id.eq(author)))
+        .filter(posts::deleted_at.is_null())
         .order((comments::created_at.desc(), comments::id.desc()))
         .limit(1)
         .select((comments::id, comments::author_id, posts::author_id))
@@ -37,10 +39,13 @@ pub(crate) async fn insert(conn: &mut Conn, row: CommentRow, once: Option<Once<(
     let post = row.post_id;
     super::lock_counters(conn, post).await?;
     diesel::insert_into(comments::table).values(row).execute(conn).await.map_err(Failure::missing(Resource::Post))?;
-    diesel::update(posts::table.find(post))
+    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
         .set(posts::comment_count.eq(posts::comment_count + 1))
         .execute(conn)
         .await?;
+    if counted == 0 {
+        return Err(Failure::Rule(Error::NotFound(Resource::Post)));
+    }
     super::idempotency::complete(conn, once, &()).await
 }
 

@@ -19,7 +19,7 @@ use crate::values::{LikeRow, Seen, ViewRow};
 use crate::{
     error::{Failure, Outcome},
     rows::{AuthorRow, LikerRow, PostRow, Slice, UserRow},
-    schema::{follows, likes, posts, users},
+    schema::{comments, follows, likes, posts, users},
     sql_types::{DbId, DbInstant, Instant},
 };
 
@@ -64,6 +64,7 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Opt
     let found: Option<ViewRow<AuthorRow>> = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
+        .filter(posts::deleted_at.is_null())
         .select(view!(AuthorRow, viewer))
         .get_result(conn)
         .await
@@ -86,7 +87,8 @@ async fn newest_likers(conn: &mut Conn, post: DbId) -> Outcome<Vec<Liker>> {
 }
 
 pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Seen<UserRow>>> {
-    let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
+    let views =
+        posts::table.inner_join(users::table).filter(posts::deleted_at.is_null()).select(view!(UserRow, viewer));
     let rows: Vec<ViewRow<UserRow>> = super::load!(views, posts, slice, conn)?;
     with_likers(conn, rows).await
 }
@@ -141,24 +143,79 @@ async fn update(conn: &mut Conn, row: PostRow) -> Outcome<()> {
     Ok(())
 }
 
+/// How many likes and comments are deleted with their post at once, and how many of others' are erased at a time: a
+/// write that takes longer has others wait.
+pub(crate) const ERASED_AT_ONCE: i64 = 500;
+
+/// What stands in the place of the text of a post that is marked as deleted: a post is not empty.
+const NO_TEXT: &str = "-";
+
+/// Deletes a post, or marks it as deleted when there is much to erase with it; the post as it was.
 pub(crate) async fn delete(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
-    let deleted = diesel::delete(posts::table.find(id)).returning(PostRow::as_returning());
-    let row: Option<PostRow> = deleted.get_result(conn).await.optional()?;
+    let row = match delete_at_once(conn, id).await? {
+        Some(row) => Some(row),
+        None => mark_deleted(conn, id, at).await?,
+    };
     let image = row.as_ref().and_then(|row| row.image.as_deref());
     super::images::replace(conn, image, None, at).await?;
     Ok(row)
 }
 
-pub(crate) async fn set_like(conn: &mut Conn, like: LikeRow) -> Outcome<()> {
-    super::lock_counters(conn, like.post).await?;
-    insert_like(conn, like).await.map(|_| ())
+async fn delete_at_once(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
+    let has_few = (posts::like_count + posts::comment_count).le(ERASED_AT_ONCE);
+    let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few);
+    Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
+async fn mark_deleted(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
+    let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
+    diesel::update(posts::table.find(id))
+        .set((posts::deleted_at.eq(Some(at)), posts::content.eq(NO_TEXT), posts::image.eq(None::<String>)))
+        .execute(conn)
+        .await?;
+    Ok(Some(row))
+}
+
+/// Erases some of what is left of posts that are marked as deleted, a part of one of them; how many rows.
+pub(crate) async fn erase(conn: &mut Conn) -> Outcome<usize> {
+    let marked = posts::table.filter(posts::deleted_at.is_not_null()).order(posts::deleted_at).limit(1);
+    let Some(post) = marked.select(posts::id).get_result::<DbId>(conn).await.optional()? else { return Ok(0) };
+    let some = comments::table.filter(comments::post_id.eq(post)).limit(ERASED_AT_ONCE);
+    let some: Vec<DbId> = some.select(comments::id).load(conn).await?;
+    if !some.is_empty() {
+        return Ok(diesel::delete(comments::table.filter(comments::id.eq_any(some))).execute(conn).await?);
+    }
+    let some = likes::table.filter(likes::post_id.eq(post)).limit(ERASED_AT_ONCE);
+    let some: Vec<DbId> = some.select(likes::user_id).load(conn).await?;
+    if !some.is_empty() {
+        let these = likes::table.filter(likes::post_id.eq(post).and(likes::user_id.eq_any(some)));
+        return Ok(diesel::delete(these).execute(conn).await?);
+    }
+    Ok(diesel::delete(posts::table.find(post)).execute(conn).await?)
+}
+
+pub(crate) async fn set_like(conn: &mut Conn, like: LikeRow) -> Outcome<()> {
+    super::lock_counters(conn, like.post).await?;
+    if insert_like(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
+}
+
+/// Whether there was such a post.
 pub(crate) async fn unset_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
     super::lock_counters(conn, post).await?;
-    let known: bool = diesel::select(exists(posts::table.find(post))).get_result(conn).await?;
-    delete_like(conn, post, user).await?;
-    Ok(known)
+    let is_there = is_there(conn, post).await?;
+    if is_there {
+        delete_like(conn, post, user).await?;
+    }
+    Ok(is_there)
+}
+
+async fn is_there(conn: &mut Conn, post: DbId) -> Outcome<bool> {
+    let post = posts::table.find(post).filter(posts::deleted_at.is_null());
+    Ok(diesel::select(exists(post)).get_result(conn).await?)
+}
+
+fn no_post() -> Failure {
+    Failure::Rule(Error::NotFound(Resource::Post))
 }
 
 pub(crate) async fn insert_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool> {
@@ -177,16 +234,22 @@ pub(crate) async fn insert_like(conn: &mut Conn, like: LikeRow) -> Outcome<bool>
     if inserted == 0 {
         return Ok(false);
     }
-    diesel::update(posts::table.find(like.post)).set(posts::like_count.eq(posts::like_count + 1)).execute(conn).await?;
-    Ok(true)
+    let counted = diesel::update(posts::table.find(like.post).filter(posts::deleted_at.is_null()))
+        .set(posts::like_count.eq(posts::like_count + 1))
+        .execute(conn)
+        .await?;
+    if counted == 0 { Err(no_post()) } else { Ok(true) }
 }
 
 pub(crate) async fn delete_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
     if diesel::delete(likes::table.find((post, user))).execute(conn).await? == 0 {
         return Ok(false);
     }
-    diesel::update(posts::table.find(post)).set(posts::like_count.eq(posts::like_count - 1)).execute(conn).await?;
-    Ok(true)
+    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
+        .set(posts::like_count.eq(posts::like_count - 1))
+        .execute(conn)
+        .await?;
+    if counted == 0 { Err(no_post()) } else { Ok(true) }
 }
 
 /// Stores a post and reads it back as its author sees it.

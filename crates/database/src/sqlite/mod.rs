@@ -14,7 +14,7 @@ use std::{
 
 use agora_domain::Error;
 use crossbeam_channel::{Sender, bounded};
-use diesel::{OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
@@ -105,9 +105,14 @@ pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserR
     queries::accounts::find(conn, id).await
 }
 
-/// The post, locked against changes by others.
+/// The post that is not deleted, locked against changes by others.
 pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
-    Ok(RunQueryDsl::get_result(posts::table.find(id).select(PostRow::as_select()), conn).await.optional()?)
+    Ok(RunQueryDsl::get_result(
+        posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()),
+        conn,
+    )
+    .await
+    .optional()?)
 }
 
 /// The post's counters, locked against changes by others.

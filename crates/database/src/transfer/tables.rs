@@ -154,6 +154,7 @@ tables! {
         updated_at: DbInstant,
         like_count: i64,
         comment_count: i64,
+        deleted_at: Option<DbInstant>,
     }
     /// The likes.
     Likes(likes, LikeRecord) by (post_id: DbId, user_id: DbId) {

@@ -92,8 +92,14 @@ pub trait PostRepository: Send + Sync {
     /// Applies [`Post::apply`] to the stored post and returns it as its author sees it; `None` when there is none.
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>>;
 
-    /// Deletes a post with its likes and comments; returns it as it was, or `None` when there was none.
+    /// Deletes a post with its likes and comments; returns it as it was, or `None` when there was none. It is gone from
+    /// every read and for every change when this returns; where there is much to erase, that may be left to
+    /// [`erase_deleted`](Self::erase_deleted).
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>>;
+
+    /// Erases some of what is left of deleted posts, no more at a time than others can wait for; returns how many rows,
+    /// 0 when nothing is left.
+    async fn erase_deleted(&self) -> Result<usize>;
 
     /// Turns the like of `user` on if it is off and off if it is on; returns whether it is on now. Any number of
     /// concurrent toggles MUST end in the state of their parity, none failing.

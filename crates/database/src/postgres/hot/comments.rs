@@ -47,7 +47,7 @@ fn comment(row: &Row) -> Outcome<(CommentRow, SummaryRow)> {
 }
 
 static INSERT: Text = Text {
-    sql: "WITH post AS (UPDATE posts SET comment_count = comment_count + 1 WHERE id = $1 RETURNING id) \
+    sql: "WITH post AS (UPDATE posts SET comment_count = comment_count + 1 WHERE id = $1 AND deleted_at IS NULL RETURNING id) \
         INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at) \
         SELECT $2, id, $3, $4, $5, $6 FROM post RETURNING id",
     types: &[Type::UUID, Type::UUID, Type::UUID, Type::TEXT, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ],

@@ -75,7 +75,7 @@ macro_rules! positions {
         concat!(
             "SELECT n.created_at, n.id FROM follows f CROSS JOIN unnest($5) v CROSS JOIN LATERAL (\
                 SELECT p.created_at, p.id FROM posts p \
-                WHERE p.author_id = f.followed_id AND p.visibility = v AND p.created_at ",
+                WHERE p.author_id = f.followed_id AND p.visibility = v AND p.deleted_at IS NULL AND p.created_at ",
             concat!($than, "= $2 AND (p.created_at ", $than, " $2 OR p.id ", $than, " $3) "),
             concat!("ORDER BY p.created_at", $order, ", p.id", $order, " LIMIT $4"),
             ") n WHERE f.follower_id = $1 ",

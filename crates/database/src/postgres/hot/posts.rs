@@ -48,7 +48,7 @@ pub(super) static FIND: Text = Text {
     sql: concat!(
         "SELECT ",
         seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
-        " FROM posts p JOIN users a ON a.id = p.author_id WHERE p.id = $2"
+        " FROM posts p JOIN users a ON a.id = p.author_id WHERE p.id = $2 AND p.deleted_at IS NULL"
     ),
     types: &[Type::UUID, Type::UUID],
 };
@@ -59,7 +59,8 @@ macro_rules! seen_at {
             "SELECT ",
             seen_columns!("true"),
             " FROM (\
-                SELECT p.* FROM unnest($2::uuid[]) k JOIN posts p ON p.id = k WHERE p.visibility IN ($3, $4, $5) \
+                SELECT p.* FROM unnest($2::uuid[]) k JOIN posts p ON p.id = k WHERE p.deleted_at IS NULL \
+                AND p.visibility IN ($3, $4, $5) \
                 AND EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) ",
             concat!("ORDER BY p.created_at", $order, ", p.id", $order, " LIMIT $6"),
             concat!(") p JOIN users a ON a.id = p.author_id ORDER BY p.created_at", $order, ", p.id", $order)
@@ -74,7 +75,7 @@ pub(super) static SEEN_AT: BothWays =
 pub(super) static FIND_ACCESS: Text = Text {
     sql: "SELECT p.id, p.author_id, p.visibility, \
         EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) \
-        FROM posts p WHERE p.id = $2",
+        FROM posts p WHERE p.id = $2 AND p.deleted_at IS NULL",
     types: &[Type::UUID, Type::UUID],
 };
 
@@ -122,7 +123,8 @@ macro_rules! list_by_author {
             seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
             " FROM (\
                 SELECT n.id FROM unnest($3) v CROSS JOIN LATERAL (\
-                    SELECT created_at, id FROM posts WHERE author_id = $2 AND visibility = v AND created_at ",
+                    SELECT created_at, id FROM posts \
+                    WHERE author_id = $2 AND visibility = v AND deleted_at IS NULL AND created_at ",
             concat!($than, "= $4 AND (created_at ", $than, " $4 OR id ", $than, " $5) "),
             concat!("ORDER BY created_at", $order, ", id", $order, " LIMIT $6"),
             concat!(") n ORDER BY n.created_at", $order, ", n.id", $order, " LIMIT $6"),
@@ -222,7 +224,7 @@ pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<
 // likes as they were when it began; when another toggle of the same like was committed while it waited for the lock, it
 // may find the like neither to make nor to delete.
 pub(super) static TOGGLE_LIKE: Text = Text {
-    sql: "WITH post AS MATERIALIZED (SELECT id FROM posts WHERE id = $1 FOR NO KEY UPDATE), \
+    sql: "WITH post AS MATERIALIZED (SELECT id FROM posts WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE), \
         liked AS (\
             INSERT INTO likes (post_id, user_id, id, created_at) SELECT id, $2, $3, $4 FROM post \
             ON CONFLICT (post_id, user_id) DO NOTHING RETURNING id\

@@ -76,6 +76,7 @@ macro_rules! load_positions {
         let farthest_wanted = of_author
             .filter(of_author.field(posts::author_id).eq(follows::followed_id))
             .filter(of_author.field(posts::visibility).eq($visibility))
+            .filter(of_author.field(posts::deleted_at).is_null())
             .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
             .order((at.$order(), id.$order()))
             .select(at.nullable())
@@ -87,6 +88,7 @@ macro_rules! load_positions {
             .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
             .filter(follows::follower_id.eq($viewer))
             .filter(posts::visibility.eq($visibility))
+            .filter(posts::deleted_at.is_null())
             .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
             .filter(at.$to(queries::posts::coalesce(farthest_wanted, $end)))
             .order((at.$order(), id.$order()))

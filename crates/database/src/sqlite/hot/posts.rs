@@ -37,6 +37,7 @@ fn is_one_of(one: i16, two: i16, three: i16) -> _ {
 pub(crate) async fn find_access(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<AccessRow>> {
     Ok(posts::table
         .find(id)
+        .filter(posts::deleted_at.is_null())
         .select((posts::id, posts::author_id, posts::visibility, author_followed_by(viewer)))
         .get_result(conn)
         .await
@@ -60,6 +61,7 @@ pub(crate) async fn list_by_author(
         let of_author = posts::table
             .filter(posts::author_id.eq(author))
             .filter(posts::visibility.eq(visibility))
+            .filter(posts::deleted_at.is_null())
             .select((posts::created_at, posts::id));
         let found: Vec<(DbInstant, DbId)> = queries::load!(of_author, posts, slice, conn)?;
         keys.extend(found.into_iter().map(|(at, id)| keyset(at, id)));
@@ -81,6 +83,7 @@ pub(crate) async fn list_at(
     let views = posts::table
         .inner_join(users::table)
         .filter(post_in(ids(keys)))
+        .filter(posts::deleted_at.is_null())
         .filter(is_one_of(one, two, three))
         .filter(author_followed_by(viewer))
         .limit(limit(most))

@@ -39,7 +39,7 @@ fn steps<T>(read: impl FnOnce(&mut Conn) -> Outcome<T>) -> Vec<String> {
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
         "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0);
-        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0);
+        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL);
         INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);"
     ))
     .unwrap();

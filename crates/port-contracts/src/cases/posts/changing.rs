@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use agora_domain::{
     Error,
+    comments::CommentTarget,
+    error::Resource,
     id::UserId,
-    page::PageRequest,
-    posts::{EditedPost, ImageEdit, Post, PostEdit, PostText, Visibility},
+    page::{Page, PageRequest},
+    posts::{EditedPost, FeedRequest, ImageEdit, Post, PostEdit, PostText, PostView, Visibility},
     version::Versions,
 };
 
@@ -212,4 +214,62 @@ pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Reposi
     }
     assert_eq!(db.posts.find(id, ada).await.unwrap(), None);
     leaves_nothing_behind(&db, &post, users[0]).await;
+}
+
+pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_some_rows_at_a_time(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    w.follow(bob, ada).await;
+    let kept = w.post(ada).await;
+    let post = w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    let mut comments = Vec::new();
+    for _ in 0..1_100 {
+        comments.push(w.comment(post.id, bob).await.id);
+    }
+    for liker in [ada, bob] {
+        w.like(post.id, liker).await;
+    }
+    let deleted = db.posts.delete(post.id, w.now()).await.unwrap().unwrap();
+    assert_eq!(deleted, post, "as it was");
+    assert!(w.unnamed().await.contains(post.image.as_ref().unwrap()), "its image is on record");
+
+    // Before and after its rows are erased.
+    for is_erased in [false, true] {
+        for viewer in [ada, bob] {
+            assert!(db.posts.find(post.id, viewer).await.unwrap().is_none());
+            assert!(db.posts.find_access(post.id, viewer).await.unwrap().is_none());
+            let ids = |page: Page<PostView>| page.items.iter().map(|view| view.post.id).collect::<Vec<_>>();
+            let all = db.posts.list_all(viewer, PageRequest::FIRST).await.unwrap();
+            assert_eq!(all.items.iter().map(|view| view.post.id).collect::<Vec<_>>(), [kept.id]);
+            let by_ada = db.posts.list_by_author(ada, &Visibility::ALL, viewer, PageRequest::FIRST).await.unwrap();
+            assert_eq!(ids(by_ada), [kept.id]);
+            let feed = FeedRequest { made_before: None, page: PageRequest::FIRST };
+            let feed = db.posts.list_followed(viewer, &Visibility::ALL, feed).await.unwrap();
+            assert_eq!(ids(feed), if viewer == bob { vec![kept.id] } else { vec![] });
+            for target in [CommentTarget::Comment(comments[7]), CommentTarget::NewestOn(post.id)] {
+                assert_eq!(db.comments.find_access(target, viewer).await.unwrap(), None);
+            }
+            let like = || w.new_relation();
+            assert_fails!(db.posts.toggle_like(post.id, viewer, like(), None).await, Error::NotFound(Resource::Post));
+            assert_fails!(db.posts.set_like(post.id, viewer, like()).await, Error::NotFound(Resource::Post));
+            assert_fails!(db.posts.unset_like(post.id, viewer).await, Error::NotFound(Resource::Post));
+            let comment = w.new_comment(post.id, viewer);
+            assert_fails!(db.comments.create(&comment, None).await, Error::NotFound(Resource::Post));
+        }
+        assert_eq!(db.posts.edit(post.id, &text("Back again"), w.now()).await.unwrap(), None);
+        assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap(), None);
+        if !is_erased {
+            let mut steps = Vec::new();
+            loop {
+                match db.posts.erase_deleted().await.unwrap() {
+                    0 => break,
+                    rows => steps.push(rows),
+                }
+            }
+            assert_eq!(steps.iter().sum::<usize>(), 1_100 + 2 + 1);
+            assert!(steps.iter().all(|rows| *rows <= 500), "{steps:?}");
+        }
+    }
+    assert!(db.posts.find(kept.id, bob).await.unwrap().is_some());
+    assert_eq!(db.posts.erase_deleted().await.unwrap(), 0);
 }
