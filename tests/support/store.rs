@@ -81,7 +81,8 @@ impl Store {
         let listed = match self.kind {
             Kind::Sqlite => {
                 "SELECT m.name || '.' || c.name AS line FROM sqlite_schema m, pragma_table_info(m.name) c \
-                 WHERE m.type = 'table' AND m.name NOT LIKE '\\_\\_%' ESCAPE '\\' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+                 WHERE m.type = 'table' AND m.name NOT LIKE '\\_\\_%' ESCAPE '\\' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+                 AND m.name NOT LIKE 'product\\_search%' ESCAPE '\\' AND m.name <> 'product_ngrams'"
             }
             Kind::Postgres => {
                 "SELECT table_name || '.' || column_name AS line FROM information_schema.columns \

@@ -29,7 +29,7 @@ impl CatalogSnapshot for OpenCatalog {
     }
 
     async fn after(&mut self, position: Option<Keyset>, limit: usize) -> Result<Vec<Product>> {
-        let all = Filter { category_key: None, search_pattern: None };
+        let all = Filter { category_key: None, text: None };
         let slice = Slice::new(Toward::Newer, position, limit);
         Ok(run!(&mut self.0, products::list(all, slice))?.products()?)
     }

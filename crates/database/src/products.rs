@@ -16,23 +16,9 @@ use crate::{
     read,
     rows::{Slice, keyset, page_of},
     sql_types::DbId,
-    values::Filter,
+    values::{Filter, TextFilter},
     write,
 };
-
-/// A pattern that LIKE matches to every text that contains this one literally. The queries escape with a backslash.
-fn containing(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len() + 2);
-    pattern.push('%');
-    for c in text.chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern.push('%');
-    pattern
-}
 
 #[async_trait]
 impl ProductRepository for Database {
@@ -50,10 +36,8 @@ impl ProductRepository for Database {
     }
 
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
-        let filter = Filter {
-            category_key: filter.category_key.clone(),
-            search_pattern: filter.text_key.as_deref().map(containing),
-        };
+        let filter =
+            Filter { category_key: filter.category_key.clone(), text: filter.text_key.as_deref().map(TextFilter::new) };
         let products = list!(self, products::list(filter, Slice::oldest_first(page)))?.products()?;
         Ok(page
             .page_of(products, |product| agora_domain::page::Keyset { at: product.created_at, id: product.id.uuid() }))

@@ -112,9 +112,40 @@ pub(crate) struct FollowRow {
 /// When the relation was made and its id, then the user at its other end.
 pub(crate) type Related = (DbInstant, DbId, SummaryRow);
 
-/// Which products a list shows: of a category, and with a text that LIKE is to find.
+/// Which products a list shows: of a category, and with a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     pub(crate) category_key: Option<String>,
-    pub(crate) search_pattern: Option<String>,
+    pub(crate) text: Option<TextFilter>,
+}
+
+/// A folded text that products are to have in them.
+#[derive(Debug, Clone)]
+pub(crate) struct TextFilter {
+    /// A pattern that LIKE matches to every text that contains it literally, with a backslash as the escape.
+    pub(crate) pattern: String,
+    /// Its sequences of three characters, each once; the whole of it when it has fewer.
+    pub(crate) ngrams: Vec<String>,
+}
+
+impl TextFilter {
+    pub(crate) fn new(text: &str) -> Self {
+        let mut pattern = String::with_capacity(text.len() + 2);
+        pattern.push('%');
+        for c in text.chars() {
+            if matches!(c, '%' | '_' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        pattern.push('%');
+        let characters: Vec<char> = text.chars().collect();
+        let mut ngrams: Vec<String> = characters.windows(3).map(|three| three.iter().collect()).collect();
+        if ngrams.is_empty() {
+            ngrams.push(text.to_owned());
+        }
+        ngrams.sort_unstable();
+        ngrams.dedup();
+        Self { pattern, ngrams }
+    }
 }

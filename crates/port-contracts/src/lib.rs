@@ -232,6 +232,7 @@ contract! { $
         a_category_filter_passes_that_category_in_any_letter_case,
         a_text_filter_passes_what_has_it_in_name_description_or_sku,
         a_text_filter_is_taken_literally,
+        a_text_is_found_wherever_it_is_in_a_large_catalog_and_as_soon_as_it_is_there,
         both_filters_together_pass_what_each_passes,
         filters_see_a_product_as_it_is_after_an_edit,
         paging_through_a_filtered_list_survives_arrivals_and_deletions,

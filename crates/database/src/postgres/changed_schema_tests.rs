@@ -43,7 +43,7 @@ async fn with_rows(options: &Options) -> (String, Arc<Postgres>) {
 async fn on_every_lane(database: &Postgres) -> Outcome<()> {
     let (user, post) = (id(1, 1), id(2, 1));
     let slice = || Slice::new(crate::rows::Toward::Older, None, 10);
-    let all = || Filter { category_key: None, search_pattern: None };
+    let all = || Filter { category_key: None, text: None };
     for _ in 0..2 {
         try_join_all((0..64).map(async |_| hot::posts::find(database, post, user).await)).await?;
         try_join_all((0..64).map(async |_| hot::posts::list_by_author(database, user, [0, 1, 2], user, slice()).await))

@@ -28,12 +28,12 @@ use tokio::{
     time::timeout,
 };
 
-pub(crate) use self::session::Session;
 use self::{
     connect::Connector,
     pipeline::{Limits, Pipelines},
     pool::{Lease, Manager, Pool, UNPROVEN},
 };
+pub(crate) use self::{session::Session, text_in::may_have_text};
 use crate::{
     Lane, Options, Table, Task,
     error::{Failure, OpenError, Outcome},
@@ -49,6 +49,7 @@ pub(crate) mod pipeline;
 mod pool;
 mod records;
 mod session;
+mod text_in;
 
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
@@ -69,6 +70,9 @@ const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', fa
 /// How much longer than a single statement all work of one step may take: the server's own word on a statement that
 /// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How many parts of lists may wait for a connection of the pool; one more is turned away at once.
+const LISTS_IN_LINE: usize = 64;
 
 /// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
 const ATTEMPTS: u32 = 5;
@@ -142,6 +146,8 @@ pub(crate) struct Postgres {
     pub(crate) exclusive: Arc<Pipelines>,
     /// A permit for each of the pool's connections that parts of lists may have at once: half of them.
     pool_for_lists: Arc<Semaphore>,
+    /// A permit for each part of a list that may wait for one of them.
+    lists_in_line: Semaphore,
     /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which
     /// outlives every request and every thread that serves them.
     runtime: Handle,
@@ -190,6 +196,7 @@ impl Postgres {
             lists,
             exclusive,
             pool_for_lists: Arc::new(Semaphore::new((shares.pool / 2).max(1))),
+            lists_in_line: Semaphore::new(LISTS_IN_LINE),
             runtime,
             wait: options.wait_timeout,
             limit,
@@ -279,8 +286,11 @@ impl Postgres {
         &self,
         work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
     ) -> Result<T> {
-        let permit = timeout(self.wait, Arc::clone(&self.pool_for_lists).acquire_owned()).await;
-        let permit = permit.map_err(|_| Error::unavailable("too many lists are read from the database"))?;
+        let too_many = || Error::unavailable("too many lists are read from the database");
+        let permit = {
+            let _in_line = self.lists_in_line.try_acquire().map_err(|_| too_many())?;
+            timeout(self.wait, Arc::clone(&self.pool_for_lists).acquire_owned()).await.map_err(|_| too_many())?
+        };
         self.run(Some(permit.map_err(Error::internal)?), work).await
     }
 

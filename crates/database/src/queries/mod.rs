@@ -6,7 +6,7 @@
 
 pub(crate) use super::{
     Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
-    lock_user, post_in,
+    lock_user, may_have_text, post_in,
 };
 
 pub(crate) mod accounts;

@@ -9,11 +9,12 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
-use crate::values::Filter;
+use crate::values::{Filter, TextFilter};
 use crate::{
     error::Outcome,
+    feeds::limit,
     product_rows::{ImageRow, ProductRow, ProductRows, VariantRow},
-    rows::Slice,
+    rows::{Slice, Toward},
     schema::{catalog_version, product_images, product_variants, products},
     sql_types::{DbId, DbInstant},
 };
@@ -53,16 +54,55 @@ pub(crate) async fn version(conn: &mut Conn) -> Outcome<DbId> {
     Ok(catalog_version::table.select(catalog_version::version).get_result(conn).await?)
 }
 
+/// How many products are looked at one after the other for a text before those are asked for that the index has for it:
+/// where enough of them have it, that is quicker.
+const LOOKED_AT: i64 = 500;
+
+/// What is selected of the products of a filter's category; as a macro, since the type is that of the selection.
+macro_rules! of_category {
+    ($filter:expr, $selection:expr) => {{
+        let all = products::table.select($selection).into_boxed();
+        match &$filter.category_key {
+            Some(key) => all.filter(products::category_key.eq(key.clone())),
+            None => all,
+        }
+    }};
+}
+
 pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outcome<ProductRows> {
-    let mut query = products::table.select(ProductRow::as_select()).into_boxed();
-    if let Some(key) = filter.category_key {
-        query = query.filter(products::category_key.eq(key));
-    }
-    if let Some(pattern) = filter.search_pattern {
-        query = query.filter(products::search_key.like(pattern).escape('\\'));
-    }
-    let found = super::load!(query, products, slice, conn)?;
+    let found = match &filter.text {
+        None => super::load!(of_category!(filter, ProductRow::as_select()), products, slice, conn)?,
+        Some(text) => search(conn, &filter, text, slice).await?,
+    };
     with_parts(conn, found).await
+}
+
+/// The products of a part of a list that have a text in them.
+async fn search(conn: &mut Conn, filter: &Filter, text: &TextFilter, slice: Slice) -> Outcome<Vec<ProductRow>> {
+    let has_text = || products::search_key.like(text.pattern.clone()).escape('\\');
+    let next = Slice { limit: LOOKED_AT, ..slice };
+    let next: Vec<(DbInstant, DbId)> =
+        super::load!(of_category!(filter, (products::created_at, products::id)), products, next, conn)?;
+    let among = of_category!(filter, ProductRow::as_select()).filter(has_text());
+    let Some((at, id)) = next.last().copied().filter(|_| limit(next.len()) == LOOKED_AT) else {
+        return Ok(super::load!(among, products, slice, conn)?);
+    };
+    let among_next = match slice.toward {
+        Toward::Older => {
+            let is_after = products::created_at.gt(at).or(products::id.ge(id));
+            among.filter(products::created_at.ge(at).and(is_after))
+        }
+        Toward::Newer => {
+            let is_before = products::created_at.lt(at).or(products::id.le(id));
+            among.filter(products::created_at.le(at).and(is_before))
+        }
+    };
+    let found: Vec<ProductRow> = super::load!(among_next, products, slice, conn)?;
+    if limit(found.len()) == slice.limit {
+        return Ok(found);
+    }
+    let indexed = of_category!(filter, ProductRow::as_select()).filter(super::may_have_text(text)).filter(has_text());
+    Ok(super::load!(indexed, products, slice, conn)?)
 }
 
 async fn with_parts(conn: &mut Conn, products: Vec<ProductRow>) -> Outcome<ProductRows> {

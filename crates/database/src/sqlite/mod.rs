@@ -30,6 +30,7 @@ pub(crate) use self::{
     connect::{applied, look},
     post_in::post_in,
     session::Session,
+    text_in::may_have_text,
 };
 use crate::{
     Task,
@@ -50,6 +51,7 @@ mod post_in;
 pub(crate) mod queries;
 mod readers;
 mod session;
+mod text_in;
 mod work;
 
 /// The connection that the query functions run on.

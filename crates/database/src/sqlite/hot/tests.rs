@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use agora_domain::{clock::Timestamp, page::Keyset};
 use diesel::{
-    Connection, QueryableByName,
+    Connection, EscapeExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, TextExpressionMethods,
     connection::{InstrumentationEvent, SimpleConnection},
     sql_types::Text,
 };
@@ -16,9 +16,10 @@ use crate::{
     error::Outcome,
     feeds::Wanted,
     rows::{Slice, Toward},
+    schema::products,
     sql_types::DbId,
     sqlite::{Conn, MIGRATIONS, complete},
-    values::Filter,
+    values::{Filter, TextFilter},
 };
 
 #[derive(QueryableByName)]
@@ -62,6 +63,29 @@ fn steps<T>(read: impl FnOnce(&mut Conn) -> Outcome<T>) -> Vec<String> {
     statements.into_iter().flat_map(explain).map(|step| step.detail).collect()
 }
 
+/// Checks that a text is looked for among those that the index has for it, and not in the order of the list.
+#[test]
+fn a_text_is_looked_for_by_its_index() {
+    let mut conn = Conn::establish(":memory:").unwrap();
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    for text in ["text", "te", "t"] {
+        let filter = TextFilter::new(text);
+        let query = products::table
+            .select(products::id)
+            .filter(super::super::may_have_text(&filter))
+            .filter(products::search_key.like(&filter.pattern).escape('\\'))
+            .order((products::created_at, products::id))
+            .limit(21);
+        let statement = diesel::debug_query::<diesel::sqlite::Sqlite, _>(&query).to_string();
+        let statement = statement.split(" -- binds").next().unwrap_or_default().replace('?', "'x'");
+        let explain = diesel::sql_query(format!("EXPLAIN QUERY PLAN {statement}"));
+        let steps = diesel::RunQueryDsl::load::<Step>(explain, &mut conn).unwrap();
+        let steps: Vec<_> = steps.into_iter().map(|step| step.detail).collect();
+        assert!(steps.iter().any(|step| step.contains("VIRTUAL TABLE INDEX")), "{steps:?}");
+        assert!(steps.iter().any(|step| step.starts_with("SEARCH products USING PRIMARY KEY")), "{steps:?}");
+    }
+}
+
 /// Checks that each table is searched by an index, and that rows come in order unless `sorts`.
 #[track_caller]
 fn expect_searches(steps: &[String], sorts: bool) {
@@ -93,8 +117,8 @@ fn hot_reads_search_by_an_index_and_walk_it_in_order() {
 
 #[test]
 fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
-    let all = || Filter { category_key: None, search_pattern: None };
-    let filtered = || Filter { category_key: Some("c".to_owned()), search_pattern: Some("%t%".to_owned()) };
+    let all = || Filter { category_key: None, text: None };
+    let filtered = || Filter { category_key: Some("c".to_owned()), text: Some(TextFilter::new("text")) };
     for slice in slices() {
         expect_searches(&steps(|conn| complete(queries::accounts::list(conn, slice))), false);
         expect_searches(&steps(|conn| complete(queries::follows::list_followers(conn, id(1), slice))), false);

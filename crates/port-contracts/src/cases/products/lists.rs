@@ -161,6 +161,71 @@ pub async fn a_text_filter_passes_what_has_it_in_name_description_or_sku(db: Rep
     }
 }
 
+pub async fn a_text_is_found_wherever_it_is_in_a_large_catalog_and_as_soon_as_it_is_there(db: Repositories) {
+    let w = World::new(&db);
+    let mut products: Vec<Product> = (0..1_300).map(|n| w.new_product(&format!("SKU-{n}"))).collect();
+    for (n, product) in products.iter_mut().enumerate() {
+        product.description = described(&format!("Common to all, {} of its kind", n * 7919));
+        product.category = category(if n % 3 == 0 { "Cups" } else { "Plates" });
+        match n {
+            600 => product.name = name("say \"rare\" it's \\ 100%"),
+            601 => product.name = name("ÿ\u{10ffff}"),
+            1_000..1_100 => product.name = name("Ünïcødé Größe 茶"),
+            1_290 => product.sku = Sku::parse("SKU-ends-in-qz").unwrap(),
+            _ => {}
+        }
+    }
+    let mut change = db.catalog.change().await.unwrap();
+    for some in products.chunks(300) {
+        change.store(some.iter().cloned().map(CatalogChange::Create).collect()).await.unwrap();
+    }
+    change.commit().await.unwrap();
+    let expect = async |products: &[Product], of: Option<&str>, text: &str| {
+        let filter = ProductFilter::parse(of, Some(text)).unwrap();
+        let (key, of) = (filter.text_key.clone().unwrap(), filter.category_key.clone());
+        let passes = |product: &&Product| {
+            product.search_key().contains(&key) && of.as_ref().is_none_or(|of| *of == product.category.key())
+        };
+        let expected: Vec<_> = products.iter().filter(passes).map(|product| product.sku.as_str().to_owned()).collect();
+        let found = pages(100, async |page| db.products.list(&filter, page).await).await;
+        let found: Vec<_> = found.into_iter().map(|product| product.sku.as_str().to_owned()).collect();
+        assert_eq!(found, expected, "{text} of {of:?}");
+        expected.len()
+    };
+    let texts =
+        ["common", "zzzz", "zz", "z", "qz", "q", "1299", "größe 茶", "茶", "é", "\"rare\"", "\" it", "it's \\", "100%"];
+    let more = [
+        "%",
+        "\\",
+        "ÿ",
+        "\u{10ffff}",
+        "-ends-in-qz",
+        "sku-7",
+        "kind sku",
+        "7919 of its kind",
+        "'",
+        "*",
+        "ab* OR c",
+        ")",
+    ];
+    for text in texts.into_iter().chain(more) {
+        for of in [None, Some("cups"), Some("plates")] {
+            expect(&products, of, text).await;
+        }
+    }
+    assert_eq!(expect(&products, None, "common to all").await, 1_300);
+    assert_eq!(expect(&products, None, "qz").await, 1, "at the very end");
+
+    // What changes is found by what it is now.
+    let edit = ProductEdit { name: Some(name("now with qx")), ..ProductEdit::default() };
+    products[1_299] = db.products.edit(products[1_299].id, &edit, at(1)).await.unwrap().unwrap();
+    db.products.delete(products.remove(1_290).id).await.unwrap().unwrap();
+    products.push(w.product_with("new", |product| product.name = name("qy is new")).await);
+    for (text, count) in [("qx", 1), ("now with qx", 1), ("qz", 0), ("qy is new", 1), ("sku-1299", 1)] {
+        assert_eq!(expect(&products, None, text).await, count, "{text}");
+    }
+}
+
 pub async fn a_text_filter_is_taken_literally(db: Repositories) {
     let w = World::new(&db);
     let texts =
