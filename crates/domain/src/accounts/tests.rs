@@ -14,7 +14,7 @@ use crate::{
     clock::{MockClock, Timestamp},
     error::{Error, FieldErrors, Result},
     id::{MockIdGenerator, SessionId, UserId},
-    limits::{ClientAddress, Counted, Counters, Limits, tests::CountersInMemory},
+    limits::{ClientAddress, Counted, Counters, Limits, Requester, tests::CountersInMemory},
     media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
 };
 
@@ -54,6 +54,11 @@ fn hash(notation: &str) -> PasswordHash {
 /// Where the caller calls from.
 fn client() -> ClientAddress {
     ClientAddress::of(std::net::Ipv4Addr::LOCALHOST.into())
+}
+
+/// Who takes up a share of a queue.
+fn requester() -> Requester {
+    Requester { account: Some(ALICE), address: client() }
 }
 
 /// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id `NEW_ID`.
