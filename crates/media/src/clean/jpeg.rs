@@ -19,8 +19,9 @@ use super::{
 /// The quality of an image that had to be encoded again: hardly any loss to be seen.
 const QUALITY: u8 = 92;
 
-/// Each scan passes over the whole image, and a scan can be a few bytes long. Encoders make about ten.
-const MAX_SCANS: usize = 100;
+/// Each scan passes over the whole image, and a scan can be a few bytes long. Encoders make about ten, and this many cost
+/// no more than the largest image of an encoder.
+const MAX_SCANS: usize = 32;
 
 const SOI: u8 = 0xd8;
 const EOI: u8 = 0xd9;
