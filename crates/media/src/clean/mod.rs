@@ -5,6 +5,7 @@
 //! is thus exactly what was checked.
 
 mod gif;
+mod icc;
 mod jpeg;
 mod limits;
 mod memory;

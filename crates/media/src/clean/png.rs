@@ -9,7 +9,7 @@ use image::{
 };
 
 use super::{
-    ImageLimits, Result,
+    ImageLimits, Result, icc,
     memory::Pixels,
     orientation::{orientation_of, upright},
     take, take_array, undecodable,
@@ -59,10 +59,14 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     }
 
     let animated = check_animation(&chunks, canvas, limits)?;
-    let kept: Vec<&Chunk<'_>> = chunks
-        .iter()
-        .filter(|chunk| chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION))
-        .collect();
+    // There is one profile at most.
+    let profile = chunks.iter().position(|chunk| chunk.kind == *b"iCCP");
+    let profile = profile.filter(|at| chunks.get(*at).is_some_and(|chunk| is_profile(chunk.data)));
+    let is_kept = |(at, chunk): &(usize, &Chunk<'_>)| match &chunk.kind {
+        b"iCCP" => Some(*at) == profile,
+        _ => chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION),
+    };
+    let kept: Vec<&Chunk<'_>> = chunks.iter().enumerate().filter(is_kept).map(|(_, chunk)| chunk).collect();
     let mut bytes = SIGNATURE.to_vec();
     bytes.extend(kept.iter().flat_map(|chunk| chunk.whole));
     decode(&bytes, limits).map_err(|_| undecodable())?;
@@ -111,6 +115,15 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     let channels = channels + u64::from(transparent);
     let picture = size * channels * if depth == Some(16) { 2 } else { 1 };
     Ok((Pixels { decoding: u64::from(width) * 16, picture }, orientation))
+}
+
+/// Whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be kept.
+fn is_profile(data: &[u8]) -> bool {
+    let name = data.iter().take(80).position(|byte| *byte == 0).filter(|length| *length > 0);
+    match name.and_then(|length| data.get(length + 1..)) {
+        Some([0, compressed @ ..]) => icc::inflate(compressed).is_some_and(|profile| icc::is_valid(&profile)),
+        _ => false,
+    }
 }
 
 /// The chunks up to IEND; what comes after it is no part of the image.

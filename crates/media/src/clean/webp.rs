@@ -9,7 +9,7 @@ use image::{
 };
 
 use super::{
-    ImageLimits, Result,
+    ImageLimits, Result, icc,
     memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
     take, take_array, undecodable,
@@ -105,7 +105,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
     let canvas = size_of(size);
     limits.check_pixels(canvas.0, canvas.1)?;
-    let profile = find(&chunks, b"ICCP");
+    let profile = find(&chunks, b"ICCP").filter(|profile| icc::is_valid(profile.data));
     let header = header(flags & (ANIMATION | ALPHA) | profile.map_or(0, |_| PROFILE), size);
     let before = [Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(profile);
     if flags & ANIMATION == 0 {

@@ -3,6 +3,7 @@
 mod animation;
 mod gif;
 mod hostile;
+mod icc;
 mod jpeg;
 mod png;
 mod samples;
