@@ -51,6 +51,13 @@ fn large_turned_jpeg() -> Vec<u8> {
     [&file[..2], &segment(0xe1, exif), &comment.repeat(room), &file[2..]].concat()
 }
 
+/// A picture of one colour: a small file that takes the longer to check the more pixels it has.
+fn plain(width: u32, height: u32) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    RgbImage::new(width, height).write_to(&mut file, ImageFormat::WebP).unwrap();
+    file.into_inner()
+}
+
 /// The ways to upload the same.
 fn uploading(api: &Api, user: &User, n: usize, file: &Bytes) -> RequestBuilder {
     let (length, file) = (file.len() as u64, file.clone());
@@ -90,6 +97,31 @@ async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
     assert!(peak < MEMORY, "{} MiB, {stored} stored", peak >> 20);
     assert!(stored > 0, "all were refused");
     service.api.post(&alice, "After", Some(&noise())).await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_uploads_of_one_account_leave_room_for_those_of_others() {
+    // More than there are places in the queue.
+    const UPLOADS: usize = 120;
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
+    let (mallory, alice) = (service.api.user("mallory").await, service.api.user("alice").await);
+    let file = plain(4000, 2500);
+    let mut uploads = JoinSet::new();
+    for n in 0..UPLOADS {
+        let request =
+            service.api.posting(&mallory, "Look", Some(&file)).header("X-Forwarded-For", format!("192.0.2.{n}"));
+        let api = service.api.clone();
+        uploads.spawn(async move { api.send(request).await });
+    }
+    // From the first refusal on, the account has all that it may have.
+    while uploads.join_next().await.expect("a refusal").unwrap().status != 503 {}
+    service.api.post(&alice, "Look", Some(&plain(8, 8))).await;
+    let answers = uploads.join_all().await;
+    assert!(answers.iter().any(|answer| answer.status == 201), "all were refused");
+    assert!(answers.iter().all(|answer| [201, 503].contains(&answer.status)), "{answers:?}");
+    service.api.post(&mallory, "After", Some(&plain(8, 8))).await;
     service.stop();
 }
 

@@ -15,7 +15,7 @@ use crate::{
     cursor::List,
     envelope::{Answer, Rendered, SUCCESS, done, linked, ok, respond},
     error::ApiError,
-    extract::{Auth, PathId},
+    extract::{Auth, PathId, RequestedBy},
     form::{Accepts, FormOrJson},
     idempotency::Attempt,
     json::{Fields, Given, first_filled},
@@ -90,14 +90,20 @@ fn page_of_posts(state: &State, query: &Query, page: &Page<PostView>) -> Answer 
     ),
     responses((status = 201, description = "`Post created successfully`", body = PostAnswer)),
 )]
-pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attempt: Attempt, body: Body) -> Answer {
+pub(crate) async fn create(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    RequestedBy(requester): RequestedBy,
+    attempt: Attempt,
+    body: Body,
+) -> Answer {
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
     let context = state.clone();
     let answer = move |view: &PostView| {
         let rendered = Rendered::created("Post created successfully", PostBody::with_author(view, &context))?;
         Ok(rendered.of_version(view.post.updated_at))
     };
-    let view = state.services.posts.create(&caller, fields, attempt.once(answer.clone())).await?;
+    let view = state.services.posts.create(&caller, &requester, fields, attempt.once(answer.clone())).await?;
     respond(answer(&view))
 }
 
@@ -181,13 +187,14 @@ pub(crate) async fn following_feed(state: Data<State>, Auth(caller): Auth<Member
 pub(crate) async fn update(
     state: Data<State>,
     Auth(caller): Auth<Member>,
+    RequestedBy(requester): RequestedBy,
     id: PathId<PostId>,
     IfMatch(versions): IfMatch,
     body: Body,
 ) -> Answer {
     let own = state.services.posts.own(&caller, id.get()).await?;
     let fields = post_fields(body, state.settings.max_image_bytes).await?;
-    let view = state.services.posts.update(own, fields, versions).await?;
+    let view = state.services.posts.update(own, &requester, fields, versions).await?;
     let rendered = Rendered::ok("Post updated successfully", PostBody::with_author(&view, &state))?;
     Ok(rendered.of_version(view.post.updated_at).into_response())
 }

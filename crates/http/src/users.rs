@@ -12,7 +12,7 @@ use crate::{
     conditional::{Cache, Conditional},
     cursor::List,
     envelope::{Answer, Rendered, SUCCESS, done, linked, ok},
-    extract::{Auth, PathId},
+    extract::{Auth, PathId, RequestedBy},
     form::{Accepts, FormOrJson},
     json::{Fields, Given},
     limits::Client,
@@ -53,7 +53,12 @@ pub(crate) struct ProfileBody {
     ),
     responses((status = 200, description = "The account as it is now.", body = UserAnswer)),
 )]
-pub(crate) async fn update_me(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
+pub(crate) async fn update_me(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    RequestedBy(requester): RequestedBy,
+    body: Body,
+) -> Answer {
     let accepts = Accepts { texts: &[("biography", "biography")], image: "profilePicture" };
     let mut fields = Fields::default();
     let (biography, picture) = match body.form_or_json(accepts, state.settings.max_image_bytes).await? {
@@ -65,7 +70,7 @@ pub(crate) async fn update_me(state: Data<State>, Auth(caller): Auth<Member>, bo
         FormOrJson::Json(ProfileBody { biography }) => (fields.text("biography", biography), None),
     };
     fields.check()?;
-    let account = state.services.accounts.update_profile(&caller, biography.as_deref(), picture).await?;
+    let account = state.services.accounts.update_profile(&caller, &requester, biography.as_deref(), picture).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
 }
 

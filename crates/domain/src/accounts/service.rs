@@ -209,16 +209,18 @@ impl Accounts {
     /// Changes what is given of the caller's profile; a blank biography removes it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `biography` or `profilePicture`; [`Error::TooLarge`] for the picture.
+    /// [`Error::Invalid`] naming `biography` or `profilePicture`; [`Error::TooLarge`] for the picture;
+    /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
     pub async fn update_profile(
         &self,
         caller: &Member,
+        requester: &Requester,
         biography: Option<&str>,
         picture: Option<Bytes>,
     ) -> Result<Account> {
         let mut errors = FieldErrors::default();
         let biography = errors.check_given("biography", biography, Biography::parse);
-        let picture = self.images.clean("profilePicture", picture, &mut errors).await?;
+        let picture = self.images.clean(requester, "profilePicture", picture, &mut errors).await?;
         errors.into_result()?;
         let profile_picture = self.images.put(picture).await?;
         let changes = ProfileChanges { biography, profile_picture };

@@ -61,6 +61,11 @@ fn elsewhere() -> ClientAddress {
     ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into())
 }
 
+/// Who takes up a share of a queue.
+fn requester() -> Requester {
+    Requester { account: Some(ALICE), address: client() }
+}
+
 /// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id `NEW_ID`.
 #[derive(Default)]
 struct Ports {

@@ -22,6 +22,7 @@ use crate::{
     clock::{Clock, Timestamp},
     error::{Error, FieldErrors, Resource, Result},
     id::UserId,
+    limits::Requester,
 };
 
 /// An accepted image format.
@@ -143,8 +144,12 @@ pub trait ImageCleaner: Send + Sync {
     /// Decodes the upload, judging it by its content alone, and removes its metadata; its orientation stays in
     /// effect and an animation stays animated.
     ///
-    /// MUST check the limit on pixels before decoding, and MUST NOT block the calling thread.
-    async fn clean(&self, upload: Bytes) -> Result<CleanImage, ImageProblem>;
+    /// MUST check the limit on pixels before decoding, and MUST NOT block the calling thread. What waits, or is worked on,
+    /// takes up the requester's share of the queue until the work is done.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the queue, or the requester's share of it, is full.
+    async fn clean(&self, upload: Bytes, requester: &Requester) -> Result<CleanImage, ImageProblem>;
 }
 
 /// Part of an image's bytes.
@@ -307,12 +312,13 @@ impl Images {
     /// Checks the upload that came in the field `field`, if any. Invalid ones are recorded in `errors`.
     pub(crate) async fn clean(
         &self,
+        requester: &Requester,
         field: &'static str,
         upload: Option<Bytes>,
         errors: &mut FieldErrors,
     ) -> Result<Option<CleanImage>> {
         let Some(upload) = upload else { return Ok(None) };
-        let cleaned = self.ports.cleaner.clean(upload).await;
+        let cleaned = self.ports.cleaner.clean(upload, requester).await;
         errors.absorb(cleaned.map_err(|problem| problem.in_field(field)))
     }
 

@@ -14,6 +14,7 @@ use crate::{
     follows::FollowRepository,
     id::{IdGenerator, PostId, RelationId, UserId},
     idempotency::Once,
+    limits::Requester,
     media::{CleanImage, ImagePorts, Images},
     page::{Page, PageRequest},
     relation::NewRelation,
@@ -50,12 +51,19 @@ impl Posts {
     /// Publishes a post. Without a visibility it is PUBLIC.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image.
-    pub async fn create(&self, author: &Member, fields: PostFields, once: Option<Once<PostView>>) -> Result<PostView> {
+    /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
+    /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
+    pub async fn create(
+        &self,
+        author: &Member,
+        requester: &Requester,
+        fields: PostFields,
+        once: Option<Once<PostView>>,
+    ) -> Result<PostView> {
         let mut errors = fields.errors.clone();
         let text = fields.parse_text(&mut errors);
         let visibility = fields.parse_visibility(&mut errors).unwrap_or_default();
-        let image = self.clean(fields.image.clone(), &mut errors).await?;
+        let image = self.clean(requester, fields.image.clone(), &mut errors).await?;
         let text = text.unwrap_or_default();
         errors.absorb(Post::ensure_not_empty(&text, fields.image.is_some()))?;
         errors.into_result()?;
@@ -123,12 +131,18 @@ impl Posts {
     /// # Errors
     /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
     /// [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the post was deleted
-    /// meanwhile.
-    pub async fn update(&self, OwnPost(id): OwnPost, fields: PostFields, versions: Versions) -> Result<PostView> {
+    /// meanwhile; [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
+    pub async fn update(
+        &self,
+        OwnPost(id): OwnPost,
+        requester: &Requester,
+        fields: PostFields,
+        versions: Versions,
+    ) -> Result<PostView> {
         let mut errors = fields.errors.clone();
         let text = fields.parse_text(&mut errors);
         let visibility = fields.parse_visibility(&mut errors);
-        let image = self.clean(fields.image, &mut errors).await?;
+        let image = self.clean(requester, fields.image, &mut errors).await?;
         errors.into_result()?;
 
         let key = self.images.put(image).await?;
@@ -203,8 +217,13 @@ impl Posts {
         self.access(caller, id).await?.ensure_may_view(caller)
     }
 
-    async fn clean(&self, upload: Option<Bytes>, errors: &mut FieldErrors) -> Result<Option<CleanImage>> {
-        self.images.clean("image", upload, errors).await
+    async fn clean(
+        &self,
+        requester: &Requester,
+        upload: Option<Bytes>,
+        errors: &mut FieldErrors,
+    ) -> Result<Option<CleanImage>> {
+        self.images.clean(requester, "image", upload, errors).await
     }
 
     fn new_like(&self) -> NewRelation {

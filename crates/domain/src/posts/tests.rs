@@ -17,6 +17,7 @@ use crate::{
     error::{Error, FieldErrors, ImageCollected, Resource, Result},
     follows::MockFollowRepository,
     id::{MockIdGenerator, PostId, RelationId, SessionId, UserId},
+    limits::{ClientAddress, Requester},
     media::{CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
     page::{Page, PageRequest},
     relation::NewRelation,
@@ -39,6 +40,11 @@ fn member(user: UserId, roles: Roles) -> Member {
 
 fn author() -> Member {
     member(AUTHOR, Roles::USER)
+}
+
+/// Who takes up a share of the queue for images.
+fn requester() -> Requester {
+    Requester { account: Some(AUTHOR), address: ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into()) }
 }
 
 fn text(text: &str) -> PostText {
@@ -97,7 +103,12 @@ impl Ports {
     /// Ports that clean the upload and store it as `new_image`.
     fn storing_image() -> Self {
         let mut ports = Self::default();
-        ports.cleaner.expect_clean().once().withf(|upload| upload == "upload").returning(|_| Ok(clean()));
+        ports
+            .cleaner
+            .expect_clean()
+            .once()
+            .withf(|upload, by| (&**upload, *by) == (b"upload", requester()))
+            .returning(|_, _| Ok(clean()));
         ports.store_image(&mut Sequence::new());
         ports
     }

@@ -10,7 +10,7 @@ use image::{
 };
 
 use super::{
-    ImageLimits, Result,
+    ImageLimits, Result, icc,
     memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
     take, take_array, undecodable,
@@ -19,8 +19,12 @@ use super::{
 /// The quality of an image that had to be encoded again: hardly any loss to be seen.
 const QUALITY: u8 = 92;
 
-/// Each scan passes over the whole image, and a scan can be a few bytes long. Encoders make about ten.
-const MAX_SCANS: usize = 100;
+/// Each scan passes over the whole image, and a scan can be a few bytes long. Encoders make about ten, and this many cost
+/// no more than the largest image of an encoder.
+const MAX_SCANS: usize = 32;
+
+/// What a segment with a part of an ICC profile begins with. The number of the part and how many there are follow.
+const ICC: &[u8] = b"ICC_PROFILE\0";
 
 const SOI: u8 = 0xd8;
 const EOI: u8 = 0xd9;
@@ -106,6 +110,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let mut orientation = None;
     let mut sized = false;
     let mut scans = 0;
+    let mut profile = Profile::default();
     out.extend_from_slice(&[0xff, SOI]);
     take(&mut rest, 2)?;
     loop {
@@ -144,7 +149,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
                     orientation.get_or_insert_with(|| orientation_of(exif));
                 }
             }
-            0xe2 if segment.starts_with(b"ICC_PROFILE\0") => push_segment(&mut out, marker, segment),
+            0xe2 if scans == 0 && segment.starts_with(ICC) => profile.add(out.len(), segment),
             // Adobe's twelve bytes say how the colours are stored.
             0xee if segment.starts_with(b"Adobe") && segment.len() >= 12 => {
                 push_segment(&mut out, marker, &segment[..12]);
@@ -156,7 +161,50 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
         return Err(undecodable());
     }
     out.extend_from_slice(&[0xff, EOI]);
+    profile.insert(&mut out);
     Ok(Stripped { bytes: out, orientation: orientation.unwrap_or(Orientation::NoTransforms) })
+}
+
+/// An ICC profile in parts of up to 64 KiB, none of which has been written.
+#[derive(Default)]
+struct Profile<'a> {
+    /// Where the first one belongs.
+    at: usize,
+    segments: Vec<&'a [u8]>,
+}
+
+impl<'a> Profile<'a> {
+    fn add(&mut self, at: usize, segment: &'a [u8]) {
+        if self.segments.is_empty() {
+            self.at = at;
+        }
+        self.segments.push(segment);
+    }
+
+    /// Puts the segments where they belong, if they are a whole profile that may be kept.
+    fn insert(self, out: &mut Vec<u8>) {
+        if self.joined().is_some_and(|profile| icc::is_valid(&profile)) {
+            let mut segments = Vec::new();
+            self.segments.iter().for_each(|segment| push_segment(&mut segments, 0xe2, segment));
+            out.splice(self.at..self.at, segments);
+        }
+    }
+
+    /// The parts in the order of their numbers, which begin with 1.
+    fn joined(&self) -> Option<Vec<u8>> {
+        let count = u8::try_from(self.segments.len()).ok()?;
+        let mut parts = Vec::new();
+        for segment in &self.segments {
+            let [number, of, data @ ..] = segment.get(ICC.len()..)? else { return None };
+            if *of != count {
+                return None;
+            }
+            parts.push((*number, data));
+        }
+        parts.sort_unstable_by_key(|(number, _)| *number);
+        let is_whole = parts.iter().map(|(number, _)| *number).eq(1..=count);
+        is_whole.then(|| parts.into_iter().flat_map(|(_, data)| data).copied().collect())
+    }
 }
 
 /// Skips to the next marker, over fill bytes and what is between segments, as decoders do.

@@ -5,6 +5,7 @@
 //! is thus exactly what was checked.
 
 mod gif;
+mod icc;
 mod jpeg;
 mod limits;
 mod memory;
@@ -25,6 +26,7 @@ use std::{
 
 use agora_domain::{
     error::Error,
+    limits::{QueueShares, Requester},
     media::{CleanImage, ImageCleaner, ImageFormat, ImageProblem},
 };
 use async_trait::async_trait;
@@ -36,7 +38,7 @@ pub use limits::ImageLimits;
 type Result<T> = std::result::Result<T, ImageProblem>;
 
 /// The image cleaner. It works on threads of its own, on a bounded number of images at once, which together take a
-/// bounded amount of memory.
+/// bounded amount of memory. Each account and each client address has a bounded share of the queue.
 ///
 /// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
 /// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. What EXIF asks to be turned is
@@ -46,7 +48,9 @@ pub struct Cleaner {
     /// One permit per image being worked on.
     slots: Arc<Semaphore>,
     /// One permit per image being worked on or waiting for it.
-    line: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+    /// How many of those each account and each client address has.
+    shares: QueueShares,
     /// One permit per KiB that the images being worked on take.
     memory: Arc<Semaphore>,
     /// All of those.
@@ -66,7 +70,7 @@ pub struct CleanerFigures {
     pub memory: u64,
     /// The most that they may take.
     pub most_memory: u64,
-    /// Images that were refused since the start, because too many waited.
+    /// Images that were refused since the start, because too many waited, or too many of one account or address.
     pub refused: u64,
 }
 
@@ -74,16 +78,21 @@ impl Cleaner {
     /// How many images may wait for their turn; one more is refused.
     const WAITING: usize = 64;
 
+    /// How many images of one account may be worked on or wait at once.
+    const PER_ACCOUNT: usize = 4;
+
     /// A cleaner that works on `at_once` images at the same time, which take `memory` bytes together at most. Up to 64
-    /// more wait for their turn; beyond that [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`]. An image
-    /// that takes more by itself is too large.
+    /// more wait for their turn. Of all these, 4 may be of one account, and a quarter of one client address other than
+    /// this machine's; beyond that [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`]. An image that takes
+    /// more memory by itself is too large.
     pub fn new(limits: ImageLimits, at_once: NonZeroUsize, memory: u64) -> Self {
         let slots = at_once.get().min(Semaphore::MAX_PERMITS - Self::WAITING);
         let kibibytes = u32::try_from(memory / KIBIBYTE).unwrap_or(u32::MAX);
         Self {
             limits,
             slots: Arc::new(Semaphore::new(slots)),
-            line: Arc::new(Semaphore::new(slots + Self::WAITING)),
+            queue: Arc::new(Semaphore::new(slots + Self::WAITING)),
+            shares: QueueShares::new(Self::PER_ACCOUNT, (slots + Self::WAITING) / 4),
             memory: Arc::new(Semaphore::new(kibibytes as usize)),
             kibibytes,
             at_once: slots,
@@ -94,7 +103,7 @@ impl Cleaner {
     /// How busy it is.
     pub fn figures(&self) -> CleanerFigures {
         let running = self.at_once.saturating_sub(self.slots.available_permits());
-        let admitted = (self.at_once + Self::WAITING).saturating_sub(self.line.available_permits());
+        let admitted = (self.at_once + Self::WAITING).saturating_sub(self.queue.available_permits());
         let most = u64::from(self.kibibytes);
         let free = u64::try_from(self.memory.available_permits()).unwrap_or(u64::MAX);
         CleanerFigures {
@@ -104,6 +113,12 @@ impl Cleaner {
             most_memory: most * KIBIBYTE,
             refused: self.refused.load(Ordering::Relaxed),
         }
+    }
+
+    /// The error of an image for which there is no place in the queue.
+    fn refuse(&self, why: &'static str) -> Error {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        Error::unavailable(why)
     }
 
     /// How many KiB an upload takes, which are not more than there are.
@@ -122,19 +137,19 @@ const KIBIBYTE: u64 = 1024;
 
 #[async_trait]
 impl ImageCleaner for Cleaner {
-    async fn clean(&self, upload: Bytes) -> Result<CleanImage> {
+    async fn clean(&self, upload: Bytes, requester: &Requester) -> Result<CleanImage> {
         self.limits.check_bytes(upload.len())?;
         let format = format_of(&upload)?;
         let needed = self.kibibytes(format, &upload)?;
-        let place = Arc::clone(&self.line).try_acquire_owned().map_err(|_| {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-            Error::unavailable("too many images are waiting to be checked")
-        })?;
+        let share = self.shares.try_acquire(requester);
+        let share = share.ok_or_else(|| self.refuse("too many images of one client are waiting to be checked"))?;
+        let place = Arc::clone(&self.queue).try_acquire_owned();
+        let place = place.map_err(|_| self.refuse("too many images are waiting to be checked"))?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(Error::unavailable)?;
         let memory = Arc::clone(&self.memory).acquire_many_owned(needed).await.map_err(Error::unavailable)?;
         let limits = self.limits;
-        let held = (slot, place, memory);
-        apart(format, move || {
+        let held = (slot, memory, place, share);
+        run_on_thread(format, move || {
             // Held by the work, not by the request: a request that is given up does not end it.
             let _held = held;
             clean(format, &upload, &limits)
@@ -143,11 +158,11 @@ impl ImageCleaner for Cleaner {
     }
 }
 
-/// Works on a thread of its own, which can have a priority of its own.
-async fn apart<T: Send + 'static>(format: ImageFormat, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+/// Runs work on a thread of its own, which can have a priority of its own.
+async fn run_on_thread<T: Send + 'static>(format: ImageFormat, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (reply, answer) = oneshot::channel();
     let run = move || {
-        yield_to_others();
+        lower_priority();
         // Whoever no longer waits does not miss it.
         let _ = reply.send(work());
     };
@@ -164,7 +179,7 @@ const PRIORITY: i32 = 5;
 
 /// Lowers the priority of this thread. A large image takes seconds of a core; a request that is ready takes the core from
 /// it at once.
-fn yield_to_others() {
+fn lower_priority() {
     // Elsewhere priorities are those of processes.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {

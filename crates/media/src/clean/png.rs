@@ -9,7 +9,7 @@ use image::{
 };
 
 use super::{
-    ImageLimits, Result,
+    ImageLimits, Result, icc,
     memory::Pixels,
     orientation::{orientation_of, upright},
     take, take_array, undecodable,
@@ -50,7 +50,7 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     };
     let width = u32::from_be_bytes([*w3, *w2, *w1, *w0]);
     let height = u32::from_be_bytes([*h3, *h2, *h1, *h0]);
-    limits.check_pixels(width, height)?;
+    let canvas = limits.check_pixels(width, height)?;
 
     // The decoder takes for granted that there are up to 256 whole colours, and panics where there are not.
     let is_palette = |colours: &[u8]| (1..=256).contains(&colours.chunks(3).count()) && colours.len().is_multiple_of(3);
@@ -58,11 +58,15 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
         return Err(undecodable());
     }
 
-    let animated = check_animation(&chunks, limits)?;
-    let kept: Vec<&Chunk<'_>> = chunks
-        .iter()
-        .filter(|chunk| chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION))
-        .collect();
+    let animated = check_animation(&chunks, canvas, limits)?;
+    // There is one profile at most.
+    let profile = chunks.iter().position(|chunk| chunk.kind == *b"iCCP");
+    let profile = profile.filter(|at| chunks.get(*at).is_some_and(|chunk| is_profile(chunk.data)));
+    let is_kept = |(at, chunk): &(usize, &Chunk<'_>)| match &chunk.kind {
+        b"iCCP" => Some(*at) == profile,
+        _ => chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION),
+    };
+    let kept: Vec<&Chunk<'_>> = chunks.iter().enumerate().filter(is_kept).map(|(_, chunk)| chunk).collect();
     let mut bytes = SIGNATURE.to_vec();
     bytes.extend(kept.iter().flat_map(|chunk| chunk.whole));
     decode(&bytes, limits).map_err(|_| undecodable())?;
@@ -113,6 +117,15 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     Ok((Pixels { decoding: u64::from(width) * 16, picture }, orientation))
 }
 
+/// Whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be kept.
+fn is_profile(data: &[u8]) -> bool {
+    let name = data.iter().take(80).position(|byte| *byte == 0).filter(|length| *length > 0);
+    match name.and_then(|length| data.get(length + 1..)) {
+        Some([0, compressed @ ..]) => icc::inflate(compressed).is_some_and(|profile| icc::is_valid(&profile)),
+        _ => false,
+    }
+}
+
 /// The chunks up to IEND; what comes after it is no part of the image.
 fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
     let mut rest = upload.strip_prefix(SIGNATURE).ok_or_else(undecodable)?;
@@ -130,12 +143,16 @@ fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
     }
 }
 
-/// Whether the image is an animation, whose frames then are as many as announced and not too large.
-fn check_animation(chunks: &[Chunk<'_>], limits: &ImageLimits) -> Result<bool> {
+/// Whether the image is an animation, whose frames then are as many as announced and not too large, with the picture that
+/// may stand before them.
+fn check_animation(chunks: &[Chunk<'_>], canvas: u64, limits: &ImageLimits) -> Result<bool> {
     let Some(control) = chunks.iter().find(|chunk| chunk.kind == *b"acTL") else { return Ok(false) };
     let announced = u32::from_be_bytes(take_array(&mut &*control.data)?);
     let mut frames = 0;
     let mut pixels = 0u64;
+    if chunks.iter().find(|chunk| chunk.is_any(&[b"fcTL", b"IDAT"])).is_some_and(|chunk| chunk.kind == *b"IDAT") {
+        pixels = canvas;
+    }
     for frame in chunks.iter().filter(|chunk| chunk.kind == *b"fcTL") {
         let mut data = frame.data;
         let [_sequence, width, height] = [0; 3].map(|_| take_array(&mut data).map(u32::from_be_bytes));

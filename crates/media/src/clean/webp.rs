@@ -9,7 +9,7 @@ use image::{
 };
 
 use super::{
-    ImageLimits, Result,
+    ImageLimits, Result, icc,
     memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
     take, take_array, undecodable,
@@ -105,7 +105,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
     let canvas = size_of(size);
     limits.check_pixels(canvas.0, canvas.1)?;
-    let profile = find(&chunks, b"ICCP");
+    let profile = find(&chunks, b"ICCP").filter(|profile| icc::is_valid(profile.data));
     let header = header(flags & (ANIMATION | ALPHA) | profile.map_or(0, |_| PROFILE), size);
     let before = [Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(profile);
     if flags & ANIMATION == 0 {
@@ -115,7 +115,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     }
     let control = find(&chunks, b"ANIM").ok_or_else(undecodable)?;
     let control = Chunk { data: control.data.get(..6).ok_or_else(undecodable)?, ..control };
-    let frames = frames(&chunks, canvas, limits)?;
+    let frames = clean_frames(&frames(&chunks, canvas, limits)?)?;
     let frames = frames.iter().map(|data| Chunk { kind: *b"ANMF", data });
     Ok(Stripped { bytes: file(before.chain([control]).chain(frames)), still: None })
 }
@@ -173,34 +173,57 @@ fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>>
     Ok(alpha.into_iter().chain([picture]).collect())
 }
 
-/// What the frames of an animation consist of. Each is decoded as a picture of its own, which takes less time and
-/// memory than to compose the animation.
-fn frames(parts: &[Chunk<'_>], canvas: (u32, u32), limits: &ImageLimits) -> Result<Vec<Vec<u8>>> {
+/// A frame of an animation.
+struct Frame<'a> {
+    /// Its place on the canvas, how long it is shown, and what becomes of it.
+    head: [u8; 16],
+    data: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// Width and height, as the file has them.
+    fn size(&self) -> [u8; 6] {
+        let [_, _, _, _, _, _, size @ .., _, _, _, _] = self.head;
+        size
+    }
+}
+
+/// The frames of an animation, of which none has been decoded.
+fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> Result<Vec<Frame<'a>>> {
     let mut frames = Vec::new();
     let mut total = 0u64;
-    for frame in parts.iter().filter(|chunk| chunk.kind == *b"ANMF") {
-        let mut data = frame.data;
-        let place: [u8; 16] = take_array(&mut data)?;
-        let [x0, x1, x2, y0, y1, y2, size @ .., _, _, _, _] = place;
+    for chunk in parts.iter().filter(|chunk| chunk.kind == *b"ANMF") {
+        let mut data = chunk.data;
+        let head = take_array(&mut data)?;
+        let frame = Frame { head, data };
+        let [x0, x1, x2, y0, y1, y2, ..] = frame.head;
         let (left, top) = (u32::from_le_bytes([x0, x1, x2, 0]) * 2, u32::from_le_bytes([y0, y1, y2, 0]) * 2);
-        let (width, height) = size_of(size);
+        let (width, height) = size_of(frame.size());
         if left + width > canvas.0 || top + height > canvas.1 {
             return Err(undecodable());
         }
         total = total.saturating_add(limits.check_pixels(width, height)?);
         limits.check_animation(total)?;
+        frames.push(frame);
+    }
+    if frames.is_empty() { Err(undecodable()) } else { Ok(frames) }
+}
 
-        let picture = picture(&chunks(data)?, (width, height))?;
+/// What the frames of an animation consist of. Each is decoded as a picture of its own, which takes less time and
+/// memory than to composite the animation.
+fn clean_frames(frames: &[Frame<'_>]) -> Result<Vec<Vec<u8>>> {
+    let clean = |frame: &Frame<'_>| {
+        let picture = picture(&chunks(frame.data)?, size_of(frame.size()))?;
         let opaque = picture.iter().all(|chunk| chunk.kind == *b"VP8 ");
-        let header = header(if opaque { 0 } else { ALPHA }, size);
+        let header = header(if opaque { 0 } else { ALPHA }, frame.size());
         let still = file([Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(picture.iter().copied()));
         upright(decoder(&still)?, Orientation::NoTransforms)?;
 
-        let mut kept = place.to_vec();
+        let mut kept = frame.head.to_vec();
         picture.into_iter().for_each(|chunk| push(&mut kept, chunk));
-        frames.push(kept);
-    }
-    if frames.is_empty() { Err(undecodable()) } else { Ok(frames) }
+        Ok(kept)
+    };
+    frames.iter().map(clean).collect()
 }
 
 /// Width and height as VP8X and ANMF write them: 24 bits each, less one.

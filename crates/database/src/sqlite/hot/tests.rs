@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use agora_domain::{clock::Timestamp, page::Keyset};
 use diesel::{
-    Connection, EscapeExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, TextExpressionMethods,
+    Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, TextExpressionMethods,
     connection::{InstrumentationEvent, SimpleConnection},
     sql_types::Text,
 };

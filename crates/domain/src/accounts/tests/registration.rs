@@ -252,7 +252,7 @@ fn clean() -> CleanImage {
 /// Ports that clean the picture and store it under `NEW`.
 fn storing_picture() -> Ports {
     let mut ports = Ports::default();
-    ports.cleaner.expect_clean().once().returning(|_| Ok(clean()));
+    ports.cleaner.expect_clean().once().withf(|_, by| *by == requester()).returning(|_, _| Ok(clean()));
     store_picture(&mut ports, &mut Sequence::new());
     ports
 }
@@ -291,7 +291,7 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
             .returning(|_, _, _| {
                 Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None }))
             });
-        let updated = ports.accounts().update_profile(&member(), given, None).await.unwrap();
+        let updated = ports.accounts().update_profile(&member(), &requester(), given, None).await.unwrap();
         assert_eq!(updated, account(Roles::USER, true), "{given:?}");
     }
 }
@@ -302,7 +302,7 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
     for deletion_fails in [false, true] {
         let mut ports = Ports::default();
         let mut order = Sequence::new();
-        ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
+        ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
         store_picture(&mut ports, &mut order);
         ports
             .accounts
@@ -327,16 +327,20 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .in_sequence(&mut order)
             .withf(|keys| keys == [key(OLD)])
             .returning(|_| Ok(()));
-        ports.accounts().update_profile(&member(), None, Some(Bytes::from_static(b"upload"))).await.unwrap();
+        ports
+            .accounts()
+            .update_profile(&member(), &requester(), None, Some(Bytes::from_static(b"upload")))
+            .await
+            .unwrap();
     }
 }
 
 #[tokio::test]
 async fn every_invalid_field_of_a_profile_is_reported_at_once_and_nothing_stored() {
     let mut ports = Ports::default();
-    ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
+    ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
     let long = "x".repeat(1001);
-    let refused = ports.accounts().update_profile(&member(), Some(&long), Some(Bytes::new())).await;
+    let refused = ports.accounts().update_profile(&member(), &requester(), Some(&long), Some(Bytes::new())).await;
     let expected = [("biography", "Biography must be at most 1000 characters"), ("profilePicture", "No image")];
     assert_eq!(invalid(refused), expected.map(|(field, message)| (field, message.to_owned())));
 }
@@ -354,7 +358,8 @@ async fn a_picture_is_taken_back_only_when_the_change_was_surely_refused() {
         ports.accounts.expect_update_profile().once().returning(move |_, _, _| answer());
         ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
         ports.unnamed.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));
-        let failed = ports.accounts().update_profile(&member(), None, Some(Bytes::new())).await.unwrap_err();
+        let failed =
+            ports.accounts().update_profile(&member(), &requester(), None, Some(Bytes::new())).await.unwrap_err();
         assert_eq!(matches!(failed, Error::NotFound(Resource::User)), deletions == 1, "row {i}: {failed:?}");
     }
 }

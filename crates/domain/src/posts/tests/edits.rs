@@ -148,7 +148,7 @@ async fn fields_become_an_edit() {
             .returning(|_, _, _| Ok(Some(EditedPost { view: view(post("as stored", None)), replaced_image: None })));
         let (posts, own) = ports.owning().await;
         assert_eq!(
-            posts.update(own, fields, Versions::Any).await.unwrap(),
+            posts.update(own, &requester(), fields, Versions::Any).await.unwrap(),
             view(post("as stored", None)),
             "{expected:?}"
         );
@@ -158,11 +158,14 @@ async fn fields_become_an_edit() {
 #[tokio::test]
 async fn every_invalid_field_of_an_edit_is_reported_at_once_and_nothing_stored() {
     let mut ports = Ports::default();
-    ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
+    ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
     let (posts, own) = ports.owning().await;
     let long = "x".repeat(5001);
     let fields = PostFields { visibility: Some("secret".to_owned()), ..with_upload(Some(&long)) };
-    assert_eq!(invalid_names(posts.update(own, fields, Versions::Any).await), ["image", "text", "visibility"]);
+    assert_eq!(
+        invalid_names(posts.update(own, &requester(), fields, Versions::Any).await),
+        ["image", "text", "visibility"]
+    );
 }
 
 #[tokio::test]
@@ -171,7 +174,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
     for deletion_fails in [false, true] {
         let mut ports = Ports::default();
         let mut order = Sequence::new();
-        ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
+        ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
         ports.store_image(&mut order);
         ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _| {
             let view = view(post("old", Some(new_image())));
@@ -192,7 +195,10 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
             .withf(|keys| keys == [old_image()])
             .returning(|_| Ok(()));
         let (posts, own) = ports.owning().await;
-        assert_eq!(posts.update(own, with_upload(None), Versions::Any).await.unwrap().post.image, Some(new_image()));
+        assert_eq!(
+            posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap().post.image,
+            Some(new_image())
+        );
     }
 }
 
@@ -203,7 +209,7 @@ async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
         ports.posts.expect_edit().once().returning(move |_, _, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
         let (posts, own) = ports.owning().await;
-        let refused = posts.update(own, with_upload(None), Versions::Any).await.unwrap_err();
+        let refused = posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
     }
 }
@@ -215,7 +221,7 @@ async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
     ports.posts.expect_delete().once().returning(|_, _| Ok(None));
     ports.drop_image(new_image, 1);
     let (posts, own) = ports.owning().await;
-    let edited = posts.update(own, with_upload(None), Versions::Any).await;
+    let edited = posts.update(own, &requester(), with_upload(None), Versions::Any).await;
     assert!(matches!(edited, Err(Error::NotFound(Resource::Post))));
     assert!(matches!(posts.delete(&author(), POST).await, Err(Error::NotFound(Resource::Post))));
 }

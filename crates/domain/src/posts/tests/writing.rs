@@ -20,15 +20,17 @@ fn published(content: &str) -> Post {
 
 #[tokio::test]
 async fn a_post_is_stored_trimmed_and_returned_as_its_author_sees_it() {
-    let created =
-        publishing(published("hello\n there")).build().create(&author(), fields(Some("  hello\n there ")), None).await;
+    let created = publishing(published("hello\n there"))
+        .build()
+        .create(&author(), &requester(), fields(Some("  hello\n there ")), None)
+        .await;
     assert_eq!(created.unwrap(), view(published("hello\n there")));
 }
 
 #[tokio::test]
 async fn an_empty_post_is_refused_and_nothing_stored() {
     for empty in [None, Some(""), Some(" \n\t")] {
-        let refused = Ports::default().build().create(&author(), fields(empty), None).await;
+        let refused = Ports::default().build().create(&author(), &requester(), fields(empty), None).await;
         assert_eq!(invalid(refused), [("text", "Text or an image is required".to_owned())], "{empty:?}");
     }
 }
@@ -36,13 +38,14 @@ async fn an_empty_post_is_refused_and_nothing_stored() {
 #[tokio::test]
 async fn text_is_at_most_5000_characters() {
     let longest = "😀".repeat(5000);
-    let created = publishing(published(&longest)).build().create(&author(), fields(Some(&longest)), None).await;
+    let created =
+        publishing(published(&longest)).build().create(&author(), &requester(), fields(Some(&longest)), None).await;
     assert_eq!(created.unwrap().post.text.as_str(), longest);
     for (content, message) in [
         (format!("{longest}x"), "Text must be at most 5000 characters"),
         ("a\0b".to_owned(), "Text must not contain a NUL character"),
     ] {
-        let refused = Ports::default().build().create(&author(), fields(Some(&content)), None).await;
+        let refused = Ports::default().build().create(&author(), &requester(), fields(Some(&content)), None).await;
         assert_eq!(invalid(refused), [("text", message.to_owned())]);
     }
 }
@@ -59,11 +62,11 @@ async fn a_post_is_public_unless_it_says_otherwise() {
     ] {
         let stored = Post { visibility, ..published("hello") };
         let fields = PostFields { visibility: given.map(str::to_owned), ..fields(Some("hello")) };
-        assert!(publishing(stored).build().create(&author(), fields, None).await.is_ok(), "{given:?}");
+        assert!(publishing(stored).build().create(&author(), &requester(), fields, None).await.is_ok(), "{given:?}");
     }
     for given in ["secret", "private", "PUBLIC,PRIVATE", "0"] {
         let fields = PostFields { visibility: Some(given.to_owned()), ..fields(Some("hello")) };
-        let refused = Ports::default().build().create(&author(), fields, None).await;
+        let refused = Ports::default().build().create(&author(), &requester(), fields, None).await;
         let message = "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".to_owned();
         assert_eq!(invalid(refused), [("visibility", message)], "{given}");
     }
@@ -81,7 +84,11 @@ async fn an_image_alone_is_a_post_with_empty_text() {
             .once()
             .withf(move |post, _| *post == stored)
             .returning(|post, _| Ok(view(post.clone())));
-        assert_eq!(ports.build().create(&author(), with_upload(blank), None).await.unwrap(), expected, "{blank:?}");
+        assert_eq!(
+            ports.build().create(&author(), &requester(), with_upload(blank), None).await.unwrap(),
+            expected,
+            "{blank:?}"
+        );
     }
 }
 
@@ -101,8 +108,8 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
         (with_upload(None), vec!["image"]),
     ] {
         let mut ports = Ports::default();
-        ports.cleaner.expect_clean().returning(|_| Err(ImageProblem::Unacceptable("No image".to_owned())));
-        assert_eq!(invalid_names(ports.build().create(&author(), fields, None).await), expected);
+        ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
+        assert_eq!(invalid_names(ports.build().create(&author(), &requester(), fields, None).await), expected);
     }
 }
 
@@ -110,13 +117,14 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
 async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() {
     for too_large in [true, false] {
         let mut ports = Ports::default();
-        ports.cleaner.expect_clean().returning(move |_| {
+        ports.cleaner.expect_clean().returning(move |_, _| {
             Err(match too_large {
                 true => ImageProblem::TooLarge("Too many pixels".to_owned()),
                 false => ImageProblem::Failed(Error::unavailable("busy")),
             })
         });
-        let refused = ports.build().create(&author(), with_upload(Some("hello")), None).await.unwrap_err();
+        let refused =
+            ports.build().create(&author(), &requester(), with_upload(Some("hello")), None).await.unwrap_err();
         assert!(if too_large {
             matches!(refused, Error::TooLarge(_))
         } else {
@@ -129,20 +137,20 @@ async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() 
 async fn the_image_is_on_record_and_stored_before_the_row_that_names_it() {
     let mut ports = Ports::default();
     let mut order = Sequence::new();
-    ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_| Ok(clean()));
+    ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
     ports.store_image(&mut order);
     ports.posts.expect_create().once().in_sequence(&mut order).returning(|post, _| Ok(view(post.clone())));
-    ports.build().create(&author(), with_upload(None), None).await.unwrap();
+    ports.build().create(&author(), &requester(), with_upload(None), None).await.unwrap();
 }
 
 #[tokio::test]
 async fn there_is_no_post_without_its_image() {
     let mut ports = Ports::default();
-    ports.cleaner.expect_clean().returning(|_| Ok(clean()));
+    ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
     ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
     ports.images.expect_put().once().returning(|_, _| Err(Error::unavailable("no answer")));
-    let refused = ports.build().create(&author(), with_upload(Some("hello")), None).await;
+    let refused = ports.build().create(&author(), &requester(), with_upload(Some("hello")), None).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))));
 }
 
@@ -152,7 +160,7 @@ async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
         let mut ports = Ports::storing_image();
         ports.posts.expect_create().once().returning(move |_, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
-        let refused = ports.build().create(&author(), with_upload(None), None).await.unwrap_err();
+        let refused = ports.build().create(&author(), &requester(), with_upload(None), None).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
     }
 }

@@ -48,17 +48,52 @@ async fn frames_of_a_png_that_is_no_animation_are_removed() {
 }
 
 #[tokio::test]
-async fn an_animation_may_have_ten_times_the_pixels_of_an_image_and_no_more() {
+async fn an_animation_may_have_twice_the_pixels_of_an_image_and_no_more() {
     let gif = ImageLimits { max_pixels: 64, ..ImageLimits::default() };
-    clean_within(gif, &animated_gif(15)).await.unwrap();
-    let message = "Animation must be at most 640 pixels over all its frames";
-    assert_too_large(clean_within(gif, &animated_gif(16)).await, message);
-    clean_within(gif, &animated_png(10)).await.unwrap();
-    assert_too_large(clean_within(gif, &animated_png(11)).await, message);
+    clean_within(gif, &animated_gif(3)).await.unwrap();
+    let message = "Animation must be at most 128 pixels over all its frames";
+    assert_too_large(clean_within(gif, &animated_gif(4)).await, message);
+    clean_within(gif, &animated_png(2)).await.unwrap();
+    assert_too_large(clean_within(gif, &animated_png(3)).await, message);
     let webp = ImageLimits { max_pixels: 512, ..ImageLimits::default() };
-    clean_within(webp, &animated_webp(10)).await.unwrap();
-    let message = "Animation must be at most 5120 pixels over all its frames";
-    assert_too_large(clean_within(webp, &animated_webp(11)).await, message);
+    clean_within(webp, &animated_webp(2)).await.unwrap();
+    let message = "Animation must be at most 1024 pixels over all its frames";
+    assert_too_large(clean_within(webp, &animated_webp(3)).await, message);
+}
+
+#[tokio::test]
+async fn the_picture_before_the_frames_of_a_png_counts_as_one() {
+    let with_picture = |frames| {
+        let mut file = Vec::new();
+        let mut encoder = ::png::Encoder::new(&mut file, 8, 8);
+        encoder.set_animated(frames, 0).unwrap();
+        encoder.set_sep_def_img(true).unwrap();
+        let mut writer = encoder.write_header().unwrap();
+        (0..=frames).for_each(|_| writer.write_image_data(&[7; 64]).unwrap());
+        writer.finish().unwrap();
+        file
+    };
+    let limits = ImageLimits { max_pixels: 64, ..ImageLimits::default() };
+    clean_within(limits, &with_picture(1)).await.unwrap();
+    let message = "Animation must be at most 128 pixels over all its frames";
+    assert_too_large(clean_within(limits, &with_picture(2)).await, message);
+}
+
+#[tokio::test]
+async fn an_animation_that_is_too_large_is_refused_before_any_frame_is_decoded() {
+    let limits = ImageLimits { max_pixels: 512, ..ImageLimits::default() };
+    let (mut webp, mut gif, mut png) = (animated_webp(3), animated_gif(30), animated_png(30));
+    let frame = webp.windows(4).position(|kind| kind == b"VP8L").unwrap();
+    webp[frame + 13..frame + 40].fill(0xff);
+    let data = gif.iter().position(|byte| *byte == b',').unwrap() + 10;
+    gif[data + 3..data + 8].fill(0xff);
+    let data = png.windows(4).position(|kind| kind == b"IDAT").unwrap();
+    png[data + 8] ^= 0xff;
+    for upload in [webp, gif, png] {
+        assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+        let message = "Animation must be at most 1024 pixels over all its frames";
+        assert_too_large(clean_within(limits, &upload).await, message);
+    }
 }
 
 #[tokio::test]

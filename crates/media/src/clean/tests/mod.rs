@@ -3,6 +3,7 @@
 mod animation;
 mod gif;
 mod hostile;
+mod icc;
 mod jpeg;
 mod png;
 mod samples;
@@ -10,8 +11,10 @@ mod webp;
 
 use std::task::Poll;
 
+use agora_domain::{id::UserId, limits::ClientAddress};
 use futures_util::poll;
 use image::RgbaImage;
+use uuid::Uuid;
 
 use super::*;
 use samples::{SECRET, exif, holds};
@@ -22,8 +25,13 @@ fn cleaner(limits: ImageLimits) -> Cleaner {
     Cleaner::new(limits, NonZeroUsize::new(2).unwrap(), MEMORY)
 }
 
+fn requester(account: u128, address: &str) -> Requester {
+    let address = ClientAddress::of(address.parse().unwrap());
+    Requester { account: Some(UserId::new(Uuid::from_u128(account))), address }
+}
+
 async fn clean_within(limits: ImageLimits, upload: &[u8]) -> Result<Vec<u8>> {
-    let cleaned = cleaner(limits).clean(Bytes::copy_from_slice(upload)).await?;
+    let cleaned = cleaner(limits).clean(Bytes::copy_from_slice(upload), &requester(1, "127.0.0.1")).await?;
     Ok(cleaned.bytes.to_vec())
 }
 
@@ -67,7 +75,8 @@ async fn every_format_is_known_by_its_content_and_kept_byte_for_byte_when_it_has
     let formats = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
     assert!(formats.iter().all(|format| samples.iter().any(|(sample, _)| sample == format)));
     for (format, file) in samples {
-        let cleaned = cleaner(ImageLimits::default()).clean(file.clone().into()).await.unwrap();
+        let cleaned =
+            cleaner(ImageLimits::default()).clean(file.clone().into(), &requester(1, "127.0.0.1")).await.unwrap();
         assert_eq!(cleaned, CleanImage { format, bytes: file.into() });
     }
 }
@@ -81,47 +90,110 @@ async fn what_follows_the_end_of_an_image_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_full_line_is_refused_and_moves_up_when_images_are_done() {
+async fn a_full_queue_is_refused_and_moves_up_when_images_are_done() {
     let cleaner = cleaner(ImageLimits::default());
+    let by = requester(1, "127.0.0.1");
     let upload = Bytes::from(samples::png(&samples::picture()));
     let places = u32::try_from(2 + Cleaner::WAITING).unwrap();
-    let waiting = Arc::clone(&cleaner.line).acquire_many_owned(places).await.unwrap();
-    let refused = cleaner.clean(upload.clone()).await;
+    let waiting = Arc::clone(&cleaner.queue).acquire_many_owned(places).await.unwrap();
+    let refused = cleaner.clean(upload.clone(), &by).await;
     assert!(matches!(refused, Err(ImageProblem::Failed(Error::Unavailable(_)))), "{refused:?}");
     drop(waiting);
-    cleaner.clean(upload).await.unwrap();
+    cleaner.clean(upload, &by).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_image_waits_for_a_slot_and_gives_it_back() {
     let cleaner = cleaner(ImageLimits::default());
+    let by = requester(1, "127.0.0.1");
     let upload = Bytes::from(samples::png(&samples::picture()));
     let busy = Arc::clone(&cleaner.slots).acquire_many_owned(2).await.unwrap();
-    let mut work = cleaner.clean(upload);
+    let mut work = cleaner.clean(upload, &by);
     assert!(matches!(poll!(&mut work), Poll::Pending));
-    assert_eq!(cleaner.line.available_permits(), 2 + Cleaner::WAITING - 1);
+    assert_eq!(cleaner.queue.available_permits(), 2 + Cleaner::WAITING - 1);
     drop(busy);
     assert_eq!(cleaner.slots.available_permits(), 1, "it was waiting, and has its turn");
     work.await.unwrap();
     assert_eq!(cleaner.slots.available_permits(), 2);
-    assert_eq!(cleaner.line.available_permits(), 2 + Cleaner::WAITING);
+    assert_eq!(cleaner.queue.available_permits(), 2 + Cleaner::WAITING);
+}
+
+/// How many of these images wait for their turn, and how many are refused.
+async fn wait_and_refused(cleaner: &Cleaner, requesters: &[Requester]) -> (usize, u64) {
+    let upload = Bytes::from(samples::png(&samples::picture()));
+    let busy = Arc::clone(&cleaner.slots).acquire_many_owned(2).await.unwrap();
+    let refused = cleaner.figures().refused;
+    let mut waiting = Vec::new();
+    for requester in requesters {
+        let mut work = cleaner.clean(upload.clone(), requester);
+        match poll!(&mut work) {
+            Poll::Pending => waiting.push(work),
+            Poll::Ready(Err(ImageProblem::Failed(Error::Unavailable(_)))) => {}
+            Poll::Ready(other) => panic!("{other:?}"),
+        }
+    }
+    drop(busy);
+    let count = waiting.len();
+    for done in futures_util::future::join_all(waiting).await {
+        done.unwrap();
+    }
+    (count, cleaner.figures().refused - refused)
+}
+
+#[tokio::test]
+async fn an_account_has_four_places_in_the_queue_and_gives_them_back() {
+    let cleaner = cleaner(ImageLimits::default());
+    let addresses: Vec<_> = (1..=6).map(|n| requester(1, &format!("192.0.2.{n}"))).collect();
+    let all = [addresses, vec![requester(2, "192.0.2.1")]].concat();
+    for _ in 0..3 {
+        assert_eq!(wait_and_refused(&cleaner, &all).await, (4 + 1, 2));
+    }
+}
+
+#[tokio::test]
+async fn an_address_has_a_quarter_of_the_queue_and_this_machine_all_of_it() {
+    let cleaner = cleaner(ImageLimits::default());
+    let accounts = |address: &'static str| (0..70).map(move |n| requester(n, address)).collect::<Vec<_>>();
+    assert_eq!(wait_and_refused(&cleaner, &accounts("2001:db8::1")).await, (66 / 4, 70 - 66 / 4));
+    assert_eq!(wait_and_refused(&cleaner, &accounts("127.0.0.1")).await, (66, 70 - 66));
+}
+
+#[tokio::test]
+async fn what_is_worked_on_counts_until_it_is_done_whether_or_not_it_is_waited_for() {
+    let shares = QueueShares::new(1, 1);
+    let by = requester(1, "192.0.2.1");
+    let held = shares.try_acquire(&by).unwrap();
+    let (done, wait_until_done) = std::sync::mpsc::channel::<()>();
+    {
+        let mut work = Box::pin(run_on_thread(ImageFormat::Png, move || {
+            let _held = held;
+            wait_until_done.recv().unwrap();
+        }));
+        assert!(matches!(poll!(&mut work), Poll::Pending));
+    }
+    assert!(shares.try_acquire(&by).is_none(), "the request is gone, the work is not");
+    done.send(()).unwrap();
+    while shares.try_acquire(&by).is_none() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
 async fn a_decoder_that_panics_has_met_an_image_that_cannot_be_decoded() {
-    let outcome = apart(ImageFormat::Jpeg, || panic!("as decoders may do")).await;
+    let outcome = run_on_thread(ImageFormat::Jpeg, || panic!("as decoders may do")).await;
     assert_unacceptable::<()>(outcome, "Image cannot be decoded");
 }
 
 #[tokio::test]
 async fn an_image_waits_for_memory_and_gives_it_back() {
     let cleaner = cleaner(ImageLimits::default());
+    let by = requester(1, "127.0.0.1");
     let all = cleaner.memory.available_permits();
     let upload = Bytes::from(samples::png(&samples::picture()));
     let needed = cleaner.kibibytes(ImageFormat::Png, &upload).unwrap() as usize;
     assert!(needed >= 2048, "{needed}");
     let busy = Arc::clone(&cleaner.memory).acquire_many_owned(u32::try_from(all).unwrap()).await.unwrap();
-    let mut work = cleaner.clean(upload);
+    let mut work = cleaner.clean(upload, &by);
     assert!(matches!(poll!(&mut work), Poll::Pending));
     drop(busy);
     assert_eq!(cleaner.memory.available_permits(), all - needed, "it was waiting, and has what it needs");
@@ -132,7 +204,7 @@ async fn an_image_waits_for_memory_and_gives_it_back() {
 #[tokio::test]
 async fn an_image_that_takes_more_memory_than_there_is_is_refused() {
     let few = Cleaner::new(ImageLimits::default(), NonZeroUsize::MIN, 1 << 20);
-    let refused = few.clean(samples::jpeg(&samples::picture()).into()).await;
+    let refused = few.clean(samples::jpeg(&samples::picture()).into(), &requester(1, "127.0.0.1")).await;
     assert_too_large(refused, "Image takes 3 MiB of memory to be checked, and 1 MiB at most are given to one");
 }
 

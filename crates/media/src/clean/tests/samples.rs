@@ -78,11 +78,25 @@ pub(super) fn exif(orientation: u8) -> Vec<u8> {
     tiff
 }
 
-/// The beginning of an ICC profile for colours.
+/// An ICC profile for colours, with a table of one tag.
 pub(super) fn profile() -> Vec<u8> {
     let mut profile = vec![7; 128];
+    profile[..4].copy_from_slice(&148u32.to_be_bytes());
     profile[16..20].copy_from_slice(b"RGB ");
-    profile
+    profile[36..40].copy_from_slice(b"acsp");
+    [profile.as_slice(), &1u32.to_be_bytes(), b"wtpt", &144u32.to_be_bytes(), &4u32.to_be_bytes(), b"data"].concat()
+}
+
+/// The profile made longer, to so many bytes that cannot be compressed.
+pub(super) fn long_profile(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut long = profile();
+    long.resize_with(length, || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    long[..4].copy_from_slice(&u32::try_from(length).unwrap().to_be_bytes());
+    long
 }
 
 pub(super) fn jpeg(picture: &RgbImage) -> Vec<u8> {
