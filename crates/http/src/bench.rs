@@ -8,7 +8,8 @@ use agora_domain::{page::Position, posts::PostView};
 use crate::{
     Seal, Services, Settings,
     cursor::{self, List},
-    envelope::{SUCCESS, ok},
+    envelope::{SUCCESS, empty_list},
+    list::JsonList,
     metrics::HttpMetrics,
     render::PostBody,
     state::State,
@@ -38,8 +39,10 @@ impl Rendering {
 
     /// Renders a list; whether that worked.
     pub fn posts(&self, posts: &[PostView]) -> bool {
-        let posts: Vec<_> = posts.iter().map(|view| PostBody::with_author(view, &self.0)).collect();
-        ok(SUCCESS, posts).is_ok()
+        let mut list = JsonList::new(false, usize::MAX);
+        let is_open = list.open(&empty_list(SUCCESS)).is_ok();
+        let mut push = |view| list.push(|entry| entry.write(&PostBody::with_author(view, &self.0)));
+        is_open && posts.iter().all(|view| push(view).is_ok()) && !list.close().is_empty()
     }
 }
 
