@@ -29,7 +29,7 @@ async fn world(server: &Server) -> (User, User, String) {
         server.product(&root, json!({ "sku": format!("S-{n}"), "description": format!("a{}b", text(4998)) })).await;
     }
     for n in 0..50 {
-        let fan = server.user(&format!("{n:02}{}", "\"".repeat(48))).await;
+        let fan = server.user(&format!("{n:02}{}", "n".repeat(48))).await;
         server.call(&fan, Method::PUT, &format!("/api/posts/like/{post}")).await.expect(200);
         let comment = json!({ "postId": post, "content": format!("{n}{}.", text(490)) });
         server.call_json(&fan, Method::POST, "/api/comments/create", comment).await.expect(201);

@@ -73,6 +73,7 @@ struct Ports {
     images: MockProbe,
     stopping: Stopping,
     request_time: Duration,
+    load: LoadLimits,
 }
 
 /// Something that answers.
@@ -98,6 +99,7 @@ impl Default for Ports {
             images: well(),
             stopping: Stopping::default(),
             request_time: Duration::from_secs(20),
+            load: LoadLimits::default(),
         }
     }
 }
@@ -113,7 +115,7 @@ impl Ports {
             cors_origins: CorsOrigins::None,
             trusted_proxies: TrustedProxies::default(),
             throttling: Throttling::default(),
-            load: LoadLimits { body_time: self.request_time, ..LoadLimits::default() },
+            load: LoadLimits { body_time: self.request_time, ..self.load },
             seal: Seal::new(b"a secret"),
             stopping: self.stopping.clone(),
             metrics: None,

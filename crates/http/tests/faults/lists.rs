@@ -7,6 +7,7 @@ use agora_domain::{
     posts::{Liker, PostAccess, Visibility},
     products::{Category, Description, Price, Product, ProductName, Sku, Stock},
 };
+use futures_util::future::join_all;
 use reqwest::header::{CACHE_CONTROL, CONTENT_LENGTH, ETAG, IF_NONE_MATCH, LINK};
 
 use super::*;
@@ -48,7 +49,12 @@ fn product(n: u16) -> Product {
 
 /// Serves a catalog of so many products; where, and the sizes of the pages that are read of it.
 fn catalog(products: u16) -> (String, Arc<Mutex<Vec<usize>>>) {
-    let mut ports = Ports::default();
+    catalog_within(products, LoadLimits::default())
+}
+
+/// The same, within these limits.
+fn catalog_within(products: u16, load: LoadLimits) -> (String, Arc<Mutex<Vec<usize>>>) {
+    let mut ports = Ports { load, ..Ports::default() };
     let reads = Arc::new(Mutex::new(Vec::new()));
     let read = Arc::clone(&reads);
     ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
@@ -110,6 +116,18 @@ async fn a_page_is_read_at_once_or_in_parts_of_a_hundred_as_far_as_it_is_shown()
         shown(&get(&url, &format!("{LISTING}{query}")).await);
         assert_eq!(*reads.lock().unwrap(), expected, "{products} {query}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_lists_that_have_memory_for_one_at_a_time_are_answered_one_after_the_other() {
+    let (url, _) = catalog(2000);
+    let alone = get(&url, LISTING).await;
+    let (url, reads) = catalog_within(2000, LoadLimits { answer_bytes: MEBIBYTE, ..LoadLimits::default() });
+    let answers = join_all((0..20).map(|_| get(&url, LISTING))).await;
+    for answer in &answers {
+        assert!(shown(answer) == shown(&alone) && link(answer, "rel=\"next\"").is_some());
+    }
+    assert!(reads.lock().unwrap().len() >= 20 * 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
