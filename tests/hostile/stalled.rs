@@ -75,7 +75,7 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_nobody_takes_stay_within_bounded_memory() {
-    const CLIENTS: usize = 120;
+    const CLIENTS: usize = 300;
     let home = Home::new();
     let service = home.start_with_root();
     let (api, root) = (service.api.clone(), service.api.log_in("root").await);

@@ -3,6 +3,7 @@
 //! no more memory than that and one part. Bodies beyond [`SMALL`](json::SMALL) share a budget of memory.
 
 mod json;
+mod reads;
 
 use std::future::{Ready, ready};
 
@@ -18,6 +19,7 @@ use agora_domain::{
 };
 use json::Push;
 pub(crate) use json::{Entry, JsonList, MAX_BODY};
+pub(crate) use reads::ListReads;
 use serde::Serialize;
 
 use crate::{
@@ -80,13 +82,14 @@ impl ListRequest {
         let mut body = JsonList::new(page.is_backward(), MAX_BODY);
         let mut empty = Some(empty);
         while let Some(request) = page.next_part() {
+            let permit = self.state.list_reads.acquire(list, request.size.get()).await?;
             let part = read(request).await?;
             if let Some(empty) = empty.take() {
                 body.open(&empty(part.items.is_empty()))?;
             }
             let (count, end) = body.extend(&part, &render, || self.try_acquire_memory())?;
             page.add(&part, count);
-            drop(part);
+            drop((part, permit));
             match end {
                 Push::Added => {}
                 Push::Full => break,
