@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, SocketAddr, TcpStream},
+    net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     process::Command,
     sync::atomic::{AtomicU8, Ordering},
@@ -17,6 +17,7 @@ use reqwest::{
     redirect::Policy,
 };
 use serde_json::{Value, json};
+use tokio::{io::AsyncReadExt, net::TcpListener, sync::mpsc};
 
 use crate::{
     api::{PASSWORD, eventually, expect_picture, picture, text},
@@ -43,8 +44,8 @@ impl Proxied {
         let url = format!("https://{HOST}");
         let service = home.start_with(&[("AGORA_PUBLIC_URL", &url), ("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
         let (http, https) = addresses();
-        let nginx = nginx(home, &service.address, http, https);
-        let listens = async || TcpStream::connect(https).ok();
+        let nginx = nginx(home, &[&service.address], http, https);
+        let listens = async || std::net::TcpStream::connect(https).ok();
         eventually("nginx listens", listens).await;
         Self { service, _nginx: nginx, client: client(https, |builder| builder), http, https }
     }
@@ -104,7 +105,7 @@ fn program() -> PathBuf {
     places.find(|program| program.exists()).expect("nginx is missing; install it: apt-get install nginx")
 }
 
-fn nginx(home: &Home, service: &str, http: SocketAddr, https: SocketAddr) -> Process {
+fn nginx(home: &Home, nodes: &[&str], http: SocketAddr, https: SocketAddr) -> Process {
     let directory = home.path("nginx");
     fs::create_dir(&directory).unwrap();
     let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([HOST.to_owned()]).unwrap();
@@ -112,8 +113,9 @@ fn nginx(home: &Home, service: &str, http: SocketAddr, https: SocketAddr) -> Pro
     fs::write(directory.join("privkey.pem"), signing_key.serialize_pem()).unwrap();
     let place = directory.to_str().unwrap();
     let mut ours = read("deploy/nginx/agora.conf");
+    let servers: String = nodes.iter().map(|node| format!("server {node};")).collect();
     for (written, needed) in [
-        ("server 127.0.0.1:8080;", format!("server {service};")),
+        ("server 127.0.0.1:8080;", servers),
         ("listen 80;", format!("listen {http};")),
         ("listen [::]:80;", String::new()),
         ("listen 443 ssl http2;", format!("listen {https} ssl http2;")),
@@ -199,4 +201,63 @@ async fn limits_count_the_clients_and_not_the_proxy_nor_whom_a_client_pretends_t
     assert_eq!(proxied.fail_to_log_in(63, "203.0.113.6", None).await, 401);
     assert_eq!(proxied.fail_to_log_in(64, "203.0.113.6", Some("203.0.113.5")).await, 401);
     proxied.service.stop();
+}
+
+/// Reads each request to its end and then closes the connection without an answer, as a node does that dies; tells the
+/// methods of those that were to be answered.
+async fn dying_node(asked: mpsc::UnboundedSender<String>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = Vec::new();
+            // The body of each is this one word.
+            while !request.ends_with(b"\r\n\r\nbody")
+                && stream.read_buf(&mut request).await.is_ok_and(|count| count > 0)
+            {}
+            let request = String::from_utf8(request).unwrap();
+            asked.send(request.split(' ').next().unwrap().to_owned()).unwrap();
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_is_sent_to_another_node_only_if_it_reads() {
+    let (asked, mut requests) = mpsc::unbounded_channel();
+    let nodes = [dying_node(asked.clone()).await, dying_node(asked).await];
+    for (method, path, key, times) in [
+        (Method::GET, "/api/products/findAll", None, 2),
+        (Method::POST, "/api/posts/create", None, 1),
+        (Method::POST, "/api/posts/create", Some("key"), 1),
+        (Method::PUT, "/api/users/me/password", None, 1),
+        (Method::DELETE, "/api/posts/delete/1", None, 1),
+    ] {
+        // A new one each time: it leaves nodes alone for a while that failed.
+        let home = Home::new();
+        let (http, https) = addresses();
+        let _nginx = nginx(&home, &nodes.each_ref().map(String::as_str), http, https);
+        eventually("nginx listens", async || std::net::TcpStream::connect(https).ok()).await;
+        let request = client(https, |builder| builder).request(method.clone(), format!("https://{HOST}:{PORT}{path}"));
+        let request = key.into_iter().fold(request, |request, key| request.header("Idempotency-Key", key));
+        expect_error(request.body("body").send().await.unwrap(), 503, "The service is not available").await;
+        let sent: Vec<_> = std::iter::from_fn(|| requests.try_recv().ok()).collect();
+        assert_eq!(sent, vec![method.to_string(); times], "{path} {key:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_finds_a_node_away_is_sent_to_another() {
+    let home = Home::new();
+    let service = home.start();
+    // Nothing listens there any more.
+    let away = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
+    let (http, https) = addresses();
+    let _nginx = nginx(&home, &[&away, &service.address], http, https);
+    eventually("nginx listens", async || std::net::TcpStream::connect(https).ok()).await;
+    let client = client(https, |builder| builder);
+    let url = format!("https://{HOST}:{PORT}/api/auth/register");
+    let registration = json!({ "username": "ada", "email": "ada@example.org", "password": PASSWORD });
+    assert_eq!(client.post(url).json(&registration).send().await.unwrap().status(), 201);
+    service.stop();
 }

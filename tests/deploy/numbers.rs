@@ -53,16 +53,17 @@ fn whoever_stops_a_service_waits_until_it_has_finished() {
 }
 
 #[test]
-fn there_is_memory_for_images_and_the_rest() {
+fn there_is_memory_for_large_things_and_the_rest() {
     let config = defaults();
-    let images = (u64::from(config.decode_memory) + u64::from(config.upload_memory)) >> 20;
+    let large = [config.decode_memory, config.upload_memory, config.answer_memory].map(|bytes| u64::from(bytes) >> 20);
+    let large: u64 = large.iter().sum();
     let unit = systemd::unit("agora.service");
     for (name, limit) in [
         ("MemoryMax", mebibytes(&systemd::values(&unit, "MemoryMax")[0])),
         ("mem_limit", mebibytes(agora_of_compose()["mem_limit"].as_str().unwrap())),
         ("limits.memory", mebibytes(pod()["containers"][0]["resources"]["limits"]["memory"].as_str().unwrap())),
     ] {
-        assert!(limit >= 2 * images, "{name} is {limit} MiB, and images may take {images}");
+        assert!(limit >= 2 * large, "{name} is {limit} MiB, and what is large may take {large}");
     }
 }
 

@@ -30,5 +30,6 @@ mod retries;
 mod rotation;
 mod secrecy;
 mod shutdown;
+mod times;
 mod tour;
 mod world;

@@ -55,6 +55,8 @@ mod rotation;
 mod secrecy;
 #[path = "../end_to_end/shutdown.rs"]
 mod shutdown;
+#[path = "../end_to_end/times.rs"]
+mod times;
 #[path = "../end_to_end/tour.rs"]
 mod tour;
 #[path = "../end_to_end/world.rs"]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::{
@@ -11,6 +13,9 @@ use crate::{
     slow::unread,
     uploads::noise,
 };
+
+/// What the service may take at most while nobody takes the answers that it has made.
+const MEMORY: u64 = 250 << 20;
 
 /// When the last of them must have been cut.
 const CUT: Duration = Duration::from_secs(45);
@@ -66,4 +71,43 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
     }
     let log = service.stop().stderr;
     assert!(log.lines().count() < 20, "a flood: {log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_takes_stay_within_bounded_memory() {
+    const CLIENTS: usize = 300;
+    let home = Home::new();
+    let service = home.start_with_root();
+    let (api, root) = (service.api.clone(), service.api.log_in("root").await);
+    for n in 0..200 {
+        let product = json!({
+            "sku": format!("S-{n}"), "name": "Pot", "price": 1, "category": "Kitchen", "stock": 1,
+            // Six times as long in an answer.
+            "description": format!("a{}b", "\u{1}".repeat(4998)),
+        });
+        api.send(api.request_as(&root, Method::POST, "/api/products").json(&product)).await.expect(201);
+    }
+    // More of them than the system buffers for a connection.
+    let asking = b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n".repeat(16);
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let mut raw = Raw::sending(&service.address, &asking).await;
+        clients.spawn(async move {
+            raw.until("HTTP/1.1 ").await;
+            raw
+        });
+    }
+    let mut held = Vec::new();
+    while let Some(raw) = clients.join_next().await {
+        held.push(raw.unwrap());
+    }
+    for n in 0..50 {
+        api.get(&root, "/api/users/me").await.expect(200);
+        api.post(&root, &format!("Post {n}"), None).await;
+        api.get(&root, "/api/products/findAll?size=1").await.expect(200);
+    }
+    let peak = service.peak_memory();
+    assert!(peak < MEMORY, "{} MiB", peak >> 20);
+    drop(held);
+    service.stop();
 }

@@ -139,14 +139,29 @@ async fn rights_come_before_what_the_client_has() {
 }
 
 #[tokio::test]
-async fn a_page_that_the_client_has_still_links_to_the_next() {
+async fn the_headers_of_the_catalog_have_its_tag_and_links_stand_with_the_page_alone() {
     let w = World::start().await;
     w.server.product(&w.root, json!({ "sku": "OTHER" })).await;
     let path = "/api/products/findAll?size=1";
     let first = w.server.send(w.get(path)).await.expect(200);
-    let same = w.server.send(w.get(path).header(IF_NONE_MATCH, tag(&first))).await.expect(304);
-    assert_eq!(same.header(LINK), first.header(LINK));
-    assert!(same.header(LINK).is_some());
+    assert!(first.header(LINK).is_some());
+    let head = w.server.send(w.server.request(Method::HEAD, path)).await.expect(200);
+    let same = w.server.send(w.get(path).header(IF_NONE_MATCH, tag(&head))).await.expect(304);
+    assert_eq!((tag(&head), tag(&same)), (tag(&first), tag(&first)));
+    assert_eq!((head.header(LINK), same.header(LINK)), (None, None));
+}
+
+#[tokio::test]
+async fn each_page_of_the_catalog_has_a_tag_of_its_own() {
+    let w = World::start().await;
+    let mut tags = Vec::new();
+    for path in ["findAll", "findAll?size=1", "findAll?q=pot", "category/kitchen", "category/Kitchen", ""] {
+        tags.push(tag(&w.server.send(w.get(format!("/api/products/{path}").trim_end_matches('/'))).await.expect(200)));
+    }
+    let count = tags.len();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), count);
 }
 
 #[tokio::test]

@@ -246,11 +246,13 @@ async fn head_answers_like_get_without_a_body() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let post = server.post(&alice, "a", "PUBLIC").await;
+    const CATALOG: &str = "/api/products/findAll";
+    let posts = format!("/api/posts/{}/all?size=1", alice.id);
     for path in [
         "/api/users/me",
         &format!("/api/posts/by-id/{post}"),
-        &format!("/api/posts/{}/all?size=1", alice.id),
-        "/api/products/findAll",
+        &posts,
+        CATALOG,
         "/api/posts/by-id/5",
         &format!("/api/posts/by-id/{NOTHING}"),
         "/api/users/all",
@@ -259,9 +261,11 @@ async fn head_answers_like_get_without_a_body() {
         let get = server.get(&alice, path).await;
         let head = server.call(&alice, Method::HEAD, path).await;
         assert_eq!(head.status, get.status, "{path}");
-        for name in [CONTENT_TYPE, CONTENT_LENGTH] {
-            assert_eq!(head.header(name.clone()), get.header(name.clone()), "{path} {name}");
-        }
+        assert_eq!(head.header(CONTENT_TYPE), get.header(CONTENT_TYPE), "{path}");
+        // How long a list is, it would have to be rendered for.
+        let is_list = get.status == 200 && [CATALOG, &posts].contains(&path);
+        let length = get.header(CONTENT_LENGTH).filter(|_| !is_list);
+        assert_eq!(head.header(CONTENT_LENGTH), length, "{path}");
         assert!(head.body.is_empty(), "{path}");
     }
     let anonymous = server.send(server.request(Method::HEAD, "/api/users/me")).await;

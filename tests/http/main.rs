@@ -18,6 +18,7 @@ mod health;
 mod idempotency;
 mod images;
 mod limits;
+mod lists;
 mod paging;
 mod posts;
 mod privacy;

@@ -453,9 +453,17 @@ async fn no_page_of_the_feed_before_a_time_has_what_is_newer() {
 async fn a_bad_time_is_refused() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    for time in
-        ["", "yesterday", "2025-13-01", "2025-02-30", "1752539094", "2025-07-15T25:00:00Z", "2025-07-15T00:24:54"]
-    {
+    for time in [
+        "",
+        "yesterday",
+        "2025-13-01",
+        "2025-02-30",
+        "1752539094",
+        "2025-07-15T25:00:00Z",
+        "2025-07-15T00:24:54",
+        "-9999-01-01",
+        "10000-01-01",
+    ] {
         server.get(&alice, &format!("{FEED}?createAt={time}")).await.expect_invalid(&["createAt"]);
     }
     let all_bad = format!("{FEED}?createAt=x&size=0&cursor=x");

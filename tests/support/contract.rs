@@ -145,7 +145,7 @@ const NO_REQUEST: [&str; 2] = ["\"The head of the request is malformed\"", "\"Th
 /// Checks that an answer is one that the document describes.
 #[track_caller]
 pub(crate) fn check_answer(method: &str, path: &str, status: u16, headers: &HeaderMap, body: &[u8]) {
-    let case = format!("{method} {path:.200} answered {status}: {}", String::from_utf8_lossy(body));
+    let case = format!("{method} {path:.200} answered {status}: {:.2000}", String::from_utf8_lossy(body));
     // What never becomes a request of an operation ends its connection, and has the form of every failure.
     if NO_REQUEST.iter().any(|message| String::from_utf8_lossy(body).contains(message)) {
         assert!(headers.get(CONNECTION).is_some_and(|value| value == "close"), "the connection stays, {case}");

@@ -26,6 +26,8 @@ impl Keyset {
 pub struct PageSize(u16);
 
 impl PageSize {
+    /// A single entry.
+    pub const ONE: Self = Self(1);
     /// What the following feed returns when the client names no size.
     pub const FEED_DEFAULT: Self = Self(20);
     /// What every other list returns when the client names no size.
@@ -61,6 +63,13 @@ pub enum Position {
     Before(Keyset),
     /// At the end.
     End,
+}
+
+impl Position {
+    /// Whether a page that lies here is read towards the beginning of the list, its last entry first.
+    pub const fn is_read_backward(&self) -> bool {
+        matches!(self, Self::Before(_) | Self::End)
+    }
 }
 
 /// Which part of a list is asked for.
@@ -104,10 +113,10 @@ impl PageRequest {
             }
             Position::End => (farthest.map(Position::Before), None),
         };
-        if matches!(self.from, Position::Before(_) | Position::End) {
+        if self.from.is_read_backward() {
             rows.reverse();
         }
-        Page { items: rows, prev, next }
+        Page { keys: rows.iter().map(key).collect(), items: rows, prev, next }
     }
 }
 
@@ -116,6 +125,8 @@ impl PageRequest {
 pub struct Page<T> {
     /// The entries, in the list's order.
     pub items: Vec<T>,
+    /// The position of each entry, in the same order.
+    pub keys: Vec<Keyset>,
     /// Where the page before this one is; `None` at the beginning of the list.
     pub prev: Option<Position>,
     /// Where the page after this one is; `None` at the end of the list.
@@ -125,7 +136,79 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// The page with each entry turned into another.
     pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
-        Page { items: self.items.into_iter().map(f).collect(), prev: self.prev, next: self.next }
+        Page { items: self.items.into_iter().map(f).collect(), keys: self.keys, prev: self.prev, next: self.next }
+    }
+}
+
+/// Where the pages beside one are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Where the page before it is; `None` at the beginning of the list.
+    pub prev: Option<Position>,
+    /// Where the page after it is; `None` at the end of the list.
+    pub next: Option<Position>,
+}
+
+/// A page that is read in parts of at most [`PageSize::MAX`] entries, so that no more than one of them is in memory at
+/// once. It may end anywhere before it has as many entries as were asked for.
+#[derive(Debug)]
+pub struct PageInParts {
+    /// Where the next part lies; `None` when the list goes no further.
+    from: Option<Position>,
+    is_backward: bool,
+    /// How many entries the page still lacks.
+    missing: u16,
+    /// Where the page beside the beginning of the first part is, once something was added.
+    behind: Option<Option<Position>>,
+}
+
+impl PageInParts {
+    /// Creates the page that a request asks for, without any entry.
+    pub const fn new(request: PageRequest) -> Self {
+        Self {
+            from: Some(request.from),
+            is_backward: request.from.is_read_backward(),
+            missing: request.size.0,
+            behind: None,
+        }
+    }
+
+    /// Returns whether its parts are read towards the beginning of the list, their last entries first.
+    pub const fn is_backward(&self) -> bool {
+        self.is_backward
+    }
+
+    /// Returns the part to read next; `None` when the page is complete.
+    pub fn next_part(&self) -> Option<PageRequest> {
+        let size = PageSize(self.missing.min(PageSize::MAX));
+        self.from.filter(|_| self.missing > 0).map(|from| PageRequest { from, size })
+    }
+
+    /// Adds the first `count` entries of the part that was read, counted in the direction of reading. Those left out are
+    /// in the next part, or in the page beside this one if this page ends here.
+    pub fn add<T>(&mut self, part: &Page<T>, count: usize) {
+        let is_whole = count >= part.items.len();
+        if count == 0 && !is_whole {
+            return;
+        }
+        let (behind, ahead) = if self.is_backward { (part.next, part.prev) } else { (part.prev, part.next) };
+        self.behind.get_or_insert(behind);
+        self.missing = self.missing.saturating_sub(u16::try_from(count).unwrap_or(u16::MAX));
+        self.from = match is_whole {
+            true => ahead,
+            false if self.is_backward => part.keys.iter().nth_back(count - 1).copied().map(Position::Before),
+            false => part.keys.get(count - 1).copied().map(Position::After),
+        };
+    }
+
+    /// Returns where the pages beside it are, if it ends with what was added.
+    pub fn neighbours(&self) -> Neighbours {
+        let behind = self.behind.flatten();
+        if self.is_backward {
+            Neighbours { prev: self.from, next: behind }
+        } else {
+            Neighbours { prev: behind, next: self.from }
+        }
     }
 }
 
@@ -141,6 +224,11 @@ mod tests {
 
     fn request(from: Position, size: u8) -> PageRequest {
         PageRequest { from, size: PageSize::parse(&size.to_string()).unwrap() }
+    }
+
+    /// A request of a size that no client can name.
+    fn request_of(from: Position, size: u16) -> PageRequest {
+        PageRequest { from, size: PageSize(size) }
     }
 
     /// A list of numbers, from the least to the greatest.
@@ -238,6 +326,70 @@ mod tests {
                     assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {seen:?}");
                     seen.retain(|n| n % 10 == 0);
                     assert_eq!(seen, stays, "in pages of {size}");
+                }
+            }
+        }
+    }
+
+    /// Reads a page in parts, of each of which so many entries are kept as `kept` says, until it says to stop.
+    fn read_in_parts(list: &List, request: PageRequest, mut kept: impl FnMut(usize) -> (usize, bool)) -> Page<i64> {
+        let mut page = PageInParts::new(request);
+        let mut items = Vec::new();
+        while let Some(part) = page.next_part() {
+            assert!(part.size.get() <= usize::from(PageSize::MAX));
+            let read = read(list, part);
+            let (count, is_last) = kept(read.items.len());
+            if page.is_backward() {
+                items.splice(..0, read.items[read.items.len() - count..].iter().copied());
+            } else {
+                items.extend(&read.items[..count]);
+            }
+            page.add(&read, count);
+            if is_last {
+                break;
+            }
+        }
+        let Neighbours { prev, next } = page.neighbours();
+        Page { keys: items.iter().map(key).collect(), items, prev, next }
+    }
+
+    #[test]
+    fn a_page_in_parts_is_the_page_at_once() {
+        let list: List = (0..450).collect();
+        let positions = [-1, 0, 1, 99, 225, 350, 448, 449, 450].map(|n| key(&n));
+        let from_each = positions.into_iter().flat_map(|key| [Position::After(key), Position::Before(key)]);
+        for from in from_each.chain([Position::Start, Position::End]) {
+            for size in [1, 99, 100, 101, 200, 449, 450, 451, 1000] {
+                let request = request_of(from, size);
+                assert_eq!(read_in_parts(&list, request, |read| (read, false)), read(&list, request), "{request:?}");
+                // Whatever is left out of a part is in the next one.
+                let mut roll = dice();
+                let some = |read: usize| (usize::try_from(roll(read as i64 + 1)).unwrap(), false);
+                assert_eq!(read_in_parts(&list, request, some), read(&list, request), "{request:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_end_anywhere_show_everything_once_on_both_ways() {
+        let list: List = (0..450).collect();
+        let whole: Vec<i64> = list.iter().copied().collect();
+        let mut roll = dice();
+        for size in [1, 7, 100, 1000] {
+            let mut some = |read: usize| {
+                let count = if read == 0 { 0 } else { 1 + usize::try_from(roll(read as i64)).unwrap() };
+                (count, roll(2) == 0)
+            };
+            let mut page = read_in_parts(&list, request_of(Position::Start, size), &mut some);
+            for _ in 0..3 {
+                for is_forward in [true, false] {
+                    let mut seen = page.items.clone();
+                    while let Some(from) = if is_forward { page.next } else { page.prev } {
+                        page = read_in_parts(&list, request_of(from, size), &mut some);
+                        let place = if is_forward { seen.len() } else { 0 };
+                        seen.splice(place..place, page.items.iter().copied());
+                    }
+                    assert_eq!(seen, whole, "in pages of {size}");
                 }
             }
         }

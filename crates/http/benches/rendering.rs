@@ -19,7 +19,7 @@ use agora_domain::{
     idempotency::{Idempotency, MockIdempotencyRepository},
     limits::{Limits, MockCounters},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
-    page::{Keyset, Position},
+    page::{Keyset, Page, Position},
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
@@ -124,8 +124,8 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         metrics: None,
     };
     let rendering = Rendering::new(services(), settings).unwrap();
-    let posts: Vec<_> = (0..20).map(|_| post(likers)).collect();
-    bencher.bench_local(|| assert!(rendering.posts(&posts)));
+    let page = Page { items: (0..20).map(|_| post(likers)).collect(), keys: Vec::new(), prev: None, next: None };
+    bencher.bench_local(|| assert!(rendering.posts(&page)));
 }
 
 #[divan::bench]

@@ -2,13 +2,21 @@
 
 use std::{io, time::Duration};
 
-use actix_web::http::{Method, StatusCode};
-use agora_domain::{page::Position, posts::PostView};
+use actix_web::{
+    body::{BodySize, MessageBody},
+    http::{Method, StatusCode},
+};
+use agora_domain::{
+    limits::ClientAddress,
+    page::{Page, Position},
+    posts::PostView,
+};
 
 use crate::{
     Seal, Services, Settings,
     cursor::{self, List},
-    envelope::{SUCCESS, ok},
+    envelope::{SUCCESS, empty_list},
+    list::{Entry, JsonList, MAX_BODY},
     metrics::HttpMetrics,
     render::PostBody,
     state::State,
@@ -36,10 +44,15 @@ impl Rendering {
         State::new(services, settings).map(Self)
     }
 
-    /// Renders a list; whether that worked.
-    pub fn posts(&self, posts: &[PostView]) -> bool {
-        let posts: Vec<_> = posts.iter().map(|view| PostBody::with_author(view, &self.0)).collect();
-        ok(SUCCESS, posts).is_ok()
+    /// Renders a page of a list; whether that worked.
+    pub fn posts(&self, page: &Page<PostView>) -> bool {
+        let mut list = JsonList::new(false, MAX_BODY);
+        let local = ClientAddress::of([127, 0, 0, 1].into());
+        let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &self.0));
+        let memory = || self.0.overload.answers.try_acquire(local, MAX_BODY);
+        let is_open = list.open(&empty_list(SUCCESS)).is_ok();
+        let is_whole = list.extend(page, render, memory).is_ok_and(|(count, _)| count == page.items.len());
+        is_open && is_whole && list.close().size() != BodySize::None
     }
 }
 

@@ -68,7 +68,7 @@ impl Body {
         let state = self.request.app_data::<web::Data<State>>();
         let Some((incoming, state)) = self.incoming.as_ref().zip(state) else { return Ok(()) };
         let client = || Client::of(state, &self.request).0;
-        state.overload.uploads.make_room(incoming, client, most, copies).await
+        incoming.make_room(&state.overload.uploads, client, most, copies).await
     }
 
     /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and

@@ -1,5 +1,7 @@
 //! `/api/comments`: comments on posts.
 
+use std::cell::OnceCell;
+
 use actix_web::web::Data;
 use agora_domain::{
     Error, FieldErrors,
@@ -9,22 +11,23 @@ use agora_domain::{
     id::{CommentId, PostId},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
     body::Body,
     cursor::List,
-    envelope::{Answer, Rendered, SUCCESS, done, linked, ok, respond},
+    envelope::{Answer, Rendered, SUCCESS, done, empty_list, respond},
     extract::{Auth, PathId},
     idempotency::Attempt,
     json::{Fields, Given},
+    list::{Entry, ListRequest},
     openapi::{
         NotFound, Paging,
         answers::{CommentedPost, CommentsAnswer, Done},
         requests, values,
     },
-    paging::Query,
     render::{Instant, PostBody, UserSummaryBody},
     state::State,
 };
@@ -94,12 +97,13 @@ pub(crate) struct CommentBody<'a> {
     created_at: Instant,
     #[schema(schema_with = values::updated_at)]
     updated_at: Instant,
+    /// Rendered once for all entries.
     #[schema(value_type = CommentedPost)]
-    post: &'a PostBody<'a, UserSummaryBody<'a>>,
+    post: &'a RawValue,
 }
 
 impl<'a> CommentBody<'a> {
-    fn of(view: &'a CommentView, post: &'a PostBody<'a, UserSummaryBody<'a>>) -> Self {
+    fn of(view: &'a CommentView, post: &'a RawValue) -> Self {
         Self {
             id: view.comment.id.uuid(),
             content: view.comment.content.as_str(),
@@ -134,11 +138,21 @@ pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attem
     params(Paging),
     responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound),
 )]
-pub(crate) async fn list(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>, query: Query) -> Answer {
-    let found = state.services.comments.list(&caller, id.get(), query.page(List::Comments)?).await?;
-    let post = PostBody::of(&found.post, &state, UserSummaryBody::of_author);
-    let comments: Vec<_> = found.comments.items.iter().map(|view| CommentBody::of(view, &post)).collect();
-    linked(ok(SUCCESS, comments), &query, &state.settings, List::Comments, &found.comments)
+pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+    let (state, page) = (&request.state, request.query.page(List::Comments)?);
+    let post = OnceCell::<Box<RawValue>>::new();
+    let read = async |page| {
+        let found = state.services.comments.list(&caller, id.get(), page).await?;
+        if post.get().is_none() {
+            let rendered = to_raw_value(&PostBody::of(&found.post, state, UserSummaryBody::of_author));
+            post.set(rendered.map_err(Error::internal)?).ok();
+        }
+        Ok(found.comments)
+    };
+    let render = |view: &CommentView, entry: Entry<'_>| {
+        entry.write(&CommentBody::of(view, post.get().map_or(RawValue::NULL, |post| post)))
+    };
+    request.answer(List::Comments, page, |_| empty_list(SUCCESS), read, render).await
 }
 
 /// Change a comment

@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     envelope::{Answer, Rendered},
     error::ApiError,
+    seal::{Purpose, Seal},
 };
 
 /// Who may keep an answer.
@@ -47,18 +48,22 @@ pub(crate) fn version_tag(version: Timestamp) -> String {
     format!("W/\"{:x}\"", version.unix_millis())
 }
 
-/// The tag of an answer, its links included.
+/// The tag of an answer.
 fn tag(version: Option<Timestamp>, rendered: &Rendered) -> String {
-    let mut shown = Sha256::new();
-    shown.update(rendered.links().unwrap_or_default());
-    shown.update([0]);
-    shown.update(rendered.body());
-    let shown = shown.finalize();
+    let shown = Sha256::digest(rendered.body());
     let shown = shown.first_chunk().copied().map_or(0, u64::from_be_bytes);
     match version {
         Some(version) => format!("W/\"{:x}-{shown:016x}\"", version.unix_millis()),
         None => format!("W/\"{shown:016x}\""),
     }
+}
+
+/// Returns the tag of an answer that these parts and the code of this release determine. It differs from release to
+/// release, and from one signing secret to another, with which links are made.
+pub(crate) fn tag_of(seal: &Seal, parts: &[&[u8]]) -> String {
+    let parts = parts.iter().copied().chain([env!("CARGO_PKG_VERSION").as_bytes()]);
+    let code = seal.code(Purpose::Answer, parts);
+    format!("W/\"{:016x}\"", code.first_chunk().copied().map_or(0, u64::from_be_bytes))
 }
 
 /// The tags of a header, as they are without the mark of weak ones.
@@ -84,28 +89,41 @@ pub(crate) fn has(request: &HttpRequest, tag: &str) -> bool {
 pub(crate) struct Conditional(HttpRequest);
 
 impl Conditional {
+    /// What a request says of that.
+    pub(crate) fn of(request: &HttpRequest) -> Self {
+        Self(request.clone())
+    }
+
     /// The answer with its tag, without its body if the client has it.
     pub(crate) fn answer(&self, cache: Cache, version: Option<Timestamp>, rendered: Rendered) -> Answer {
         let tag = tag(version, &rendered);
-        let mut response = if has(&self.0, &tag) {
-            let mut unchanged = HttpResponse::build(StatusCode::NOT_MODIFIED);
-            if let Some(links) = rendered.links() {
-                unchanged.insert_header((header::LINK, links));
-            }
-            unchanged.finish()
-        } else {
-            rendered.into_response()
-        };
-        let headers =
-            [(header::CACHE_CONTROL, cache.control()), (header::ETAG, tag.as_str()), (header::VARY, "Accept-Encoding")];
-        for (name, value) in headers {
-            // What it is made of is visible ASCII.
-            if let Ok(value) = HeaderValue::from_str(value) {
-                response.headers_mut().insert(name, value);
-            }
-        }
-        Ok(response)
+        let response = self.unchanged(&tag).unwrap_or_else(|| rendered.into_response());
+        Ok(tagged(response, cache, &tag))
     }
+
+    /// The answer that `make` makes, under a tag that is known before; not made if the client has it.
+    pub(crate) async fn answer_tagged(&self, cache: Cache, tag: &str, make: impl AsyncFnOnce() -> Answer) -> Answer {
+        let response = match self.unchanged(tag) {
+            Some(unchanged) => unchanged,
+            None => make().await?,
+        };
+        Ok(tagged(response, cache, tag))
+    }
+
+    fn unchanged(&self, tag: &str) -> Option<HttpResponse> {
+        has(&self.0, tag).then(|| HttpResponse::build(StatusCode::NOT_MODIFIED).finish())
+    }
+}
+
+fn tagged(mut response: HttpResponse, cache: Cache, tag: &str) -> HttpResponse {
+    let headers = [(header::CACHE_CONTROL, cache.control()), (header::ETAG, tag), (header::VARY, "Accept-Encoding")];
+    for (name, value) in headers {
+        // What it is made of is visible ASCII.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
 }
 
 impl FromRequest for Conditional {
@@ -113,7 +131,7 @@ impl FromRequest for Conditional {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(request.clone())))
+        ready(Ok(Self::of(request)))
     }
 }
 
@@ -154,13 +172,11 @@ mod tests {
     fn a_tag_is_of_its_version_and_of_all_that_is_shown() {
         let at = Timestamp::from_unix_millis;
         let rendered = |body: &str| Rendered::new(StatusCode::OK, &body).unwrap();
-        let linked = |links: &str| rendered("body").linked(Some(links.to_owned()));
         let one = tag(Some(at(1_752_539_094_124)), &rendered("body"));
         assert_eq!(one, tag(Some(at(1_752_539_094_124)), &rendered("body")));
         for other in [
             tag(Some(at(1_752_539_094_124)), &rendered("other")),
             tag(Some(at(1_752_539_094_125)), &rendered("body")),
-            tag(Some(at(1_752_539_094_124)), &linked("<next>")),
             tag(None, &rendered("body")),
         ] {
             assert_ne!(one, other);
@@ -168,6 +184,18 @@ mod tests {
         assert_eq!(versions(&one), Versions::OneOf(vec![at(1_752_539_094_124)]));
         assert_eq!(versions(&version_tag(at(5))), Versions::OneOf(vec![at(5)]));
         assert_eq!(versions(&version_tag(at(-1))), Versions::OneOf(vec![at(-1)]));
+    }
+
+    #[test]
+    fn a_tag_of_what_an_answer_follows_from_is_of_each_part_and_of_the_secret() {
+        let seal = Seal::new(b"a secret");
+        let one = tag_of(&seal, &[b"a", b"b"]);
+        assert_eq!(one, tag_of(&seal, &[b"a", b"b"]));
+        for other in
+            [tag_of(&seal, &[b"a", b"c"]), tag_of(&seal, &[b"ab", b""]), tag_of(&Seal::new(b"another"), &[b"a", b"b"])]
+        {
+            assert_ne!(one, other);
+        }
     }
 
     #[test]

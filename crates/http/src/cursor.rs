@@ -22,6 +22,12 @@ pub(crate) enum List {
     Products = 6,
 }
 
+impl List {
+    /// All kinds of lists.
+    pub(crate) const EACH: [Self; 6] =
+        [Self::Users, Self::Posts, Self::Likes, Self::Comments, Self::Follows, Self::Products];
+}
+
 /// The side of the position that a page is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {

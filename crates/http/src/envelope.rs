@@ -6,11 +6,11 @@ use actix_web::{
     dev::ServiceResponse,
     http::{StatusCode, header},
 };
-use agora_domain::{clock::Timestamp, idempotency::Answer as Stored, page::Page};
+use agora_domain::{clock::Timestamp, idempotency::Answer as Stored};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
-use crate::{conditional::version_tag, cursor::List, error::ApiError, paging::Query, state::Settings};
+use crate::{conditional::version_tag, error::ApiError};
 
 /// The message of most operations.
 pub(crate) const SUCCESS: &str = "success";
@@ -44,8 +44,6 @@ pub(crate) struct Rendered {
     status: StatusCode,
     /// The version of the thing that was written.
     version: Option<Timestamp>,
-    /// The links to the pages beside this one.
-    links: Option<String>,
     body: Bytes,
 }
 
@@ -55,7 +53,7 @@ impl Rendered {
         let mut json = Vec::with_capacity(BODY);
         // The types of this crate serialize without fail; if one did not, that would be a defect.
         serde_json::to_writer(&mut json, body).map_err(agora_domain::Error::internal)?;
-        Ok(Self { status, version: None, links: None, body: json.into() })
+        Ok(Self { status, version: None, body: json.into() })
     }
 
     /// 200 `{message, data}`.
@@ -83,16 +81,6 @@ impl Rendered {
         Self { version: Some(version), ..self }
     }
 
-    /// The same with links to the pages beside it.
-    pub(crate) fn linked(self, links: Option<String>) -> Self {
-        Self { links, ..self }
-    }
-
-    /// The links, if there are any.
-    pub(crate) fn links(&self) -> Option<&str> {
-        self.links.as_deref()
-    }
-
     /// The body.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
@@ -104,9 +92,6 @@ impl Rendered {
         if let Some(version) = self.version {
             response.insert_header((header::ETAG, version_tag(version)));
         }
-        if let Some(links) = self.links {
-            response.insert_header((header::LINK, links));
-        }
         response.insert_header((header::CONTENT_TYPE, "application/json")).body(self.body)
     }
 
@@ -116,7 +101,7 @@ impl Rendered {
         let (response, body) = response.into_parts();
         let streamed = |_| agora_domain::Error::internal("an answer of this interface is not whole");
         let body = body.try_into_bytes().map_err(streamed)?;
-        let rendered = Self { status: response.status(), version: None, links: None, body: body.clone() };
+        let rendered = Self { status: response.status(), version: None, body: body.clone() };
         Ok((rendered, ServiceResponse::new(request, response.set_body(BoxBody::new(body)))))
     }
 
@@ -136,7 +121,7 @@ impl Rendered {
         let (status, version) = (body.try_get_u16().ok(), body.try_get_i64().ok());
         let status = status.and_then(|status| StatusCode::from_u16(status).ok()).ok_or_else(invalid)?;
         let version = Some(version.ok_or_else(invalid)?).filter(|millis| *millis != i64::MIN);
-        Ok(Self { status, version: version.map(Timestamp::from_unix_millis), links: None, body })
+        Ok(Self { status, version: version.map(Timestamp::from_unix_millis), body })
     }
 }
 
@@ -155,23 +140,17 @@ pub(crate) fn done(message: &'static str) -> Answer {
     respond(Rendered::done(message))
 }
 
-/// 200 `{success: true, message, data}`.
-pub(crate) fn follow_ok<T: Serialize>(message: &'static str, data: T) -> Answer {
-    json(StatusCode::OK, &FollowEnvelope { success: true, message, data })
+/// `{message, data: []}`
+pub(crate) fn empty_list(message: &'static str) -> impl Serialize {
+    Envelope { message, data: [(); 0] }
+}
+
+/// `{success: true, message, data: []}`
+pub(crate) fn empty_follow_list(message: &'static str) -> impl Serialize {
+    FollowEnvelope { success: true, message, data: [(); 0] }
 }
 
 /// A body of any shape.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Answer {
     respond(Rendered::new(status, body))
-}
-
-/// Adds the links to the pages before and after `page`, if there are any.
-pub(crate) fn linked<T>(answer: Answer, query: &Query, settings: &Settings, list: List, page: &Page<T>) -> Answer {
-    let mut response = answer?;
-    if let Some(links) = query.links(&settings.public_url, list, page)
-        && let Ok(value) = header::HeaderValue::from_str(&links)
-    {
-        response.headers_mut().insert(header::LINK, value);
-    }
-    Ok(response)
 }

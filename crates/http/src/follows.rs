@@ -4,19 +4,18 @@ use actix_web::web::Data;
 use agora_domain::{
     accounts::{Member, UserSummary},
     id::UserId,
-    page::Page,
 };
 
 use crate::{
     cursor::List,
-    envelope::{Answer, Rendered, follow_ok, linked, respond},
+    envelope::{Answer, Rendered, empty_follow_list, respond},
     extract::{Auth, PathId},
     idempotency::Attempt,
+    list::{Entry, ListRequest},
     openapi::{
         NotFound, Paging,
         answers::{FollowAnswer, FollowsAnswer},
     },
-    paging::Query,
     render::UserSummaryBody,
     state::State,
 };
@@ -72,9 +71,8 @@ pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id:
     respond(Rendered::follow_done(UNFOLLOWED))
 }
 
-fn page_of_users(state: &State, query: &Query, message: &'static str, page: &Page<UserSummary>) -> Answer {
-    let users: Vec<_> = page.items.iter().map(UserSummaryBody::of).collect();
-    linked(follow_ok(message, users), query, &state.settings, List::Follows, page)
+fn render(user: &UserSummary, entry: Entry<'_>) -> serde_json::Result<()> {
+    entry.write(&UserSummaryBody::of(user))
 }
 
 /// List the followers of a user
@@ -85,14 +83,11 @@ fn page_of_users(state: &State, query: &Query, message: &'static str, page: &Pag
     params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
 )]
-pub(crate) async fn list_followers(
-    state: Data<State>,
-    Auth(caller): Auth<Member>,
-    id: PathId<UserId>,
-    query: Query,
-) -> Answer {
-    let page = state.services.follows.list_followers(&caller, id.get(), query.page(List::Follows)?).await?;
-    page_of_users(&state, &query, "Followers retrieved successfully", &page)
+pub(crate) async fn list_followers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+    let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
+    let empty = |_| empty_follow_list("Followers retrieved successfully");
+    let read = async |page| follows.list_followers(&caller, id.get(), page).await;
+    request.answer(List::Follows, page, empty, read, render).await
 }
 
 /// List those whom a user follows
@@ -103,12 +98,9 @@ pub(crate) async fn list_followers(
     params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
 )]
-pub(crate) async fn list_followed(
-    state: Data<State>,
-    Auth(caller): Auth<Member>,
-    id: PathId<UserId>,
-    query: Query,
-) -> Answer {
-    let page = state.services.follows.list_followed(&caller, id.get(), query.page(List::Follows)?).await?;
-    page_of_users(&state, &query, "Followed users retrieved successfully", &page)
+pub(crate) async fn list_followed(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+    let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
+    let empty = |_| empty_follow_list("Followed users retrieved successfully");
+    let read = async |page| follows.list_followed(&caller, id.get(), page).await;
+    request.answer(List::Follows, page, empty, read, render).await
 }

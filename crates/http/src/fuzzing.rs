@@ -12,7 +12,7 @@ use actix_web::{
 };
 use agora_domain::{
     media::ByteRange,
-    page::{Page, Position},
+    page::{Neighbours, Position},
     posts::PostFields,
     version::Versions,
 };
@@ -111,8 +111,7 @@ pub fn links(seal: &Seal, public_url: &str, path: &str, query: &str, position: P
     let query = Query::new(path, query, seal.clone());
     query.page(List::Posts).ok()?;
     query.feed_page().ok()?;
-    let page = Page::<()> { items: Vec::new(), prev: Some(position), next: Some(position) };
-    query.links(public_url, List::Posts, &page)
+    query.links(public_url, List::Posts, Neighbours { prev: Some(position), next: Some(position) })
 }
 
 /// The milliseconds of an instant as `createAt` has it.

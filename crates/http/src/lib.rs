@@ -29,6 +29,7 @@ mod health;
 mod idempotency;
 mod json;
 mod limits;
+mod list;
 mod media;
 pub mod metrics;
 mod observe;

@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
 use agora_domain::{
     FieldErrors,
     clock::Timestamp,
-    page::{Page, PageRequest, PageSize, Position},
+    page::{Neighbours, PageRequest, PageSize, Position},
     posts::FeedRequest,
 };
 use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
@@ -75,10 +75,10 @@ impl Query {
         Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
     }
 
-    /// The value of the `Link` header that names the pages beside this one, at the address of the service; nothing when it
+    /// The value of the `Link` header that names the pages beside one, at the address of the service; nothing when it
     /// is the only one.
-    pub(crate) fn links<T>(&self, public_url: &str, list: List, page: &Page<T>) -> Option<String> {
-        let beside = [("prev", page.prev), ("next", page.next)];
+    pub(crate) fn links(&self, public_url: &str, list: List, beside: Neighbours) -> Option<String> {
+        let beside = [("prev", beside.prev), ("next", beside.next)];
         let links: Vec<_> = beside
             .into_iter()
             .filter_map(|(relation, position)| {
@@ -103,12 +103,14 @@ impl Query {
 }
 
 /// An RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it is left
-/// out. A `+` that was not encoded arrives as a space.
+/// out. A `+` that was not encoded arrives as a space. Years have four digits: what lies further away is no time of RFC
+/// 3339, and some databases hold none of it.
 pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
     const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
     let text = text.trim();
     let instant = match Date::parse(text, DATE) {
-        Ok(date) => date.midnight().assume_utc(),
+        Ok(date) if (0..=9999).contains(&date.year()) => date.midnight().assume_utc(),
+        Ok(_) => return None,
         Err(_) => OffsetDateTime::parse(&text.replacen(' ', "+", 1), &Rfc3339).ok()?,
     };
     let nanos = instant.unix_timestamp_nanos();
@@ -133,6 +135,16 @@ mod tests {
         assert_eq!(millis("2025-07-15T00:24:54.1240001Z"), Some(1_752_539_094_125));
         assert_eq!(millis("2025-07-15"), Some(1_752_537_600_000));
         for bad in ["", "yesterday", "2025-07-15T00:24:54", "2025-13-01", "1752539094", "2025-07-15T25:00:00Z"] {
+            assert_eq!(millis(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn years_have_four_digits() {
+        let millis = |text| parse_instant(text).map(Timestamp::unix_millis);
+        assert_eq!(millis("0000-01-01"), Some(-62_167_219_200_000));
+        assert_eq!(millis("9999-12-31T23:59:59.999Z"), Some(253_402_300_799_999));
+        for bad in ["-9999-01-01", "-0001-12-31", "-4714-01-01T00:00:00Z", "10000-01-01", "+10000-01-01", "999-01-01"] {
             assert_eq!(millis(bad), None, "{bad}");
         }
     }

@@ -2,10 +2,10 @@
 
 use actix_web::web::Data;
 use agora_domain::{
-    accounts::{Admin, Member},
+    accounts::{Account, Admin, Member},
     id::{PostId, UserId},
-    page::Page,
-    posts::{PostFields, PostView},
+    page::{Page, PageRequest},
+    posts::{FeedRequest, Liker, PostFields, PostView},
 };
 use serde::Deserialize;
 
@@ -13,18 +13,18 @@ use crate::{
     body::Body,
     conditional::{Cache, Conditional, IfMatch},
     cursor::List,
-    envelope::{Answer, Rendered, SUCCESS, done, linked, ok, respond},
+    envelope::{Answer, Rendered, SUCCESS, done, empty_list, respond},
     error::ApiError,
     extract::{Auth, PathId, RequestedBy},
     form::{Accepts, FormOrJson},
     idempotency::Attempt,
     json::{Fields, Given, first_filled},
+    list::{Entry, ListRequest},
     openapi::{
         FeedPaging, Known, NotFound, Paging, Seen,
         answers::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
         requests,
     },
-    paging::Query,
     render::{AdminAuthorBody, LikerBody, PostBody},
     state::State,
 };
@@ -75,9 +75,14 @@ pub(crate) async fn post_fields(body: Body, max_image_bytes: usize) -> Result<Po
     })
 }
 
-fn page_of_posts(state: &State, query: &Query, page: &Page<PostView>) -> Answer {
-    let posts: Vec<_> = page.items.iter().map(|view| PostBody::with_author(view, state)).collect();
-    linked(ok(SUCCESS, posts), query, &state.settings, List::Posts, page)
+/// Answers with a page of posts, as every list but the administrators' shows them.
+async fn page_of_posts(
+    request: &ListRequest,
+    page: PageRequest,
+    read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<PostView>>,
+) -> Answer {
+    let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &request.state));
+    request.answer(List::Posts, page, |_| empty_list(SUCCESS), read, render).await
 }
 
 /// Publish a post
@@ -134,11 +139,12 @@ pub(crate) async fn get(
     params(Paging),
     responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)),
 )]
-pub(crate) async fn list_all(state: Data<State>, Auth(admin): Auth<Admin>, query: Query) -> Answer {
-    let page = state.services.posts.list_all(&admin, query.page(List::Posts)?).await?;
-    let post = |view| PostBody::of(view, &state, AdminAuthorBody::of);
-    let posts: Vec<_> = page.items.iter().map(post).collect();
-    linked(ok(SUCCESS, posts), &query, &state.settings, List::Posts, &page)
+pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> Answer {
+    let (state, page) = (&request.state, request.query.page(List::Posts)?);
+    let read = async |page| state.services.posts.list_all(&admin, page).await;
+    let render =
+        |view: &PostView<Account>, entry: Entry<'_>| entry.write(&PostBody::of(view, state, AdminAuthorBody::of));
+    request.answer(List::Posts, page, |_| empty_list(SUCCESS), read, render).await
 }
 
 /// List the posts of a user
@@ -149,14 +155,9 @@ pub(crate) async fn list_all(state: Data<State>, Auth(admin): Auth<Admin>, query
     params(Paging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound),
 )]
-pub(crate) async fn list_by_author(
-    state: Data<State>,
-    Auth(caller): Auth<Member>,
-    author: PathId<UserId>,
-    query: Query,
-) -> Answer {
-    let page = state.services.posts.list_by_author(&caller, author.get(), query.page(List::Posts)?).await?;
-    page_of_posts(&state, &query, &page)
+pub(crate) async fn list_by_author(request: ListRequest, Auth(caller): Auth<Member>, author: PathId<UserId>) -> Answer {
+    let (posts, page) = (&request.state.services.posts, request.query.page(List::Posts)?);
+    page_of_posts(&request, page, async |page| posts.list_by_author(&caller, author.get(), page).await).await
 }
 
 /// Read the following feed
@@ -167,9 +168,10 @@ pub(crate) async fn list_by_author(
     params(FeedPaging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer)),
 )]
-pub(crate) async fn following_feed(state: Data<State>, Auth(caller): Auth<Member>, query: Query) -> Answer {
-    let page = state.services.posts.following_feed(&caller, query.feed_page()?).await?;
-    page_of_posts(&state, &query, &page)
+pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Member>) -> Answer {
+    let (posts, feed) = (&request.state.services.posts, request.query.feed_page()?);
+    let read = async |page| posts.following_feed(&caller, FeedRequest { page, ..feed }).await;
+    page_of_posts(&request, feed.page, read).await
 }
 
 /// Change a post
@@ -267,13 +269,9 @@ pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: P
     params(Paging),
     responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound),
 )]
-pub(crate) async fn list_likers(
-    state: Data<State>,
-    Auth(caller): Auth<Member>,
-    id: PathId<PostId>,
-    query: Query,
-) -> Answer {
-    let page = state.services.posts.list_likers(&caller, id.get(), query.page(List::Likes)?).await?;
-    let likers: Vec<_> = page.items.iter().map(|liker| LikerBody::of(liker, &state)).collect();
-    linked(ok(SUCCESS, likers), &query, &state.settings, List::Likes, &page)
+pub(crate) async fn list_likers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+    let (state, page) = (&request.state, request.query.page(List::Likes)?);
+    let read = async |page| state.services.posts.list_likers(&caller, id.get(), page).await;
+    let render = |liker: &Liker, entry: Entry<'_>| entry.write(&LikerBody::of(liker, state));
+    request.answer(List::Likes, page, |_| empty_list(SUCCESS), read, render).await
 }

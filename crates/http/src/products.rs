@@ -5,7 +5,8 @@ use agora_domain::{
     Error,
     accounts::{Admin, Member},
     id::ProductId,
-    products::{Category, Price, Product, ProductEdit, ProductFields, ProductFilter, VariantFields},
+    page::{Page, PageRequest},
+    products::{Category, Price, Product, ProductEdit, ProductFields, ProductFilter, ProductSummary, VariantFields},
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -14,14 +15,14 @@ use uuid::Uuid;
 
 use crate::{
     body::Body,
-    conditional::{Cache, Conditional, IfMatch},
+    conditional::{Cache, Conditional, IfMatch, tag_of},
     cursor::List,
     envelope::{Answer, Rendered, SUCCESS, done, respond},
     extract::{Auth, PathId, PathText},
     idempotency::Attempt,
     json::{Fields, Given},
+    list::{Entry, ListRequest, head_only},
     openapi::{CategoryFilter, Known, NotFound, Paging, Seen, TextFilter, answers::Done, requests, values},
-    paging::Query,
     render::Instant,
     state::State,
 };
@@ -171,6 +172,12 @@ struct ShortProduct<'a> {
     price: PriceNumber,
 }
 
+impl<'a> ShortProduct<'a> {
+    fn of(product: &'a ProductSummary) -> Self {
+        Self { id: product.id.uuid(), name: product.name.as_str(), price: PriceNumber(product.price) }
+    }
+}
+
 /// Products in short.
 #[derive(Serialize, ToSchema)]
 struct ShortProductsAnswer<'a> {
@@ -182,13 +189,35 @@ fn one(status: StatusCode, message: &'static str, product: &Product) -> agora_do
     Ok(rendered.of_version(product.updated_at))
 }
 
-async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, conditional: &Conditional) -> Answer {
-    let page = state.services.products.list(&filter, query.page(List::Products)?).await?;
-    let message = if page.items.is_empty() { "No products found" } else { "Products retrieved successfully" };
-    let products = page.items.iter().map(ProductBody::of).collect();
-    let rendered = Rendered::new(StatusCode::OK, &ProductsAnswer { message, products })?;
-    let links = query.links(&state.settings.public_url, List::Products, &page);
-    conditional.answer(Cache::Public, None, rendered.linked(links))
+/// Answers with a page of the catalog. Its tag follows from the state that the catalog is in and from what is asked, so
+/// that no product is read for a client that has the page, nor for a HEAD.
+async fn page_of_catalog<T, E: Serialize>(
+    request: &ListRequest,
+    cache: Cache,
+    empty: impl FnOnce(bool) -> E,
+    read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<T>>,
+    render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
+) -> Answer {
+    let (state, page) = (&request.state, request.query.page(List::Products)?);
+    // Before the products: of one that changes in between, the new form would otherwise stand under the old tag for ever.
+    let version = state.services.products.version().await?.uuid();
+    let parts = [version.as_bytes(), request.address().as_bytes(), state.settings.public_url.as_bytes()];
+    let tag = tag_of(&state.settings.seal, &parts);
+    let make = async || match request.is_head() {
+        true => Ok(head_only()),
+        false => request.answer(List::Products, page, empty, read, render).await,
+    };
+    request.conditional().answer_tagged(cache, &tag, make).await
+}
+
+async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> Answer {
+    let empty = |is_empty| {
+        let message = if is_empty { "No products found" } else { "Products retrieved successfully" };
+        ProductsAnswer { message, products: Vec::new() }
+    };
+    let read = async |page| request.state.services.products.list(&filter, page).await;
+    let render = |product: &Product, entry: Entry<'_>| entry.write(&ProductBody::of(product));
+    page_of_catalog(request, Cache::Public, empty, read, render).await
 }
 
 /// List the catalog
@@ -199,9 +228,9 @@ async fn list_filtered(state: &State, query: &Query, filter: ProductFilter, cond
     params(CategoryFilter, TextFilter, Paging, Known),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
 )]
-pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditional) -> Answer {
-    let filter = ProductFilter::parse(query.get("category"), query.get("q"))?;
-    list_filtered(&state, &query, filter, &conditional).await
+pub(crate) async fn list(request: ListRequest) -> Answer {
+    let filter = ProductFilter::parse(request.query.get("category"), request.query.get("q"))?;
+    list_filtered(&request, filter).await
 }
 
 /// List the catalog of a category
@@ -212,16 +241,11 @@ pub(crate) async fn list(state: Data<State>, query: Query, conditional: Conditio
     params(TextFilter, Paging, Known),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
 )]
-pub(crate) async fn list_by_category(
-    state: Data<State>,
-    PathText(category): PathText,
-    query: Query,
-    conditional: Conditional,
-) -> Answer {
+pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> Answer {
     // In the path a category is always asked for, even a blank one.
     Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
-    let filter = ProductFilter::parse(Some(&category), query.get("q"))?;
-    list_filtered(&state, &query, filter, &conditional).await
+    let filter = ProductFilter::parse(Some(&category), request.query.get("q"))?;
+    list_filtered(&request, filter).await
 }
 
 /// List the catalog in short
@@ -232,21 +256,11 @@ pub(crate) async fn list_by_category(
     params(Paging, Known),
     responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)),
 )]
-pub(crate) async fn list_short(
-    state: Data<State>,
-    Auth(caller): Auth<Member>,
-    query: Query,
-    conditional: Conditional,
-) -> Answer {
-    let page = state.services.products.list_short(&caller, query.page(List::Products)?).await?;
-    let short = page.items.iter().map(|product| ShortProduct {
-        id: product.id.uuid(),
-        name: product.name.as_str(),
-        price: PriceNumber(product.price),
-    });
-    let rendered = Rendered::new(StatusCode::OK, &ShortProductsAnswer { products: short.collect() })?;
-    let links = query.links(&state.settings.public_url, List::Products, &page);
-    conditional.answer(Cache::Private, None, rendered.linked(links))
+pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>) -> Answer {
+    let read = async |page| request.state.services.products.list_short(&caller, page).await;
+    let render = |product: &ProductSummary, entry: Entry<'_>| entry.write(&ShortProduct::of(product));
+    let empty = |_| ShortProductsAnswer { products: Vec::new() };
+    page_of_catalog(&request, Cache::Private, empty, read, render).await
 }
 
 /// Read a product

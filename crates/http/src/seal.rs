@@ -12,6 +12,8 @@ pub(crate) enum Purpose {
     Cursor = 1,
     /// The content of a request.
     Request = 2,
+    /// What an answer follows from.
+    Answer = 3,
 }
 
 /// Makes codes that nobody else can make: with a key that the nodes of a service share, and that leads back to nothing

@@ -26,6 +26,7 @@ use crate::{
     browsers::CorsOrigins,
     health::Readiness,
     limits::{Refusals, Throttles, Throttling, TrustedProxies},
+    list::ListReads,
     metrics::HttpMetrics,
     overload::{LoadLimits, Overload, notice::Failures},
     router::Paths,
@@ -109,6 +110,7 @@ pub(crate) struct State {
     pub(crate) failures: Failures,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) readiness: Arc<Readiness>,
+    pub(crate) list_reads: ListReads,
 }
 
 impl State {
@@ -120,7 +122,8 @@ impl State {
             metrics.look_at(Arc::clone(&overload), Arc::clone(&refusals));
         }
         let failures = Failures::default();
-        Ok(Self { services, settings, paths, throttles, overload, failures, refusals, readiness })
+        let list_reads = ListReads::new(settings.workers);
+        Ok(Self { services, settings, paths, throttles, overload, failures, refusals, readiness, list_reads })
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

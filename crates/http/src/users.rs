@@ -2,7 +2,7 @@
 
 use actix_web::web::Data;
 use agora_domain::{
-    accounts::{Admin, Caller, Member, RoleChange},
+    accounts::{Account, Admin, Caller, Member, RoleChange},
     id::UserId,
 };
 use serde::Deserialize;
@@ -11,17 +11,17 @@ use crate::{
     body::Body,
     conditional::{Cache, Conditional},
     cursor::List,
-    envelope::{Answer, Rendered, SUCCESS, done, linked, ok},
+    envelope::{Answer, Rendered, SUCCESS, done, empty_list, ok},
     extract::{Auth, PathId, RequestedBy},
     form::{Accepts, FormOrJson},
     json::{Fields, Given},
     limits::Client,
+    list::{Entry, ListRequest},
     openapi::{
         Known, NotFound, Paging,
         answers::{Done, UserAnswer, UsersAnswer},
         requests,
     },
-    paging::Query,
     render::UserBody,
     state::State,
 };
@@ -114,10 +114,11 @@ pub(crate) async fn change_password(
     params(Paging),
     responses((status = 200, description = "A page of accounts.", body = UsersAnswer)),
 )]
-pub(crate) async fn list(state: Data<State>, Auth(admin): Auth<Admin>, query: Query) -> Answer {
-    let page = state.services.accounts.list(&admin, query.page(List::Users)?).await?;
-    let users: Vec<_> = page.items.iter().map(|account| UserBody::of(account, &state)).collect();
-    linked(ok(SUCCESS, users), &query, &state.settings, List::Users, &page)
+pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> Answer {
+    let (state, page) = (&request.state, request.query.page(List::Users)?);
+    let read = async |page| state.services.accounts.list(&admin, page).await;
+    let render = |account: &Account, entry: Entry<'_>| entry.write(&UserBody::of(account, state));
+    request.answer(List::Users, page, |_| empty_list(SUCCESS), read, render).await
 }
 
 /// Read an account

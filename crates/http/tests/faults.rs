@@ -30,7 +30,7 @@ use agora_domain::{
     limits::{Limits, MockCounters, Requester, Window},
     media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages, OpenImage},
     posts::{MockPostRepository, Posts},
-    products::{MockProductRepository, Products},
+    products::{CatalogVersion, MockProductRepository, Products},
 };
 use agora_http::{CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use async_trait::async_trait;
@@ -45,6 +45,8 @@ use uuid::Uuid;
 
 #[path = "../../../tests/support/contract.rs"]
 mod contract;
+#[path = "faults/lists.rs"]
+mod lists;
 #[path = "faults/log.rs"]
 mod log;
 
@@ -64,12 +66,14 @@ struct Ports {
     sessions: MockSessionRepository,
     tokens: MockTokenIssuer,
     products: MockProductRepository,
+    posts: MockPostRepository,
     store: MockImageStore,
     idempotency: MockIdempotencyRepository,
     passwords: Arc<dyn PasswordHasher>,
     images: MockProbe,
     stopping: Stopping,
     request_time: Duration,
+    load: LoadLimits,
 }
 
 /// Something that answers.
@@ -88,12 +92,14 @@ impl Default for Ports {
             sessions: MockSessionRepository::new(),
             tokens: MockTokenIssuer::new(),
             products: MockProductRepository::new(),
+            posts: MockPostRepository::new(),
             store,
             idempotency: MockIdempotencyRepository::new(),
             passwords: Arc::new(MockPasswordHasher::new()),
             images: well(),
             stopping: Stopping::default(),
             request_time: Duration::from_secs(20),
+            load: LoadLimits::default(),
         }
     }
 }
@@ -109,7 +115,7 @@ impl Ports {
             cors_origins: CorsOrigins::None,
             trusted_proxies: TrustedProxies::default(),
             throttling: Throttling::default(),
-            load: LoadLimits { body_time: self.request_time, ..LoadLimits::default() },
+            load: LoadLimits { body_time: self.request_time, ..self.load },
             seal: Seal::new(b"a secret"),
             stopping: self.stopping.clone(),
             metrics: None,
@@ -129,7 +135,7 @@ impl Ports {
 
         let (clock, ids, passwords) = (Arc::new(clock), Arc::new(ids), self.passwords);
         let (accounts, sessions) = (Arc::new(self.accounts), Arc::new(self.sessions));
-        let (posts, follows) = (Arc::new(MockPostRepository::new()), Arc::new(MockFollowRepository::new()));
+        let (posts, follows) = (Arc::new(self.posts), Arc::new(MockFollowRepository::new()));
         let images = ImagePorts {
             cleaner: Arc::new(MockImageCleaner::new()),
             store: Arc::new(self.store),
@@ -170,6 +176,7 @@ impl Ports {
     /// Serves with a catalog whose listing fails like this; where.
     fn with_failing_listing(error: impl Fn() -> Error + Send + 'static) -> String {
         let mut ports = Self::default();
+        ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
         ports.products.expect_list().returning(move |_, _| Err(error()));
         ports.start()
     }
@@ -189,6 +196,7 @@ async fn send(method: Method, url: &str, path: &str, with: impl FnOnce(RequestBu
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
     let body = response.bytes().await.unwrap().to_vec();
+    let path = path.split_once('?').map_or(path, |(path, _query)| path);
     contract::check_answer(method.as_str(), path, status.as_u16(), &headers, &body);
     Answer { status, headers, body }
 }
@@ -226,6 +234,7 @@ async fn expect_failure(answer: Answer, status: u16, message: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_an_internal_error_and_the_server_lives_on() {
     let mut ports = Ports::default();
+    ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
     ports.products.expect_list().returning(|_, _| panic!("{SECRET}"));
     ports.products.expect_find().returning(|_| Ok(None));
     let url = ports.start();

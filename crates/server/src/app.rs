@@ -284,6 +284,7 @@ impl App {
                 connections,
                 requests: config.max_requests,
                 upload_bytes: usize::try_from(config.upload_memory)?,
+                answer_bytes: usize::try_from(config.answer_memory)?,
                 head_time: config.client_timeout.min(HEAD_TIME),
                 body_time: config.client_timeout,
                 answer_time: config.client_timeout,

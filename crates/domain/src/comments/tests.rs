@@ -130,7 +130,7 @@ async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
             let allowed = may_view.contains(&visibility);
             let author = UserSummary::from(post_view(visibility).author);
             let entry = CommentView { comment: comment("hello"), author };
-            let page = Page { items: vec![entry], prev: None, next: None };
+            let page = Page { items: vec![entry], keys: vec![], prev: None, next: None };
             let listed = page.clone();
             let comments = comments(|comments, posts| {
                 posts
@@ -162,7 +162,7 @@ async fn a_missing_post_has_no_comments_and_takes_none() {
     let comments = comments(|comments, posts| {
         posts.expect_find_access().returning(|_, _| Ok(None));
         posts.expect_find().returning(|_, _| Ok(None));
-        comments.expect_list().returning(|_, _| Ok(Page { items: Vec::new(), prev: None, next: None }));
+        comments.expect_list().returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     });
     let writer = member(WRITER, ADMIN);
     let created = comments.create(&writer, POST, text("hello"), None).await;

@@ -101,7 +101,7 @@ async fn an_unknown_user_cannot_be_followed() {
 
 #[tokio::test]
 async fn follow_lists_are_for_the_user_the_followers_and_admin() {
-    let page = || Page { items: Vec::new(), prev: None, next: None };
+    let page = || Page { items: Vec::new(), keys: vec![], prev: None, next: None };
     for (who, caller, is_following, expected) in [
         ("the user", member(BOB, Roles::USER), Some(false), "shown"),
         ("a follower", member(ALICE, Roles::USER), Some(true), "shown"),

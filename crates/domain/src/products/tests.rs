@@ -410,8 +410,13 @@ async fn lists_pass_on_filter_and_page() {
             .withf(|filter, page| {
                 *filter == ProductFilter::parse(Some("bar"), None).unwrap() && *page == PageRequest::FIRST
             })
-            .returning(|_, _| Ok(Page { items: vec![product(fields()).unwrap()], prev: None, next: None }));
-        products.expect_list_short().once().returning(|_| Ok(Page { items: Vec::new(), prev: None, next: None }));
+            .returning(|_, _| {
+                Ok(Page { items: vec![product(fields()).unwrap()], keys: vec![], prev: None, next: None })
+            });
+        products
+            .expect_list_short()
+            .once()
+            .returning(|_| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     });
     let listed = products.list(&ProductFilter::parse(Some("Bar"), None).unwrap(), PageRequest::FIRST).await.unwrap();
     assert_eq!(listed.items, [product(fields()).unwrap()]);

@@ -53,7 +53,8 @@ impl fmt::Debug for HttpMetrics {
 impl Collector for HttpMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(Load { overload, refusals }) = self.load.get() else { return Ok(()) };
-        let (uploads, limits, mut page) = (&overload.uploads, &overload.limits, Page::new(encoder));
+        let (uploads, answers, limits) = (&overload.uploads, &overload.answers, &overload.limits);
+        let mut page = Page::new(encoder);
         page.gauge("agora_http_requests_in_flight", "Requests in flight", overload.requests.within())?;
         page.gauge("agora_http_requests_in_flight_max", "The most requests in flight", limits.requests)?;
         page.gauge("agora_http_connections", "Connections of clients", overload.connections.within())?;
@@ -61,10 +62,14 @@ impl Collector for HttpMetrics {
         page.gauge("agora_http_upload_bytes", "Memory set aside for large bodies", uploads.held())?;
         page.gauge("agora_http_upload_bytes_max", "The most memory for large bodies", limits.upload_bytes)?;
         page.gauge("agora_http_uploads_waiting", "Large bodies that wait for memory", uploads.waiting())?;
+        page.gauge("agora_http_answer_bytes", "Memory of large answers", answers.held())?;
+        page.gauge("agora_http_answer_bytes_max", "The most memory of large answers", limits.answer_bytes)?;
+        page.gauge("agora_http_answers_waiting", "Large answers that wait for memory", answers.waiting())?;
         let overloaded = [
             ("connections", overload.connections.refused()),
             ("requests", overload.requests.refused()),
             ("uploads", uploads.refused()),
+            ("answers", answers.refused()),
         ];
         page.counters(
             "agora_http_refusals",

@@ -136,7 +136,7 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         ResponseHeader::add_everywhere(response);
-        if is_list && ["200", "304"].contains(&status.as_str()) {
+        if is_list && status == "200" {
             ResponseHeader::Link.add_to(response);
         }
         if is_tagged && ["200", "304"].contains(&status.as_str()) {

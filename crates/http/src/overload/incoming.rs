@@ -18,11 +18,16 @@ use actix_web::{
     error::PayloadError,
     http::header,
 };
+use agora_domain::limits::ClientAddress;
 use bytes::Bytes;
 use futures_util::{Stream, task::noop_waker_ref};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-use super::{connection::Connection, uploads::Taken};
+use super::{
+    connection::Connection,
+    memory::{MemoryBudget, MemoryPermit},
+};
+use crate::{body::JSON_LIMIT, error::ApiError};
 
 /// How far a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,19 +47,13 @@ pub(crate) struct Incoming {
     time: Duration,
     /// How many bytes the client says it has.
     length: Option<usize>,
-    /// The room it has in memory, until the request was answered.
-    pub(super) room: RefCell<Option<Taken>>,
+    /// The memory it has, until the request was answered.
+    memory: RefCell<Option<MemoryPermit>>,
 }
 
 impl Incoming {
     fn new(time: Duration, length: Option<usize>) -> Self {
-        Self { stage: Cell::new(Stage::Unread), time, length, room: RefCell::new(None) }
-    }
-
-    /// A body of a length that its client announced.
-    #[cfg(test)]
-    pub(super) fn announced(length: Option<usize>) -> Self {
-        Self::new(Duration::from_secs(30), length)
+        Self { stage: Cell::new(Stage::Unread), time, length, memory: RefCell::new(None) }
     }
 
     /// What is known of the body of a request; nothing when it has none.
@@ -65,6 +64,27 @@ impl Incoming {
     /// How many bytes to expect of a body of which at most `most` are kept.
     pub(crate) fn expected(&self, most: usize) -> usize {
         self.length.unwrap_or(most).min(most)
+    }
+
+    /// Waits until the budget has memory for this body, of which at most `most` bytes are kept, in so many copies. One that
+    /// is small needs none, and one that has some has enough.
+    ///
+    /// # Errors
+    /// When too many wait, or there is none in time.
+    pub(crate) async fn make_room(
+        &self,
+        budget: &MemoryBudget,
+        client: impl FnOnce() -> ClientAddress,
+        most: usize,
+        copies: usize,
+    ) -> Result<(), ApiError> {
+        let bytes = self.expected(most);
+        if bytes <= JSON_LIMIT || self.memory.borrow().is_some() {
+            return Ok(());
+        }
+        let memory = budget.acquire(client(), bytes.saturating_mul(copies)).await?;
+        self.memory.replace(Some(memory));
+        Ok(())
     }
 
     fn begin(&self) -> Instant {
@@ -196,6 +216,8 @@ mod tests {
 
     const TIME: Duration = Duration::from_secs(30);
 
+    const MEBIBYTE: usize = 1 << 20;
+
     fn body() -> Rc<Incoming> {
         Rc::new(Incoming::new(TIME, None))
     }
@@ -246,5 +268,23 @@ mod tests {
         assert!(in_time(pending::<()>(), TIME, Some(body())).await.is_none());
         assert_eq!(begun.elapsed().as_secs(), 2 * TIME.as_secs());
         assert_eq!(in_time(async { 1 }, TIME, None).await, Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_body_has_room_for_each_copy_of_what_it_announces() {
+        let budget = MemoryBudget::new(32 * MEBIBYTE, "tests");
+        for (announced, most, copies, held) in [
+            (Some(MEBIBYTE), 5 * MEBIBYTE, 1, MEBIBYTE),
+            (Some(MEBIBYTE), 5 * MEBIBYTE, 2, 2 * MEBIBYTE),
+            (Some(9 * MEBIBYTE), 5 * MEBIBYTE, 2, 10 * MEBIBYTE),
+            (None, 5 * MEBIBYTE, 2, 10 * MEBIBYTE),
+            (Some(JSON_LIMIT), 5 * MEBIBYTE, 2, 0),
+            (None, JSON_LIMIT, 2, 0),
+        ] {
+            let body = Incoming::new(TIME, announced);
+            body.make_room(&budget, || ClientAddress::of([198, 51, 100, 7].into()), most, copies).await.unwrap();
+            assert_eq!(budget.held(), held, "{announced:?} {most} {copies}");
+        }
+        assert_eq!(budget.held(), 0);
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
 //! | requests in flight ([`admit`]), but for those of [`health`](crate::health) | 503 |
-//! | bytes of uploads in memory ([`uploads`]) | a bounded wait, then 503 |
+//! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
 //! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
 //! | the time of a body ([`incoming`]) | 408, and the connection is closed |
 //! | the time to take an answer ([`stream`]) | the connection is closed |
@@ -15,10 +15,10 @@ pub(crate) mod connection;
 mod framing;
 pub(crate) mod gate;
 pub(crate) mod incoming;
+pub(crate) mod memory;
 pub(crate) mod notice;
 pub(crate) mod refusal;
 pub(crate) mod stream;
-pub(crate) mod uploads;
 
 use std::{
     pin::Pin,
@@ -40,7 +40,7 @@ use bytes::Bytes;
 use self::{
     connection::Connection,
     gate::{Gate, Place},
-    uploads::Uploads,
+    memory::MemoryBudget,
 };
 use crate::{error::ApiError, health, state::State};
 
@@ -55,6 +55,9 @@ pub struct LoadLimits {
     /// The most bytes of large request bodies that are in memory at once, at least as many as the largest body has. A
     /// body that finds no room waits for it, and is answered 503 when there is none in time.
     pub upload_bytes: usize,
+    /// The most bytes of large answers that are in memory at once. One that finds no room waits for it, and is answered
+    /// 503 when there is none in time. It has its room until the client has taken it.
+    pub answer_bytes: usize,
     /// How long a client may take to send the head of a request, once it began or the connection was made; then it is
     /// answered 408, if there was anything, and cut.
     pub head_time: Duration,
@@ -70,6 +73,7 @@ impl Default for LoadLimits {
             connections: 4096,
             requests: 2048,
             upload_bytes: 32 << 20,
+            answer_bytes: 64 << 20,
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             answer_time: Duration::from_secs(30),
@@ -82,7 +86,8 @@ pub(crate) struct Overload {
     pub(crate) limits: LoadLimits,
     pub(crate) connections: Arc<Gate>,
     pub(crate) requests: Arc<Gate>,
-    pub(crate) uploads: Uploads,
+    pub(crate) uploads: MemoryBudget,
+    pub(crate) answers: MemoryBudget,
 }
 
 impl Overload {
@@ -91,7 +96,8 @@ impl Overload {
             limits,
             connections: Gate::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
             requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
-            uploads: Uploads::new(limits.upload_bytes),
+            uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
+            answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
         }
     }
 }
@@ -117,7 +123,7 @@ pub(crate) async fn admit(
     } else {
         next(request).await?
     };
-    Ok(response.map_body(|_, body| Answer { body, _place: place.flatten() }))
+    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _place: place.flatten() }))
 }
 
 /// Has the connection closed after an answer behind which nothing can follow, and says so in it.
@@ -131,9 +137,19 @@ pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
     }
 }
 
-/// The body of an answer. Until it is made, the request is in flight.
+/// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
+const SLICE: usize = 64 * 1024;
+
+/// Takes the next slice of what is left.
+pub(crate) fn next_slice(rest: &mut Bytes) -> Bytes {
+    rest.split_to(rest.len().min(SLICE))
+}
+
+/// The body of an answer, in slices. Until it is made, the request is in flight.
 pub(crate) struct Answer {
     body: BoxBody,
+    /// What is left of the last chunk of the body.
+    rest: Bytes,
     _place: Option<Place>,
 }
 
@@ -145,6 +161,37 @@ impl MessageBody for Answer {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(cx)
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.body).poll_next(cx) {
+                Poll::Ready(Some(Ok(chunk))) if chunk.len() > SLICE => self.rest = chunk,
+                other => return other,
+            }
+        }
+        Poll::Ready(Some(Ok(next_slice(&mut self.rest))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::BodyStream;
+    use futures_util::{future::poll_fn, stream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_comes_whole_and_in_slices() {
+        let bytes: Vec<u8> = (0..3 * SLICE + 5).map(|n| n as u8).collect();
+        let chunks = [&bytes[..10], &bytes[10..10 + SLICE], &[], &bytes[10 + SLICE..]].map(Bytes::copy_from_slice);
+        let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
+        for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
+            let mut answer = Answer { body, rest: Bytes::new(), _place: None };
+            let mut whole = Vec::new();
+            while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
+                let slice = slice.unwrap();
+                assert!(slice.len() <= SLICE);
+                whole.extend_from_slice(&slice);
+            }
+            assert_eq!(whole, bytes);
+        }
     }
 }

@@ -42,6 +42,7 @@ async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself(
     const DEFECT: &str = "a defect that shows each time";
     let mut ports = Ports::default();
     let listed = AtomicU64::new(0);
+    ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
     ports.products.expect_list().returning(move |_, _| {
         Err(match listed.fetch_add(1, Ordering::Relaxed) {
             10..20 => Error::unavailable(AWAY),

@@ -108,6 +108,8 @@ pub struct Config {
     pub max_requests: usize,
     /// `AGORA_UPLOAD_MEMORY`: the most bytes of uploads in memory at once.
     pub upload_memory: u32,
+    /// `AGORA_ANSWER_MEMORY`: the most bytes of large answers in memory at once.
+    pub answer_memory: u32,
     /// `AGORA_DECODE_MEMORY`: the most bytes that the images being decoded take.
     pub decode_memory: u32,
     /// `AGORA_CLIENT_TIMEOUT`: how long a client may take to send a body, and to take a part of an answer.

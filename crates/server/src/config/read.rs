@@ -49,6 +49,7 @@ pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Probl
         max_connections: reader.number(&table::MAX_CONNECTIONS),
         max_requests: reader.number(&table::MAX_REQUESTS).unwrap_or_default(),
         upload_memory: reader.number(&table::UPLOAD_MEMORY).unwrap_or_default(),
+        answer_memory: reader.number(&table::ANSWER_MEMORY).unwrap_or_default(),
         decode_memory: reader.number(&table::DECODE_MEMORY).unwrap_or_default(),
         client_timeout: reader.client_timeout(),
         workers: reader.number(&table::WORKERS).unwrap_or_default(),

@@ -208,6 +208,8 @@ settings! {
         MAX_REQUESTS: Kind::Number(1, 1_000_000), Default::Is("2048"), "the most requests in flight";
         UPLOAD_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("33554432"),
             "the most bytes of large bodies in memory at once";
+        ANSWER_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("67108864"),
+            "the most bytes of large answers in memory at once";
         DECODE_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("301989888"),
             "the most bytes that images take while they are checked";
         CLIENT_TIMEOUT: Kind::Time, Default::Is("30s"),

@@ -57,6 +57,7 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
         ("AGORA_MAX_CONNECTIONS", "many"),
         ("AGORA_MAX_REQUESTS", "0"),
         ("AGORA_UPLOAD_MEMORY", "1024"),
+        ("AGORA_ANSWER_MEMORY", "1048575"),
         ("AGORA_DECODE_MEMORY", "64MiB"),
         ("AGORA_CLIENT_TIMEOUT", "0"),
         ("AGORA_CLIENT_TIMEOUT", "11m"),

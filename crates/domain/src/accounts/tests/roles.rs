@@ -198,7 +198,7 @@ async fn an_unknown_account_is_not_found() {
 async fn accounts_are_shown_to_admins_and_the_own_one_to_everybody() {
     let mut ports = Ports::default();
     ports.accounts.expect_find().times(2).returning(|id| Ok(Some(Account { id, ..account(Roles::USER, true) })));
-    let page = Page { items: vec![account(Roles::USER, false)], prev: None, next: None };
+    let page = Page { items: vec![account(Roles::USER, false)], keys: vec![], prev: None, next: None };
     let listed = page.clone();
     ports
         .accounts

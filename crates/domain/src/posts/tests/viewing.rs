@@ -61,7 +61,7 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
                 .expect_list_likers()
                 .times(times)
                 .withf(|id, page| (*id, *page) == (POST, PageRequest::FIRST))
-                .returning(|_, _| Ok(Page { items: Vec::new(), prev: None, next: None }));
+                .returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
             let posts = ports.build();
             assert_refused_unless(allowed, posts.toggle_like(&viewer, POST, None).await, &case);
             assert_refused_unless(allowed, posts.like(&viewer, POST).await, &case);
@@ -125,7 +125,9 @@ async fn a_list_of_an_author_holds_what_the_viewer_may_view() {
             .withf(move |author, visible, by, page| {
                 (*author, visible, *by, *page) == (AUTHOR, may_view, viewer.id(), PageRequest::FIRST)
             })
-            .returning(|_, _, _, _| Ok(Page { items: vec![view(post("hello", None))], prev: None, next: None }));
+            .returning(|_, _, _, _| {
+                Ok(Page { items: vec![view(post("hello", None))], keys: vec![], prev: None, next: None })
+            });
         let list = ports.build().list_by_author(&viewer, AUTHOR, PageRequest::FIRST).await;
         assert_eq!(list.unwrap().items.len(), 1, "{who}");
     }
@@ -154,7 +156,7 @@ async fn the_feed_holds_what_a_follower_may_view_and_everything_for_admin() {
             .expect_list_followed()
             .once()
             .withf(move |viewer, visible, feed| (*viewer, visible, *feed) == (OTHER, expected, FEED))
-            .returning(|_, _, _| Ok(Page { items: Vec::new(), prev: None, next: None }));
+            .returning(|_, _, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
         ports.build().following_feed(&member(OTHER, roles), FEED).await.unwrap();
     }
 }
@@ -167,7 +169,7 @@ async fn the_list_of_all_posts_is_read_as_the_admin() {
         .expect_list_all()
         .once()
         .withf(|viewer, page| (*viewer, *page) == (OTHER, PageRequest::FIRST))
-        .returning(|_, _| Ok(Page { items: Vec::new(), prev: None, next: None }));
+        .returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     let admin = caller(OTHER, ADMIN).admin().unwrap();
     ports.build().list_all(&admin, PageRequest::FIRST).await.unwrap();
 }

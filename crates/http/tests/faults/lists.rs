@@ -1,0 +1,213 @@
+//! How much of a list is read for a request, and how large its answer is.
+
+use agora_domain::{
+    accounts::{Role, Roles, Session, SessionState, Username},
+    id::{PostId, ProductId},
+    page::{Keyset, Page, PageRequest, Position},
+    posts::{Liker, PostAccess, Visibility},
+    products::{Category, Description, Price, Product, ProductName, Sku, Stock},
+};
+use futures_util::future::join_all;
+use reqwest::header::{CACHE_CONTROL, CONTENT_LENGTH, ETAG, IF_NONE_MATCH, LINK};
+
+use super::*;
+
+const MEBIBYTE: usize = 1 << 20;
+
+/// The part of `0..entries` that a request asks for, each entry at the second of its number.
+fn numbers(entries: u16, page: PageRequest) -> Page<u16> {
+    let key = |n: &u16| Keyset { at: Timestamp::from_unix_millis(i64::from(*n) * 1000), id: Uuid::nil() };
+    let is_on_page = |n: &u16| match page.from {
+        Position::After(position) => key(n) > position,
+        Position::Before(position) => key(n) < position,
+        Position::Start | Position::End => true,
+    };
+    let mut rows: Vec<u16> = (0..entries).filter(is_on_page).collect();
+    if page.from.is_read_backward() {
+        rows.reverse();
+    }
+    rows.truncate(page.overfetch());
+    page.page_of(rows, key)
+}
+
+/// A product whose JSON is six times as long as its text.
+fn product(n: u16) -> Product {
+    Product {
+        id: ProductId::new(Uuid::from_u128(n.into())),
+        sku: Sku::restore(n.to_string()),
+        name: ProductName::restore("Pot".to_owned()),
+        description: Description::restore("\u{1}".repeat(n as usize % 5000)),
+        price: Price::parse("9.99").unwrap(),
+        category: Category::restore("Kitchen".to_owned()),
+        stock: Stock::parse(1).unwrap(),
+        variants: Vec::new(),
+        images: Vec::new(),
+        created_at: Timestamp::from_unix_millis(0),
+        updated_at: Timestamp::from_unix_millis(0),
+    }
+}
+
+/// Serves a catalog of so many products; where, and the sizes of the pages that are read of it.
+fn catalog(products: u16) -> (String, Arc<Mutex<Vec<usize>>>) {
+    catalog_within(products, LoadLimits::default())
+}
+
+/// The same, within these limits.
+fn catalog_within(products: u16, load: LoadLimits) -> (String, Arc<Mutex<Vec<usize>>>) {
+    let mut ports = Ports { load, ..Ports::default() };
+    let reads = Arc::new(Mutex::new(Vec::new()));
+    let read = Arc::clone(&reads);
+    ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
+    ports.products.expect_list().returning(move |_, page| {
+        read.lock().unwrap().push(page.size.get());
+        Ok(numbers(products, page).map(product))
+    });
+    (ports.start(), reads)
+}
+
+/// The numbers of the products of an answer, which is no larger than an answer may be.
+#[track_caller]
+fn shown(answer: &Answer) -> Vec<u16> {
+    assert!(answer.status == 200 && answer.body.len() <= MEBIBYTE, "{} {}", answer.status, answer.body.len());
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    body["products"].as_array().unwrap().iter().map(|it| it["sku"].as_str().unwrap().parse().unwrap()).collect()
+}
+
+fn link(answer: &Answer, relation: &str) -> Option<String> {
+    let links = answer.headers.get(LINK)?.to_str().unwrap();
+    let of = |link: &str| link.strip_prefix("<https://agora.example.org")?.strip_suffix(relation).map(str::to_owned);
+    links.split(", ").find_map(of).map(|link| link.split_once('>').unwrap().0.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_ends_at_a_mebibyte_and_its_links_lead_everywhere_once() {
+    let (url, _) = catalog(2000);
+    let all: Vec<u16> = (0..2000).collect();
+    for query in ["", "?size=100", "?size=7"] {
+        let mut answer = get(&url, &format!("{LISTING}{query}")).await;
+        assert_eq!(link(&answer, "rel=\"prev\""), None);
+        let mut pages = vec![shown(&answer)];
+        while let Some(next) = link(&answer, "rel=\"next\"") {
+            answer = get(&url, &next).await;
+            pages.push(shown(&answer));
+        }
+        assert_eq!(pages.concat(), all, "{query}");
+        assert!(query == "?size=7" || pages.iter().any(|page| page.len() % 100 > 0), "none was cut by its bytes");
+        let mut pages = vec![shown(&answer)];
+        while let Some(prev) = link(&answer, "rel=\"prev\"") {
+            answer = get(&url, &prev).await;
+            pages.insert(0, shown(&answer));
+        }
+        assert_eq!(pages.concat(), all, "{query}, on the way back");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_read_at_once_or_in_parts_of_a_hundred_as_far_as_it_is_shown() {
+    for (products, query, expected) in [
+        (300, "?size=20", &[20][..]),
+        (300, "?size=100", &[100]),
+        (0, "", &[100]),
+        (100, "", &[100]),
+        (250, "", &[100, 100, 100]),
+        (2000, "", &[100; 6]),
+    ] {
+        let (url, reads) = catalog(products);
+        shown(&get(&url, &format!("{LISTING}{query}")).await);
+        assert_eq!(*reads.lock().unwrap(), expected, "{products} {query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_lists_that_have_memory_for_one_at_a_time_are_answered_one_after_the_other() {
+    let (url, _) = catalog(2000);
+    let alone = get(&url, LISTING).await;
+    let (url, reads) = catalog_within(2000, LoadLimits { answer_bytes: MEBIBYTE, ..LoadLimits::default() });
+    let answers = join_all((0..20).map(|_| get(&url, LISTING))).await;
+    for answer in &answers {
+        assert!(shown(answer) == shown(&alone) && link(answer, "rel=\"next\"").is_some());
+    }
+    assert!(reads.lock().unwrap().len() >= 20 * 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_the_catalog_is_read_for_its_headers_or_for_who_has_it() {
+    let (url, reads) = catalog(3);
+    let full = get(&url, LISTING).await;
+    let tag = full.headers[ETAG].clone();
+    for _ in 0..3 {
+        let head = send(Method::HEAD, &url, LISTING, |request| request).await;
+        assert_eq!(head.status, 200);
+        for name in [CONTENT_TYPE, CACHE_CONTROL, ETAG] {
+            assert_eq!(head.headers[&name], full.headers[&name]);
+        }
+        assert!(!head.headers.contains_key(CONTENT_LENGTH) && head.body.is_empty());
+        for method in [Method::GET, Method::HEAD] {
+            let same = send(method, &url, LISTING, |request| request.header(IF_NONE_MATCH, &tag)).await;
+            assert_eq!((same.status.as_u16(), &same.headers[ETAG]), (304, &tag));
+        }
+    }
+    assert_eq!(send(Method::HEAD, &url, &format!("{LISTING}?size=0"), |request| request).await.status, 400);
+    assert_eq!(reads.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_the_catalog_has_a_tag_of_its_own_in_each_state() {
+    let mut ports = Ports::default();
+    let states = AtomicU64::new(0);
+    ports.products.expect_version().returning(move || {
+        // Another one after two requests.
+        Ok(CatalogVersion::new(Uuid::from_u128((states.fetch_add(1, Ordering::Relaxed) / 2).into())))
+    });
+    ports.products.expect_list().times(4).returning(|_, page| Ok(numbers(3, page).map(product)));
+    let url = ports.start();
+    let (one, other) = (get(&url, LISTING).await, get(&url, &format!("{LISTING}?size=2")).await);
+    assert_ne!(one.headers[ETAG], other.headers[ETAG]);
+    for (path, before) in [(LISTING, &one), (&format!("{LISTING}?size=2"), &other)] {
+        let now = send(Method::GET, &url, path, |request| request.header(IF_NONE_MATCH, &before.headers[ETAG])).await;
+        assert_eq!(now.status, 200);
+        assert_ne!(now.headers[ETAG], before.headers[ETAG]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
+    let user = UserId::new(Uuid::from_u128(1));
+    let mut ports = Ports::default();
+    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
+    let roles = Roles::NONE.with(Role::User, true);
+    ports.tokens.expect_verify().return_const(Some(TokenClaims { user, session: session.id }));
+    ports
+        .sessions
+        .expect_find()
+        .returning(move |_| Ok(Some(SessionState { session, revoked: false, enabled: true, roles })));
+    ports.posts.expect_find_access().returning(move |id, _| {
+        let visibility = if id.uuid().is_nil() { Visibility::Private } else { Visibility::Public };
+        let author = UserId::new(Uuid::from_u128(2));
+        Ok(Some(PostAccess { id, author, visibility, viewer_follows: false }))
+    });
+    ports.posts.expect_list_likers().withf(|_, page| page.size.get() == 1).times(2).returning(|_, page| {
+        let liker = |_| Liker {
+            id: UserId::new(Uuid::nil()),
+            username: Username::restore("ann".to_owned()),
+            profile_picture: None,
+        };
+        Ok(numbers(500, page).map(liker))
+    });
+    let url = ports.start();
+    let list = |post| format!("/api/posts/{}/likes", PostId::new(Uuid::from_u128(post)).uuid());
+    for query in ["", "?size=50"] {
+        let head =
+            send(Method::HEAD, &url, &format!("{}{query}", list(1)), |request| request.bearer_auth("token")).await;
+        assert_eq!(
+            (head.status.as_u16(), &head.headers[CONTENT_TYPE]),
+            (200, &HeaderValue::from_static("application/json"))
+        );
+        assert!(!head.headers.contains_key(CONTENT_LENGTH) && !head.headers.contains_key(LINK));
+    }
+    for (path, status) in [(list(0), 403), (list(1) + "?size=0", 400), (list(1) + "?cursor=x", 400)] {
+        let head = send(Method::HEAD, &url, &path, |request| request.bearer_auth("token")).await;
+        assert_eq!(head.status, status, "{path}");
+    }
+    assert_eq!(send(Method::HEAD, &url, &list(1), |request| request).await.status, 401);
+}
