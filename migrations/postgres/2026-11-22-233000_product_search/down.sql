@@ -1,3 +1,3 @@
 -- Derived from the rest: nothing is lost.
-DROP INDEX products_by_ngram;
-DROP FUNCTION agora_ngrams(text);
+DROP INDEX products_by_trigram;
+DROP FUNCTION agora_trigrams(text);

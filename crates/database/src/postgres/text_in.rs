@@ -5,19 +5,24 @@ use diesel::{
     expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping},
     pg::Pg,
     query_builder::{AstPass, QueryFragment, QueryId},
-    sql_types::{Array, Bool, Text},
+    sql_types::{Bool, Text},
 };
 
 use crate::{schema::products, values::TextFilter};
 
-/// Whether the index has all sequences of characters of a text for `products.id`. It is asked for all products that it has
-/// them for, in whatever order these are listed: it knows of no order.
+/// Whether the index matches a `tsquery` for `products.id`. It is asked for all products that it matches, in whatever order
+/// these are listed: it knows of no order.
 #[derive(Debug, Clone, QueryId, ValidGrouping)]
-pub(crate) struct TextIn(Vec<String>);
+pub(crate) struct TextIn(String);
 
 /// Whether a product may have a text in it: it has all of the text's sequences of characters.
 pub(crate) fn may_have_text(text: &TextFilter) -> TextIn {
-    TextIn(text.ngrams.clone())
+    let quoted = |ngram: &String| format!("'{}'", ngram.replace('\\', "\\\\").replace('\'', "''"));
+    match text.ngrams.as_slice() {
+        // Some of the index begin with it.
+        [short] if short.chars().count() < 3 => TextIn(format!("{}:*", quoted(short))),
+        ngrams => TextIn(ngrams.iter().map(quoted).collect::<Vec<_>>().join(" & ")),
+    }
 }
 
 impl Expression for TextIn {
@@ -31,10 +36,10 @@ impl<Source> SelectableExpression<Source> for TextIn where products::id: Selecta
 impl QueryFragment<Pg> for TextIn {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         QueryFragment::<Pg>::walk_ast(&products::id, out.reborrow())?;
-        out.push_sql(" IN (SELECT p.id FROM products p WHERE agora_ngrams(p.search_key) @> ");
-        out.push_bind_param::<Array<Text>, _>(&self.0)?;
-        // Without it, the planner may walk the list's order instead, and look at every product on the way.
-        out.push_sql(" OFFSET 0)");
+        out.push_sql(" IN (SELECT p.id FROM products p WHERE agora_trigrams(p.search_key) @@ CAST(");
+        out.push_bind_param::<Text, _>(&self.0)?;
+        // Without an offset, the planner may walk the list's order instead, and look at every product on the way.
+        out.push_sql(" AS tsquery) OFFSET 0)");
         Ok(())
     }
 }
