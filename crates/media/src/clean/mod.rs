@@ -13,6 +13,7 @@ mod orientation;
 mod png;
 #[cfg(test)]
 mod tests;
+mod vp8l;
 mod webp;
 
 use std::{

@@ -104,7 +104,7 @@ async fn a_png_loses_a_profile_that_does_not_parse_or_is_large_and_is_accepted()
         png_chunk(b"iCCP", b"a name without an end"),
     ];
     for chunk in unacceptable().iter().map(|profile| png_with(profile)).chain(broken) {
-        assert_eq!(clean(&with_chunks(&plain, &[chunk.clone()])).await.unwrap(), plain, "{chunk:x?}");
+        assert_eq!(clean(&with_chunks(&plain, std::slice::from_ref(&chunk))).await.unwrap(), plain, "{chunk:x?}");
     }
     let two = [png_with(&profile()), png_with(&profile())];
     assert_eq!(
