@@ -69,11 +69,13 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
 }
 
 fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
-    // In halves of a byte for each pixel.
-    let (decoding, picture) = match (lossless, transparent) {
-        (true, _) => (14, if transparent { 8 } else { 6 }),
-        (false, false) => (9, 6),
-        (false, true) => (21, 8),
+    // In halves of a byte for each pixel. A picture that is turned is written without loss: from a copy of four bytes for
+    // each pixel, to a file that grows.
+    let picture = 11;
+    let decoding = match (lossless, transparent) {
+        (true, _) => 14,
+        (false, false) => 9,
+        (false, true) => 21,
     };
     let codes = if lossless || transparent { MAX_CODES } else { 0 };
     Pixels { decoding: pixels * decoding / 2 + codes, picture: pixels * picture / 2 }
