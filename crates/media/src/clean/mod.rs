@@ -13,6 +13,7 @@ mod orientation;
 mod png;
 #[cfg(test)]
 mod tests;
+mod vp8l;
 mod webp;
 
 use std::{
@@ -42,7 +43,7 @@ type Result<T> = std::result::Result<T, ImageProblem>;
 ///
 /// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
 /// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. What EXIF asks to be turned is
-/// in memory twice: 6 bytes for each pixel, up to 16 of a PNG.
+/// in memory twice: 6 bytes for each pixel, up to 16 of a PNG, and 11 of a WebP with what it is written to.
 pub struct Cleaner {
     limits: ImageLimits,
     /// One permit per image being worked on.

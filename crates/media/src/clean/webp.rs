@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use agora_domain::media::ImageProblem;
 use image::{
     DynamicImage, ImageDecoder, ImageEncoder,
     codecs::webp::{WebPDecoder, WebPEncoder},
@@ -12,8 +13,12 @@ use super::{
     ImageLimits, Result, icc,
     memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
-    take, take_array, undecodable,
+    take, take_array, undecodable, vp8l,
 };
+
+/// The most bytes that the prefix codes of a lossless picture may take in memory. Those of a screenshot of 35 megapixels
+/// take 1.4 MiB.
+const MAX_CODES: u64 = 8 * 1024 * 1024;
 
 // The flags of VP8X.
 const ANIMATION: u8 = 0x02;
@@ -64,13 +69,16 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
 }
 
 fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
-    // In halves of a byte for each pixel.
-    let (decoding, picture) = match (lossless, transparent) {
-        (true, _) => (14, if transparent { 8 } else { 6 }),
-        (false, false) => (9, 6),
-        (false, true) => (21, 8),
+    // In halves of a byte for each pixel. A picture that is turned is written without loss: from a copy of four bytes for
+    // each pixel, to a file that grows.
+    let picture = 11;
+    let decoding = match (lossless, transparent) {
+        (true, _) => 14,
+        (false, false) => 9,
+        (false, true) => 21,
     };
-    Pixels { decoding: pixels * decoding / 2, picture: pixels * picture / 2 }
+    let codes = if lossless || transparent { MAX_CODES } else { 0 };
+    Pixels { decoding: pixels * decoding / 2 + codes, picture: pixels * picture / 2 }
 }
 
 fn decoder(file: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>> {
@@ -99,6 +107,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     if first.kind != *b"VP8X" {
         let (width, height) = picture_size(first)?;
         limits.check_pixels(width, height)?;
+        check_codes(&[first], (width, height))?;
         return Ok(Stripped { bytes: file([first]), still: Some(Orientation::NoTransforms) });
     }
 
@@ -170,7 +179,27 @@ fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>>
         return Err(undecodable());
     }
     let alpha = find(chunks, b"ALPH").filter(|_| picture.kind == *b"VP8 ");
-    Ok(alpha.into_iter().chain([picture]).collect())
+    let parts: Vec<Chunk<'_>> = alpha.into_iter().chain([picture]).collect();
+    check_codes(&parts, size)?;
+    Ok(parts)
+}
+
+/// Checks that the prefix codes of a picture, and of transparency that is compressed like one, are not too large.
+fn check_codes(picture: &[Chunk<'_>], size: (u32, u32)) -> Result<()> {
+    for chunk in picture {
+        let stream = match (&chunk.kind, chunk.data) {
+            (b"VP8L", data) => data.get(5..).unwrap_or_default(),
+            (b"ALPH", [coding, data @ ..]) if coding & 3 == 1 => data,
+            _ => continue,
+        };
+        if vp8l::code_bytes(stream, size, MAX_CODES).ok_or_else(undecodable)? > MAX_CODES {
+            let limit = MAX_CODES / (1024 * 1024);
+            return Err(ImageProblem::TooLarge(format!(
+                "WebP image must take at most {limit} MiB for its prefix codes"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A frame of an animation.

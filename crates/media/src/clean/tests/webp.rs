@@ -110,3 +110,86 @@ async fn a_missing_last_byte_of_padding_is_no_error() {
     let unpadded = webp_file(&[LOSSY_WEBP[12..].to_vec(), b"ICCP\x01\0\0\0x".to_vec()]);
     assert_eq!(clean(&unpadded).await.unwrap(), LOSSY_WEBP);
 }
+
+/// The stream of a lossless picture, without its header, with so many groups of prefix codes. The green ones are the
+/// first bits given; the others have one symbol each.
+fn groups(count: u64, green: &[(u64, u32)]) -> Vec<u8> {
+    let one_symbol = |symbol: u64| [(0b101, 3), (symbol, 8)];
+    let largest = count - 1;
+    let mut fields = vec![
+        // No transforms, a cache of 2^11 colours, and a picture of one pixel that says how many groups there are.
+        (0, 1),
+        (1, 1),
+        (11, 4),
+        (1, 1),
+        (0, 3),
+        (0, 1),
+    ];
+    fields.extend([largest & 0xff, largest >> 8, 0, 0, 0].into_iter().flat_map(one_symbol));
+    let others = [0; 4].into_iter().flat_map(one_symbol);
+    let group: Vec<_> = green.iter().copied().chain(others).collect();
+    fields.extend(group.repeat(usize::try_from(count).unwrap()));
+    // The pixels.
+    fields.extend([(0, 32); 16]);
+    let (mut bytes, mut pending, mut length) = (Vec::new(), 0, 0);
+    for (number, width) in fields {
+        pending |= number << length;
+        length += width;
+        while length >= 8 {
+            bytes.push(pending as u8);
+            pending >>= 8;
+            length -= 8;
+        }
+    }
+    bytes
+}
+
+/// A code of one symbol.
+const SHORT: &[(u64, u32)] = &[(0b101, 3), (7, 8)];
+
+/// A code of 2,048 symbols with 11 bits each: the only length that there is, and so written in no bits.
+const LONG: &[(u64, u32)] = &[(0, 1), (11, 4), (0, 42), (1, 3), (1, 1), (5, 3), (2046, 12)];
+
+/// The chunk of a lossless picture of 2 x 2 pixels.
+fn lossless(stream: &[u8]) -> Vec<u8> {
+    webp_chunk(b"VP8L", &[&[0x2f, 1, 0x40, 0, 0], stream].concat())
+}
+
+#[tokio::test]
+async fn a_picture_may_have_as_many_prefix_codes_as_fit_into_8_mib() {
+    for (green, fits, beyond) in [(SHORT, 10_000, 40_000), (LONG, 100, 150)] {
+        let upload = webp_file(&[lossless(&groups(fits, green))]);
+        assert_eq!(clean(&upload).await.unwrap(), upload);
+        let upload = webp_file(&[lossless(&groups(beyond, green))]);
+        let message = "WebP image must take at most 8 MiB for its prefix codes";
+        assert_too_large(clean(&upload).await, message);
+    }
+}
+
+#[tokio::test]
+async fn prefix_codes_are_counted_wherever_a_lossless_picture_is() {
+    let many = groups(150, LONG);
+    let place = vec![0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 80, 0, 0, 0];
+    let alpha = webp_chunk(b"ALPH", &[&[1], many.as_slice()].concat());
+    let frame = webp_chunk(b"ANMF", &[place, lossless(&many)].concat());
+    for upload in [
+        webp_file(&[webp_header(0, 2, 2), lossless(&many)]),
+        webp_file(&[webp_header(0x10, 2, 2), alpha, LOSSY_WEBP[12..].to_vec()]),
+        webp_file(&[webp_header(0x02, 2, 2), webp_chunk(b"ANIM", &[0; 6]), frame]),
+    ] {
+        assert_too_large(clean(&upload).await, "WebP image must take at most 8 MiB for its prefix codes");
+    }
+}
+
+/// By libwebp: with a palette; with a cache of colours and green taken off; with blocks that have predictors, colours and
+/// groups of codes.
+#[tokio::test]
+async fn what_another_encoder_makes_is_taken_as_it_is() {
+    for upload in [
+        include_bytes!("lossless/palette.webp").as_slice(),
+        include_bytes!("lossless/cache.webp"),
+        include_bytes!("lossless/groups.webp"),
+    ] {
+        assert_eq!(clean(upload).await.unwrap(), upload);
+    }
+}
