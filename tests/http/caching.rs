@@ -156,7 +156,7 @@ async fn each_page_of_the_catalog_has_a_tag_of_its_own() {
     let w = World::start().await;
     let mut tags = Vec::new();
     for path in ["findAll", "findAll?size=1", "findAll?q=pot", "category/kitchen", "category/Kitchen", ""] {
-        tags.push(tag(&w.server.send(w.get(&format!("/api/products/{path}").trim_end_matches('/'))).await.expect(200)));
+        tags.push(tag(&w.server.send(w.get(format!("/api/products/{path}").trim_end_matches('/'))).await.expect(200)));
     }
     let count = tags.len();
     tags.sort();
