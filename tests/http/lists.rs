@@ -1,6 +1,9 @@
 //! Lists of the largest entries there are.
 
-use reqwest::Method;
+use reqwest::{
+    Method,
+    header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH},
+};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Server, User};
@@ -73,5 +76,25 @@ async fn no_page_is_larger_than_a_mebibyte_and_all_of_them_show_everything_once_
             pages.insert(0, entries(&answer, field));
         }
         assert_eq!(pages.concat(), forward, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_page_is_the_same_in_every_encoding() {
+    let server = Server::start().await;
+    let root = server.root().await;
+    for n in 0..20 {
+        // Not all alike, so that it remains large.
+        let description: String = (0..5000_u32).map(|i| char::from(b'a' + (i * i % (n + 7)) as u8 % 26)).collect();
+        server.product(&root, json!({ "sku": format!("S-{n}"), "description": description })).await;
+    }
+    let path = "/api/products/findAll";
+    let plain = server.get(&root, path).await.expect(200);
+    assert!(plain.body.len() > 64 * 1024 && plain.header(CONTENT_LENGTH).is_some());
+    for encoding in ["zstd", "br", "gzip"] {
+        let request = server.request(Method::GET, path).header(ACCEPT_ENCODING, encoding);
+        let answer = server.send(request).await.expect(200);
+        assert_eq!(answer.header(CONTENT_ENCODING), Some(encoding));
+        assert!(answer.decoded() == plain.body, "{encoding}");
     }
 }

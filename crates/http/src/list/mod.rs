@@ -1,6 +1,7 @@
 //! Lists. A page is read in parts, each of which is rendered and dropped before the next one is read, and ends where its
-//! body would be larger than [`MAX_BODY`](json::MAX_BODY): however many entries were asked for, and however large they are, a page takes
-//! no more memory than that and one part. Bodies beyond [`SMALL`](json::SMALL) share a budget of memory.
+//! body would be larger than [`MAX_BODY`]: however many entries were asked for, and however large they are, a page takes
+//! no more memory than that and one part. How many parts there are at once is bounded ([`ListReads`]), and so is the
+//! memory of bodies beyond [`SMALL`](json::SMALL).
 
 mod json;
 mod reads;
