@@ -4,12 +4,20 @@ use std::{fs, path::PathBuf};
 
 use crate::process::{Home, mode, run};
 
-/// The last migration, and what makes it pending again: what it did can be done twice.
-const LAST: &str = "2026-11-22-130000_image_keys";
-const UNDO: &str = "DELETE FROM __diesel_schema_migrations WHERE version = '20261122130000'";
+/// The last migration, and what undoes it on each database.
+const LAST: &str = "2026-11-22-233000_product_search";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-22-233000_product_search/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-22-233000_product_search/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261122020000";
+const BEFORE: &str = "20261122230000";
+
+/// Makes the last migration pending again.
+fn undo(home: &Home) {
+    let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261122233000'";
+    home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
+}
 
 /// A home whose database has alice, and is of the version before.
 async fn older() -> Home {
@@ -17,7 +25,7 @@ async fn older() -> Home {
     let service = home.start();
     service.api.user("alice").await;
     service.stop();
-    home.backend.sql(&home.data_dir(), UNDO);
+    undo(&home);
     home
 }
 
@@ -83,7 +91,7 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
 
     // A start does the same, and leaves the first copy alone.
     let first = fs::read(&copy).unwrap();
-    home.backend.sql(&home.data_dir(), UNDO);
+    undo(&home);
     let service = home.start();
     service.api.log_in("alice").await;
     assert!(service.log().contains("saved the database as it was before its schema is brought up to date"));
