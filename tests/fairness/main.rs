@@ -1,15 +1,63 @@
-//! No request costs others more than its share, whatever its endpoint.
+//! No request costs others more than its share: each endpoint is asked for the worst that it allows by many clients of one
+//! account at once, while others are at their ordinary work.
+//!
+//! What one request costs another is a matter of the program as it runs, with all optimisations: `AGORA_FAIRNESS_BINARY`
+//! names it. `AGORA_FAIRNESS_ONLY` names a part of a method and path, to walk over those endpoints alone.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/api.rs"]
+mod api;
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/backend.rs"]
+mod backend;
+mod clients;
+mod http;
+mod names;
+mod network;
+mod ordinary;
+mod pictures;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
+#[allow(dead_code, reason = "some of it serves other tests")]
+#[path = "../end_to_end/process.rs"]
+mod process;
+mod requests;
+mod seed;
+mod store;
+mod walk;
 mod worst_cases;
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use agora_http::routes;
+use tokio::runtime::Runtime;
 
-use crate::worst_cases::WORST_CASES;
+use crate::{network::Network, store::Store, walk::walk, worst_cases::WORST_CASES};
+
+/// Only one at a time has the machine.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn walk_on(store: impl FnOnce() -> Store) {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let network = Runtime::new().unwrap().block_on(Network::new(store()));
+    walk(&Arc::new(network));
+}
+
+#[test]
+fn no_endpoint_costs_others_more_than_its_share_on_sqlite() {
+    walk_on(|| Store::Sqlite);
+}
+
+#[test]
+fn no_endpoint_costs_others_more_than_its_share_on_postgresql() {
+    walk_on(Store::postgres);
+}
 
 #[test]
 fn every_endpoint_has_one_worst_case() {
