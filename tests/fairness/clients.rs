@@ -1,94 +1,125 @@
-//! The clients of one account, each of which asks again as soon as it was answered.
+//! The clients of one account, each of which asks again as soon as it was answered. They are a process of their own: clients
+//! usually are other machines, and take no time from the service.
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    thread::{self, JoinHandle},
+    env, fs, io,
+    process::{ChildStdin, Command},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
 };
 
-use agora_http::routes::Endpoint;
+use agora_http::routes;
 
 use crate::{
     http::Client,
     network::Network,
-    process::HANG,
-    requests::{CLIENTS, Template},
-    worst_cases::WorstCase,
+    process::{HANG, Process},
+    requests::{CLIENTS, Known, Template},
+    walk::{case_of, name_of},
 };
-
-/// The lowest priority: clients usually are other machines, and take no time from the service.
-const PRIORITY: i32 = 19;
 
 /// How many requests were answered by each status; 0 are those that were not answered.
 pub(crate) type Answers = BTreeMap<u16, u64>;
 
+/// The lowest priority, on the system's scale.
+const PRIORITY: i32 = 19;
+
+// What the process is told, and what it tells.
+const ADDRESS: &str = "AGORA_FAIRNESS_ADDRESS";
+const ENDPOINT: &str = "AGORA_FAIRNESS_ENDPOINT";
+const KNOWN: &str = "AGORA_FAIRNESS_KNOWN";
+const ASKING: &str = "all of them ask";
+const ANSWERS: &str = "answers: ";
+
 /// Clients at work.
 pub(crate) struct Load {
-    shared: Arc<Shared>,
-    clients: Vec<JoinHandle<Answers>>,
-}
-
-struct Shared {
-    address: String,
-    network: Arc<Network>,
-    /// How many requests there were.
-    asked: AtomicU64,
-    stopped: AtomicBool,
+    process: Process,
+    /// They stop when it is closed.
+    input: ChildStdin,
 }
 
 impl Load {
-    /// Starts them, and waits until each has asked.
-    pub(crate) fn start(address: &str, network: &Arc<Network>, case: &WorstCase, endpoint: &Endpoint) -> Self {
-        let shared = Arc::new(Shared {
-            address: address.to_owned(),
-            network: Arc::clone(network),
-            asked: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-        });
-        let client = |n| {
-            let (shared, templates) = (Arc::clone(&shared), Template::all(case, endpoint, network, n));
-            thread::spawn(move || shared.ask(&templates, n))
-        };
-        let clients = (0..CLIENTS).map(client).collect();
-        while shared.asked.load(Ordering::Relaxed) < CLIENTS as u64 {
-            thread::yield_now();
-        }
-        Self { shared, clients }
+    /// Starts those of an endpoint, and waits until each has asked.
+    pub(crate) fn start(address: &str, network: &Network, endpoint: &str) -> Self {
+        let known = network.home.path("known.json");
+        fs::write(&known, serde_json::to_vec(&network.known).unwrap()).unwrap();
+        // What has a session of its own also gets its time apart from others, on Linux.
+        let mut command = Command::new("setsid");
+        command.arg(env::current_exe().unwrap()).args(["--exact", "--nocapture", "clients::are_a_process"]);
+        command.env(ADDRESS, address).env(ENDPOINT, endpoint).env(KNOWN, known);
+        let (mut process, input) = Process::spawn_open(command);
+        process.error_line(ASKING);
+        Self { process, input }
     }
 
-    /// Has them stop once they are answered, or refused a connection.
-    pub(crate) fn stop(&self) {
-        self.shared.stopped.store(true, Ordering::Relaxed);
-    }
-
-    /// What they were answered.
-    pub(crate) fn finish(self) -> Answers {
-        self.stop();
-        let all = self.clients.into_iter().flat_map(|client| client.join().unwrap());
-        all.fold(Answers::new(), |mut sum, (status, count)| {
-            *sum.entry(status).or_default() += count;
-            sum
-        })
+    /// Has them stop, and the service; what they were answered before.
+    pub(crate) fn stop(self, stop_service: impl FnOnce()) -> Answers {
+        drop(self.input);
+        stop_service();
+        let finished = self.process.finish().expect_success();
+        let answers = finished.stdout.split_once(ANSWERS).expect("they tell").1;
+        serde_json::from_str(answers.lines().next().unwrap_or_default()).unwrap()
     }
 }
 
-impl Shared {
-    fn ask(&self, templates: &[Template], beginning: usize) -> Answers {
-        // Of this thread alone.
-        rustix::process::setpriority_process(None, PRIORITY).unwrap();
-        let mut client = Client::new(&self.address, HANG);
-        let mut answers = Answers::new();
-        for template in templates.iter().cycle().skip(beginning) {
-            let request = template.numbered(self.asked.fetch_add(1, Ordering::Relaxed), &self.network);
-            let answered = client.ask(&request);
-            if self.stopped.load(Ordering::Relaxed) {
-                break;
-            }
-            *answers.entry(answered.unwrap_or(0)).or_default() += 1;
+/// What the process does; nothing where it is run as a test.
+#[test]
+#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the process that began it")]
+fn are_a_process() {
+    let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
+    // Where the kernel shares out time by sessions, those have a priority; elsewhere, threads do.
+    let _ = fs::write("/proc/self/autogroup", PRIORITY.to_string());
+    let known: Known = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
+    let endpoint = routes::endpoints().into_iter().find(|endpoint| name_of(endpoint) == name).unwrap();
+    let case = case_of(&endpoint).unwrap();
+    let templates = |client| Template::all(case, &endpoint, &known, client);
+    let all: Vec<_> = (0..CLIENTS).map(templates).collect();
+    let (asked, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+    let answers = thread::scope(|scope| {
+        let clients: Vec<_> = all
+            .iter()
+            .enumerate()
+            .map(|(beginning, templates)| {
+                let turns = templates.iter().cycle().skip(beginning);
+                scope.spawn(|| ask(&address, turns, &known, &asked, &stopped))
+            })
+            .collect();
+        while asked.load(Ordering::Relaxed) < CLIENTS as u64 {
+            thread::yield_now();
         }
-        answers
+        eprintln!("{ASKING}");
+        io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+        stopped.store(true, Ordering::Relaxed);
+        clients.into_iter().flat_map(|client| client.join().unwrap()).fold(
+            Answers::new(),
+            |mut sum, (status, count)| {
+                *sum.entry(status).or_default() += count;
+                sum
+            },
+        )
+    });
+    println!("{ANSWERS}{}", serde_json::to_string(&answers).unwrap());
+}
+
+fn ask<'a>(
+    address: &str,
+    turns: impl Iterator<Item = &'a Template>,
+    known: &Known,
+    asked: &AtomicU64,
+    stopped: &AtomicBool,
+) -> Answers {
+    // Of this thread alone.
+    rustix::process::setpriority_process(None, PRIORITY).unwrap();
+    let mut client = Client::new(address, HANG);
+    let mut answers = Answers::new();
+    for template in turns {
+        let request = template.numbered(asked.fetch_add(1, Ordering::Relaxed), known);
+        let answered = client.ask(&request);
+        if stopped.load(Ordering::Relaxed) {
+            break;
+        }
+        *answers.entry(answered.unwrap_or(0)).or_default() += 1;
     }
+    answers
 }

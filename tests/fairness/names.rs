@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// The kinds of things that are stored by number.
 const KINDS: [&str; 10] =
     ["user", "hidden", "large", "small", "crowded", "doomed", "like", "follow", "comment", "session"];
@@ -42,14 +44,15 @@ impl Changing {
 }
 
 /// What words stand for that is known once the network is there.
-pub(crate) struct Names(pub(crate) BTreeMap<&'static str, String>);
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Names(pub(crate) BTreeMap<String, String>);
 
 impl Names {
     /// These, and those of what is always there.
-    pub(crate) fn new<const N: usize>(known: [(&'static str, String); N]) -> Self {
+    pub(crate) fn new<const N: usize>(known: [(&str, String); N]) -> Self {
         let always = [("hermit", id("user", 0)), ("giant", id("user", 1)), ("busy", id("user", 2))];
         let always = always.into_iter().chain([("friend", id("user", 7)), ("crowded", id("crowded", 0))]);
-        Self(known.into_iter().chain(always).collect())
+        Self(known.into_iter().chain(always).map(|(name, text)| (name.to_owned(), text)).collect())
     }
 
     /// The text with every word replaced but those that stand for something else with each request.

@@ -8,7 +8,7 @@ use crate::worst_cases::Picture;
 
 impl Picture {
     pub(crate) fn file(self) -> Arc<[u8]> {
-        static ANIMATION: LazyLock<Arc<[u8]>> = LazyLock::new(|| animation(9).into());
+        static ANIMATION: LazyLock<Arc<[u8]>> = LazyLock::new(|| animation().into());
         static TURNED: LazyLock<Arc<[u8]>> = LazyLock::new(|| turned().into());
         Arc::clone(match self {
             Self::Animation => &ANIMATION,
@@ -17,20 +17,19 @@ impl Picture {
     }
 }
 
-const WIDTH: u32 = 6320;
-const HEIGHT: u32 = 6320;
-
-/// A WebP file of so many frames of nearly 40 megapixels of one colour each, which takes no bit for a pixel.
-fn animation(frames: usize) -> Vec<u8> {
-    let [w0, w1, w2, _] = (WIDTH - 1).to_le_bytes();
-    let [h0, h1, h2, _] = (HEIGHT - 1).to_le_bytes();
+/// A WebP file of 20 frames of one colour each, in which no pixel takes a bit. A frame is as large as the memory for checks
+/// allows, all of them together as the limit of animations.
+fn animation() -> Vec<u8> {
+    const SIDE: u32 = 4400;
+    const FRAMES: usize = 20;
+    let [low, middle, high, _] = (SIDE - 1).to_le_bytes();
+    let size = [low, middle, high, low, middle, high];
     // No transformation, no cache of colours and one group of codes are a zero each, a code of the symbol 0 alone is 1000.
     let codes = [0b1000_1000, 0b1000_1000, 0b0000_1000, 0, 0];
-    let lossless = [[0x2f].as_slice(), &((WIDTH - 1) | (HEIGHT - 1) << 14).to_le_bytes(), &codes].concat();
-    let place = [0, 0, 0, 0, 0, 0, w0, w1, w2, h0, h1, h2, 80, 0, 0, 0];
-    let frame = chunk(b"ANMF", &[place.as_slice(), &chunk(b"VP8L", &lossless)].concat());
-    let header = chunk(b"VP8X", &[2, 0, 0, 0, w0, w1, w2, h0, h1, h2]);
-    let body = [b"WEBP".as_slice(), &header, &chunk(b"ANIM", &[0; 6]), &frame.repeat(frames)].concat();
+    let lossless = [[0x2f].as_slice(), &((SIDE - 1) | (SIDE - 1) << 14).to_le_bytes(), &codes].concat();
+    let frame = chunk(b"ANMF", &[&[0; 6], &size[..], &[80, 0, 0, 0], &chunk(b"VP8L", &lossless)].concat());
+    let header = chunk(b"VP8X", &[&[2, 0, 0, 0], &size[..]].concat());
+    let body = [b"WEBP".as_slice(), &header, &chunk(b"ANIM", &[0; 6]), &frame.repeat(FRAMES)].concat();
     chunk(b"RIFF", &body)
 }
 
@@ -41,8 +40,9 @@ fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
 
 /// A JPEG file of nearly 40 megapixels that EXIF asks to be turned, filled up to nearly 5 MiB.
 fn turned() -> Vec<u8> {
-    let row: Vec<u8> = (0..WIDTH).flat_map(|x| [(x / 28) as u8, (x / 7) as u8, 7]).collect();
-    let pixels = RgbImage::from_raw(WIDTH, HEIGHT, row.repeat(HEIGHT as usize)).unwrap();
+    const SIDE: u32 = 6320;
+    let row: Vec<u8> = (0..SIDE).flat_map(|x| [(x / 28) as u8, (x / 7) as u8, 7]).collect();
+    let pixels = RgbImage::from_raw(SIDE, SIDE, row.repeat(SIDE as usize)).unwrap();
     let mut file = Vec::new();
     JpegEncoder::new_with_quality(&mut file, 50).encode_image(&pixels).unwrap();
     let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";

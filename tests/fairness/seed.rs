@@ -45,9 +45,9 @@ INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
 {rows 1000} SELECT {comment 99000 + n}, {crowded 0}, {user n}, '{long 500}', {at n}, {at n} FROM n;
 
 INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, comment_count)
-{rows 3} SELECT {doomed n}, {mallory}, 'x', 0, {at n}, {at n}, 100000 FROM n;
+{rows 16} SELECT {doomed n}, {mallory}, 'x', 0, {at n}, {at n}, 30000 FROM n;
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
-{rows 300000} SELECT {comment 100000 + n}, {doomed n / 100000}, {user n % 20000}, 'x', {at n}, {at n} FROM n;
+{rows 480000} SELECT {comment 100000 + n}, {doomed n / 30000}, {user n % 20000}, 'x', {at n}, {at n} FROM n;
 ";
 
 const PRODUCTS: usize = 20_000;

@@ -62,7 +62,8 @@ impl Store {
         if let Self::Postgres { name, .. } = self {
             let others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
             let mut session = private_postgres::shared().session(name);
-            session.run(&format!("SELECT pg_terminate_backend(pid, 10000) {others};"));
+            // One may end by itself meanwhile, which the server warns of.
+            session.run(&format!("SET client_min_messages = error; SELECT pg_terminate_backend(pid, 10000) {others};"));
         }
     }
 

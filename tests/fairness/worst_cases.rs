@@ -104,8 +104,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/posts/update/{postId}",         Member,  &[("{own}", "", Json(LARGEST_POST)), ("{own}", "", POST_FORMS[0]), ("{own}", "", POST_FORMS[1])]),
     case("DELETE", "/api/posts/delete/{postId}",         Member,  &[("{doomed n}", "", None)]),
     case("POST",   "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None)]),
-    case("PUT",    "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{large n}", "", None)]),
-    case("DELETE", "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{large n}", "", None)]),
+    case("PUT",    "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
+    case("DELETE", "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
     case("GET",    "/api/posts/{postId}/likes",          Member,  &[("{crowded}", "", None)]),
 
     case("POST",   "/api/comments/create",               Member,  &[("", "", Json(r#"{"postId":"{crowded}","content":"{long 500}"}"#))]),
@@ -126,8 +126,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/products/category/{category}",  Nobody,  &[("everything", "?q=zzzz", None), ("everything", "", None)]),
     case("GET",    "/api/products",                      Member,  PLAIN),
     case("POST",   "/api/products",                      Admin,   &[("", "", Json(LARGEST_PRODUCT))]),
-    case("GET",    "/api/products/{id}",                 Nobody,  &[("{product 0}", "", None)]),
-    case("PUT",    "/api/products/{id}",                 Admin,   &[("{product 0}", "", Json(PRODUCT_CHANGE))]),
+    case("GET",    "/api/products/{id}",                 Nobody,  &[("{product n}", "", None)]),
+    case("PUT",    "/api/products/{id}",                 Admin,   &[("{product n}", "", Json(PRODUCT_CHANGE))]),
     case("DELETE", "/api/products/{id}",                 Admin,   &[("{product n}", "", None)]),
 
     case("GET",    "/media/{key}",                       Nobody,  &[("{image}", "", None)]),
