@@ -22,14 +22,18 @@ use crate::{
 /// How many requests were answered by each status; 0 are those that were not answered.
 pub(crate) type Answers = BTreeMap<u16, u64>;
 
-/// The lowest priority, on the system's scale.
+/// The priority of each client, on the system's scale: the lowest. All of them together weigh about a quarter of what one
+/// thread of ordinary priority does.
 const PRIORITY: i32 = 19;
+/// Where the kernel shares out time by sessions, the priority of theirs: as much.
+const PRIORITY_OF_SESSION: i32 = 6;
 
 // What the process is told, and what it tells.
 const ADDRESS: &str = "AGORA_FAIRNESS_ADDRESS";
 const ENDPOINT: &str = "AGORA_FAIRNESS_ENDPOINT";
 const KNOWN: &str = "AGORA_FAIRNESS_KNOWN";
 const ASKING: &str = "all of them ask";
+const STOPPED: &str = "no answer counts any more";
 const ANSWERS: &str = "answers: ";
 
 /// Clients at work.
@@ -53,9 +57,10 @@ impl Load {
         Self { process, input }
     }
 
-    /// Has them stop, and the service; what they were answered before.
-    pub(crate) fn stop(self, stop_service: impl FnOnce()) -> Answers {
+    /// Has them stop, and then the service; what they were answered before.
+    pub(crate) fn stop(mut self, stop_service: impl FnOnce()) -> Answers {
         drop(self.input);
+        self.process.error_line(STOPPED);
         stop_service();
         let finished = self.process.finish().expect_success();
         let answers = finished.stdout.split_once(ANSWERS).expect("they tell").1;
@@ -68,8 +73,8 @@ impl Load {
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the process that began it")]
 fn are_a_process() {
     let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
-    // Where the kernel shares out time by sessions, those have a priority; elsewhere, threads do.
-    let _ = fs::write("/proc/self/autogroup", PRIORITY.to_string());
+    // There is no such file where sessions do not matter.
+    let _ = fs::write("/proc/self/autogroup", PRIORITY_OF_SESSION.to_string());
     let known: Known = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
     let endpoint = routes::endpoints().into_iter().find(|endpoint| name_of(endpoint) == name).unwrap();
     let case = case_of(&endpoint).unwrap();
@@ -91,6 +96,7 @@ fn are_a_process() {
         eprintln!("{ASKING}");
         io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
         stopped.store(true, Ordering::Relaxed);
+        eprintln!("{STOPPED}");
         clients.into_iter().flat_map(|client| client.join().unwrap()).fold(
             Answers::new(),
             |mut sum, (status, count)| {
