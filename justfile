@@ -42,6 +42,10 @@ settings:
 bench *ARGUMENTS:
     scripts/bench {{ARGUMENTS}}
 
+# What the worst case of each endpoint costs others
+fairness *ARGUMENTS:
+    scripts/fairness {{ARGUMENTS}}
+
 # The small parts: tokens, cursors, rendering
 micro:
     cargo bench --package agora-security --bench tokens

@@ -1,0 +1,127 @@
+//! A client that costs the machine little: it reads what it is sent, and forgets it.
+
+use std::{
+    io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
+
+/// One connection at a time, kept from a request to the next and opened anew when it was closed.
+pub(crate) struct Client {
+    address: String,
+    patience: Duration,
+    kept: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    /// A client that waits so long for something to come.
+    pub(crate) fn new(address: &str, patience: Duration) -> Self {
+        Self { address: address.to_owned(), patience, kept: None }
+    }
+
+    /// Sends a request, and reads the answer to its end; its status.
+    pub(crate) fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
+        if let Some(kept) = self.kept.take() {
+            match self.exchange(kept, request) {
+                // It was closed while nothing was asked.
+                Err(error) if is_closed(&error) => {}
+                answered => return answered,
+            }
+        }
+        let stream = TcpStream::connect(&self.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(self.patience))?;
+        self.exchange(BufReader::with_capacity(64 * 1024, stream), request)
+    }
+
+    fn exchange(&mut self, mut stream: BufReader<TcpStream>, request: &[u8]) -> io::Result<u16> {
+        // A request may be refused before all of it was read: then there is an answer all the same.
+        let written = stream.get_mut().write_all(request);
+        let answer = Head::read(&mut stream).and_then(|head| {
+            head.skip_body(&mut stream, request.starts_with(b"HEAD "))?;
+            Ok(head)
+        });
+        match (answer, written) {
+            (Ok(head), written) => {
+                self.kept = (!head.is_last && written.is_ok()).then_some(stream);
+                Ok(head.status)
+            }
+            (Err(_), Err(error)) | (Err(error), Ok(())) => Err(error),
+        }
+    }
+}
+
+/// Whether the other side had closed the connection.
+fn is_closed(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+}
+
+/// What an answer says before its body.
+#[derive(Default)]
+struct Head {
+    status: u16,
+    length: Option<u64>,
+    is_chunked: bool,
+    is_last: bool,
+}
+
+impl Head {
+    fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Self> {
+        let line = read_line(stream)?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let mut head = Self { status: status.ok_or(ErrorKind::InvalidData)?, ..Self::default() };
+        loop {
+            let line = read_line(stream)?.to_ascii_lowercase();
+            match line.split_once(": ") {
+                _ if line.is_empty() => return Ok(head),
+                Some(("content-length", length)) => head.length = length.parse().ok(),
+                Some(("transfer-encoding", _)) => head.is_chunked = true,
+                Some(("connection", value)) => head.is_last = value == "close",
+                _ => {}
+            }
+        }
+    }
+
+    fn skip_body(&self, stream: &mut BufReader<TcpStream>, asked_for_head: bool) -> io::Result<()> {
+        if asked_for_head || self.status == 304 {
+            return Ok(());
+        }
+        if !self.is_chunked {
+            return skip(stream, self.length.unwrap_or_default());
+        }
+        loop {
+            let size = read_line(stream)?;
+            let size = u64::from_str_radix(size.trim(), 16).map_err(|_| ErrorKind::InvalidData)?;
+            skip(stream, size)?;
+            read_line(stream)?;
+            if size == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    Ok(line.trim_end().to_owned())
+}
+
+fn skip(stream: &mut BufReader<TcpStream>, bytes: u64) -> io::Result<()> {
+    let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
+    if skipped == bytes { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
+}
+
+/// A request of somebody, from an address that a trusted proxy tells.
+pub(crate) fn request(line: &str, from: &str, token: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "{line} HTTP/1.1\r\nHost: agora\r\nX-Forwarded-For: {from}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}

@@ -1,0 +1,110 @@
+//! What the words in braces stand for, in the table of worst cases and in the statements that store what it names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of things that are stored by number.
+const KINDS: [&str; 10] =
+    ["user", "hidden", "large", "small", "crowded", "doomed", "like", "follow", "comment", "session"];
+
+/// What the identifiers of all things of a kind begin with.
+pub(crate) fn id_beginning(kind: &str) -> String {
+    let position = KINDS.iter().position(|it| *it == kind);
+    format!("018f{:04x}-0000-7000-8000-", position.unwrap_or_else(|| panic!("no kind: {kind}")))
+}
+
+/// A number as the end of an identifier.
+pub(crate) fn digits(number: u64) -> String {
+    format!("{number:012x}")
+}
+
+/// The identifier of the thing of a kind that has this number.
+pub(crate) fn id(kind: &str, number: u64) -> String {
+    format!("{}{}", id_beginning(kind), digits(number))
+}
+
+/// What is another text with each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changing {
+    /// The request's number, as the end of an identifier.
+    Number,
+    /// A product, another one as long as there are some.
+    Product,
+    /// A token of a session of its own.
+    Token,
+}
+
+impl Changing {
+    const ALL: [(Self, &str); 3] = [(Self::Number, "n"), (Self::Product, "product n"), (Self::Token, "token n")];
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, it)| *it == word).map(|(changing, _)| changing)
+    }
+}
+
+/// What words stand for that is known once the network is there.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Names(pub(crate) BTreeMap<String, String>);
+
+impl Names {
+    /// These, and those of what is always there.
+    pub(crate) fn new<const N: usize>(known: [(&str, String); N]) -> Self {
+        let always = [("hermit", id("user", 0)), ("giant", id("user", 1)), ("busy", id("user", 2))];
+        let always = always.into_iter().chain([("friend", id("user", 7)), ("crowded", id("crowded", 0))]);
+        Self(known.into_iter().chain(always).map(|(name, text)| (name.to_owned(), text)).collect())
+    }
+
+    /// The text with every word replaced but those that stand for something else with each request.
+    pub(crate) fn fill_in(&self, text: &str) -> String {
+        replace_words(text, |word| match word.split_once(' ') {
+            _ if Changing::of(word).is_some() => None,
+            Some(("long", count)) => Some("\\u0001".repeat(number(count))),
+            Some(("wide", count)) => Some("\u{1f600}".repeat(number(count))),
+            Some(("variants", count)) => Some(vec![r#"{"color":"red","size":"M","stock":1}"#; number(count)].join(",")),
+            Some((kind, "n")) => Some(id_beginning(kind) + "{n}"),
+            _ => Some(self.0.get(word).unwrap_or_else(|| panic!("no word: {word}")).clone()),
+        })
+    }
+}
+
+fn number(digits: &str) -> usize {
+    digits.parse().unwrap_or_else(|_| panic!("no number: {digits}"))
+}
+
+/// The text up to each word that stands for something else with each request, and that word; at last the rest.
+pub(crate) fn split_at_changing(text: &str) -> Vec<(String, Option<Changing>)> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((end, after, changing)) = words(rest).find_map(|(begin, word)| {
+        let end = begin + word.len() + 2;
+        Changing::of(word).map(|changing| (begin, end, changing))
+    }) {
+        parts.push((rest[..end].to_owned(), Some(changing)));
+        rest = &rest[after..];
+    }
+    parts.push((rest.to_owned(), None));
+    parts
+}
+
+/// The text with what `replacement` knows in place of words.
+pub(crate) fn replace_words(text: &str, replacement: impl Fn(&str) -> Option<String>) -> String {
+    let (mut replaced, mut done) = (String::new(), 0);
+    for (begin, word) in words(text) {
+        if let Some(new) = replacement(word) {
+            replaced.push_str(&text[done..begin]);
+            replaced.push_str(&new);
+            done = begin + word.len() + 2;
+        }
+    }
+    replaced + &text[done..]
+}
+
+/// The words in braces, with the places of the braces that open them. Those of JSON have no word directly behind them.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices('{').filter_map(|(begin, _)| {
+        let inner = &text[begin + 1..];
+        let word = &inner[..inner.find('}')?];
+        word.starts_with(|c: char| c.is_ascii_lowercase()).then_some((begin, word))
+    })
+}

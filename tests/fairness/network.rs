@@ -1,0 +1,89 @@
+//! A service with a network in it that holds all that is dear to read.
+
+use std::fs;
+
+use reqwest::Method;
+
+use crate::{
+    api::{PASSWORD, User, key, list, text},
+    names::Names,
+    pictures::noise,
+    process::{AGORA, Home, Service, run},
+    requests::Known,
+    seed,
+    store::Store,
+};
+
+/// Who looks at what, and where.
+pub(crate) struct Network {
+    pub(crate) home: Home,
+    pub(crate) store: Store,
+    /// Whose requests are ordinary.
+    pub(crate) alice: User,
+    /// What those know who ask for the worst.
+    pub(crate) known: Known,
+}
+
+impl Network {
+    /// Makes it, in a fresh database.
+    pub(crate) async fn new(store: Store) -> Self {
+        let home = Home::new();
+        let service = start(&home, &store);
+        let api = &service.api;
+        let root = api.log_in("root").await;
+        let (alice, mallory) = (api.user("alice").await, api.user("mallory").await);
+        api.register("bob").await.expect(201);
+        let picture = noise();
+        let seen = api.post(&alice, "Hello", None).await;
+        let shown = api.post(&mallory, "Hello", Some(&picture)).await;
+        let own = api.post(&mallory, "Hello", Some(&picture)).await;
+        service.stop();
+
+        let names = Names::new([
+            ("alice", alice.id.clone()),
+            ("mallory", mallory.id.clone()),
+            ("seen", text(&seen["id"])),
+            ("own", text(&own["id"])),
+            ("image", key(&shown["image"])),
+            ("password", PASSWORD.to_owned()),
+            ("among hidden", "2026-01-01T00:04:10Z".to_owned()),
+            ("before all", "2025-12-31T00:00:00Z".to_owned()),
+        ]);
+        store.fill(&home, &names, seed::ROWS);
+        fs::write(home.path("catalog.jsonl"), seed::catalog()).unwrap();
+        let mut import = program(&home, &store);
+        import.args(["products", "import", "catalog.jsonl"]);
+        run(import, "").expect_success();
+
+        let service = start(&home, &store);
+        let products = service.api.call(&mallory, Method::GET, "/api/products").await.expect(200).json();
+        let products = list(&products["products"]).iter().map(|product| text(&product["id"])).collect();
+        service.stop();
+        let secret = home.secret().trim().to_owned();
+        let known = Known { names, mallory: mallory.token, root: root.token, secret, products };
+        Self { home, store, alice, known }
+    }
+
+    /// Starts a service that has done nothing yet.
+    pub(crate) fn start(&self) -> Service {
+        self.store.settle();
+        start(&self.home, &self.store)
+    }
+}
+
+/// A program that serves these data, with all other settings as they are by default. Clients say where they come from.
+/// It has a session of its own, by which Linux shares out the processor: its clients have another.
+fn program(home: &Home, store: &Store) -> std::process::Command {
+    let mut command = home.program("setsid");
+    command.arg(std::env::var("AGORA_FAIRNESS_BINARY").unwrap_or(AGORA.to_owned()));
+    command.envs(store.variable()).env("AGORA_DATA_DIR", home.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0");
+    command.env("AGORA_TRUSTED_PROXIES", "127.0.0.1");
+    command
+}
+
+fn start(home: &Home, store: &Store) -> Service {
+    let mut command = program(home, store);
+    command.env("AGORA_ADMIN_USERNAME", "root").env("AGORA_ADMIN_EMAIL", "root@example.org");
+    command.env("AGORA_ADMIN_PASSWORD", PASSWORD);
+    Service::start(command)
+}

@@ -1,0 +1,77 @@
+//! What is stored: lists as long as they come, texts as large as they may be, and most of it hidden from others.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+/// The rows. Each user is a number: 0 hides nearly all of very many posts, 1 has the largest posts, 2 very many sessions.
+/// `mallory` follows as many as an account may, these among them.
+pub(crate) const ROWS: &str = "
+INSERT INTO users (id, username, username_key, email, email_key, password_hash, biography, is_admin, is_user, enabled,
+                   created_at)
+{rows 20000} SELECT {user n}, 'u' || n || '{x 40}', 'u' || n || '{x 40}', 'u' || n || '@{x 60}.{x 60}.{x 60}.example',
+                    'u' || n || '@{x 60}.{x 60}.{x 60}.example', 'x', '{long 1000}', FALSE, TRUE, TRUE, {at n} FROM n;
+UPDATE users SET biography = '{long 1000}' WHERE id = {mallory};
+
+INSERT INTO sessions (id, user_id, opened_at)
+{rows 20000} SELECT {session n}, {user 2}, {now} FROM n;
+INSERT INTO sessions (id, user_id, opened_at)
+{rows 20000} SELECT {session 20000 + n}, {mallory}, {now} FROM n;
+
+INSERT INTO follows (follower_id, followed_id, id, created_at)
+{rows 10000} SELECT {mallory}, {user n}, {follow n}, {at n} FROM n;
+INSERT INTO follows (follower_id, followed_id, id, created_at)
+{rows 10000} SELECT {user 10000 + n}, {mallory}, {follow 10000 + n}, {at n} FROM n;
+INSERT INTO follows (follower_id, followed_id, id, created_at)
+{rows 20} SELECT {alice}, {user 10 + n}, {follow 20000 + n}, {at n} FROM n;
+
+INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at)
+{rows 300000} SELECT {hidden n}, {user 0}, 'x', CASE n % 100000 WHEN 0 THEN 0 ELSE 2 END, {at n}, {at n} FROM n;
+INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at)
+{rows 10000} SELECT {small n}, {user n}, 'x', 0, {at 300000 + n}, {at n} FROM n;
+
+INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, like_count)
+{rows 1000} SELECT {large n}, {user 1}, '{long 5000}', 0, {at 400000 + n}, {at n}, 50 FROM n;
+INSERT INTO likes (post_id, user_id, id, created_at)
+{rows 50000} SELECT {large n / 50}, {user 100 + n % 50}, {like n}, {at n} FROM n;
+
+INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, like_count, comment_count)
+VALUES ({crowded 0}, {user 1}, '{long 5000}', 0, {at 500000}, {at 500000}, 10000, 100000);
+INSERT INTO likes (post_id, user_id, id, created_at)
+{rows 10000} SELECT {crowded 0}, {user 100 + n}, {like 100000 + n}, {at n} FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
+{rows 99000} SELECT {comment n}, {crowded 0}, {mallory}, 'x', {at 1000 + n}, {at n} FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
+{rows 1000} SELECT {comment 99000 + n}, {crowded 0}, {user n}, '{long 500}', {at n}, {at n} FROM n;
+
+INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, comment_count)
+{rows 16} SELECT {doomed n}, {mallory}, 'x', 0, {at n}, {at n}, 30000 FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
+{rows 480000} SELECT {comment 100000 + n}, {doomed n / 30000}, {user n % 20000}, 'x', {at n}, {at n} FROM n;
+";
+
+const PRODUCTS: usize = 20_000;
+/// How many products are as large as they may be, of those that lists begin with.
+const LARGE: usize = 1_000;
+
+/// The catalog, a product a line.
+pub(crate) fn catalog() -> String {
+    let (long, words) = ("\u{1}".repeat(5000), "words and more words, ".repeat(20));
+    let images: Vec<_> = (0..10).map(|n| format!("https://images.example.org/{n}")).collect();
+    (0..PRODUCTS).fold(String::new(), |mut lines, n| {
+        let is_large = n < LARGE;
+        let variant = json!({ "color": "red", "size": "M", "stock": 1 });
+        let product = json!({
+            "sku": format!("sku-{n}"),
+            "name": format!("Product {n}"),
+            "description": if is_large { &long } else { &words },
+            "price": 1,
+            "category": "everything",
+            "stock": if is_large { 20 } else { 0 },
+            "variants": vec![variant; if is_large { 20 } else { 0 }],
+            "images": if is_large { &*images } else { &[] },
+        });
+        writeln!(lines, "{product}").unwrap();
+        lines
+    })
+}

@@ -1,0 +1,107 @@
+//! The walk over the route table: each endpoint's worst case, and what it costs others.
+
+use std::{collections::BTreeMap, env, fmt, time::Duration};
+
+use agora_http::routes::{self, Endpoint};
+
+use crate::{
+    clients::{Answers, Load},
+    network::Network,
+    ordinary::{Reader, Reads, other_requests},
+    worst_cases::{WORST_CASES, WorstCase},
+};
+
+/// How many times longer than alone somebody else's read may take.
+const RATIO: f64 = 5.0;
+/// The most memory of the service.
+const MEMORY: u64 = 300 << 20;
+
+const WARM_UP: Duration = Duration::from_millis(200);
+const ALONE: Duration = Duration::from_millis(500);
+const UNDER_LOAD: Duration = Duration::from_secs(2);
+
+/// What became of one endpoint.
+struct Outcome {
+    endpoint: String,
+    alone: Reads,
+    under_load: Reads,
+    others: Vec<String>,
+    memory: u64,
+    answers: Answers,
+}
+
+/// The name of an endpoint.
+pub(crate) fn name_of(endpoint: &Endpoint) -> String {
+    format!("{} {}", endpoint.method, endpoint.path)
+}
+
+/// Its worst case.
+pub(crate) fn case_of(endpoint: &Endpoint) -> Option<&'static WorstCase> {
+    WORST_CASES.iter().find(|case| case.method == endpoint.method.as_str() && case.path == endpoint.path)
+}
+
+/// Walks over all endpoints, or over those with `AGORA_FAIRNESS_ONLY` in their method and path.
+#[allow(clippy::print_stdout, reason = "the measurements are of use beyond the failure")]
+pub(crate) fn walk(network: &Network) {
+    let only = env::var("AGORA_FAIRNESS_ONLY").unwrap_or_default();
+    let mut problems = Vec::new();
+    println!("{}: {HEAD}", network.store.name());
+    for endpoint in routes::endpoints().iter().map(name_of).filter(|endpoint| endpoint.contains(&only)) {
+        let outcome = measure(network, endpoint);
+        println!("{outcome}");
+        problems.extend(outcome.problems().map(|problem| format!("{}: {problem}", outcome.endpoint)));
+    }
+    assert!(problems.is_empty(), "{} on {}:\n{}", problems.len(), network.store.name(), problems.join("\n"));
+}
+
+fn measure(network: &Network, endpoint: String) -> Outcome {
+    let service = network.start();
+    let mut reader = Reader::new(&service.address, network);
+    reader.read(WARM_UP);
+    let alone = reader.read(ALONE);
+    let load = Load::start(&service.address, network, &endpoint);
+    let others = other_requests(&service.address, network);
+    let under_load = reader.read(UNDER_LOAD);
+    let others = others.join().unwrap();
+    let memory = service.peak_memory();
+    // Those who wait are not waited for.
+    let answers = load.stop(|| drop(service.kill()));
+    Outcome { endpoint, alone, under_load, others, memory, answers }
+}
+
+const HEAD: &str = "endpoint | alone, ms | under load, ms | ratio | MiB | answers | others";
+
+impl Outcome {
+    fn ratio(&self) -> f64 {
+        self.under_load.median().div_duration_f64(self.alone.median())
+    }
+
+    fn problems(&self) -> impl Iterator<Item = String> {
+        let slow = (self.ratio() >= RATIO).then(|| format!("reads of others take {:.1} times as long", self.ratio()));
+        let large = (self.memory >= MEMORY).then(|| format!("{} MiB of memory", self.memory >> 20));
+        let failures = [self.alone.failures.as_slice(), &self.under_load.failures, &self.others].concat();
+        let failures = (!failures.is_empty()).then(|| format!("others were not served: {}", counted(&failures)));
+        let has = |is: fn(u16) -> bool| self.answers.keys().any(|status| is(*status));
+        // Those who ask too much may be refused, but not always, and by no mistake.
+        let unserved =
+            (!has(|it| (200..=400).contains(&it))).then(|| format!("nothing was served: {:?}", self.answers));
+        let failed = has(|it| it >= 500 && it != 503).then(|| format!("it failed: {:?}", self.answers));
+        [slow, large, failures, unserved, failed].into_iter().flatten()
+    }
+}
+
+/// Each of these, and how often it is there.
+fn counted(failures: &[String]) -> String {
+    let mut counts = BTreeMap::<_, usize>::new();
+    failures.iter().for_each(|failure| *counts.entry(failure).or_default() += 1);
+    counts.iter().map(|(failure, count)| format!("{failure} ({count})")).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let (alone, under_load) = (self.alone.median(), self.under_load.median());
+        write!(f, "{} | {:.2} | {:.2} | {:.1}", self.endpoint, millis(alone), millis(under_load), self.ratio())?;
+        write!(f, " | {} | {:?} | {}", self.memory >> 20, self.answers, counted(&self.others))
+    }
+}

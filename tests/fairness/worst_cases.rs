@@ -1,0 +1,142 @@
+//! The worst case of every endpoint: what costs the most among all that it allows to be asked.
+//!
+//! The clients ask what a case lists in turns. Of a GET endpoint a quarter of them asks HEAD; where a request may carry an
+//! `Idempotency-Key`, half of them send a new one with each. [`crate::names`] says what the words in braces stand for, and
+//! [`crate::seed`] what is stored under them.
+
+use Body::{Form, Json, None};
+use By::{Admin, Member, Nobody, Session};
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Clients without a token.
+    Nobody,
+    /// `mallory`, who follows as many as an account may.
+    Member,
+    /// `root`.
+    Admin,
+    /// One account with a session of its own for each request, each of which can be ended once.
+    Session,
+}
+
+/// A file of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Picture {
+    /// Hundreds of bytes that decode to hundreds of megapixels, frame by frame.
+    Animation,
+    /// As many bytes and pixels as a file may have, to be turned.
+    Turned,
+}
+
+/// What a request carries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Body {
+    None,
+    Json(&'static str),
+    /// A text and an image, each with the name of its field.
+    Form((&'static str, &'static str), (&'static str, Picture)),
+}
+
+/// A request: the parameter of its path if that has one, its query, and its body.
+pub(crate) type Ask = (&'static str, &'static str, Body);
+
+/// An endpoint, who asks it, and what.
+pub(crate) struct WorstCase {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) by: By,
+    pub(crate) asks: &'static [Ask],
+}
+
+const fn case(method: &'static str, path: &'static str, by: By, asks: &'static [Ask]) -> WorstCase {
+    WorstCase { method, path, by, asks }
+}
+
+/// Nothing that a client says makes it cost more.
+const PLAIN: &[Ask] = &[("", "", None)];
+
+/// An author of few visible posts between very many hidden ones, and one of posts as large as they can be.
+const POSTS_OF_AN_AUTHOR: &[Ask] = &[("{hermit}", "?size=1", None), ("{hermit}", "", None), ("{giant}", "", None)];
+/// Both at once, and older pages, which are not remembered.
+const FEED: &[Ask] =
+    &[("", "?size=100", None), ("", "?createAt={among hidden}&size=100", None), ("", "?createAt={before all}", None)];
+const LARGEST_POST: &str = r#"{"text":"{long 5000}"}"#;
+const POST_FORMS: [Body; 2] = [
+    Form(("text", "{wide 5000}"), ("image", Picture::Animation)),
+    Form(("text", "{wide 5000}"), ("image", Picture::Turned)),
+];
+const PROFILE_FORM: Body = Form(("biography", "{wide 1000}"), ("profilePicture", Picture::Animation));
+const LARGEST_PRODUCT: &str = r#"{"sku":"{n}","name":"{wide 200}","description":"{long 5000}","price":1,"category":"{wide 100}","variants":[{variants 400}],"images":[],"stock":400}"#;
+const PRODUCT_CHANGE: &str = r#"{"description":"{long 5000}","variants":[{variants 400}],"stock":400}"#;
+/// What nothing has, what little has, and everything there is.
+const SEARCHES: &[Ask] = &[
+    ("", "?q=zzzz", None),
+    ("", "?q=%C7%82", None),
+    ("", "?q=q%C7%82", None),
+    ("", "?q={wide 100}", None),
+    ("", "", None),
+];
+
+/// Every endpoint, in the order of the route table.
+#[rustfmt::skip]
+pub(crate) const WORST_CASES: &[WorstCase] = &[
+    case("POST",   "/api/auth/register",                 Nobody,  &[("", "", Json(r#"{"username":"{n}","email":"{n}@example.org","password":"{wide 18}","biography":"{long 1000}"}"#))]),
+    case("POST",   "/api/auth/login",                    Nobody,  &[("", "", Json(r#"{"identifier":"mallory","password":"{password}"}"#))]),
+    case("POST",   "/api/auth/refresh",                  Member,  PLAIN),
+    case("POST",   "/api/auth/logout",                   Session, PLAIN),
+
+    case("GET",    "/api/users/me",                      Member,  PLAIN),
+    case("PUT",    "/api/users/me",                      Member,  &[("", "", PROFILE_FORM), ("", "", Json(r#"{"biography":"{long 1000}"}"#))]),
+    case("PUT",    "/api/users/me/password",             Member,  &[("", "", Json(r#"{"currentPassword":"{password}","newPassword":"short"}"#)),
+                                                                   ("", "", Json(r#"{"currentPassword":"{password}","newPassword":"{password}"}"#))]),
+    case("GET",    "/api/users/all",                     Admin,   PLAIN),
+    case("GET",    "/api/users/by-id/{id}",              Admin,   &[("{giant}", "", None)]),
+    case("PUT",    "/api/users/update/{userId}",         Admin,   &[("{friend}", "", Json(r#"{"roleId":"ADMIN","action":"ADD"}"#)), ("{friend}", "", Json(r#"{"roleId":"ADMIN","action":"REMOVE"}"#))]),
+    case("PUT",    "/api/users/{userId}/enabled",        Admin,   &[("{busy}", "", Json(r#"{"enabled":false}"#)), ("{busy}", "", Json(r#"{"enabled":true}"#))]),
+
+    case("POST",   "/api/posts/create",                  Member,  &[("", "", Json(LARGEST_POST)), ("", "", POST_FORMS[0]), ("", "", POST_FORMS[1])]),
+    case("GET",    "/api/posts/all",                     Admin,   PLAIN),
+    case("GET",    "/api/posts/following/all",           Member,  FEED),
+    case("GET",    "/api/posts/{userId}/all",            Member,  POSTS_OF_AN_AUTHOR),
+    case("GET",    "/api/posts/user/{userId}",           Member,  POSTS_OF_AN_AUTHOR),
+    case("GET",    "/api/posts/by-id/{postId}",          Member,  &[("{crowded}", "", None)]),
+    case("PUT",    "/api/posts/update/{postId}",         Member,  &[("{own}", "", Json(LARGEST_POST)), ("{own}", "", POST_FORMS[0]), ("{own}", "", POST_FORMS[1])]),
+    case("DELETE", "/api/posts/delete/{postId}",         Member,  &[("{doomed n}", "", None)]),
+    case("POST",   "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None)]),
+    case("PUT",    "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
+    case("DELETE", "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
+    case("GET",    "/api/posts/{postId}/likes",          Member,  &[("{crowded}", "", None)]),
+
+    case("POST",   "/api/comments/create",               Member,  &[("", "", Json(r#"{"postId":"{crowded}","content":"{long 500}"}"#))]),
+    case("GET",    "/api/comments/all/{postId}",         Member,  &[("{crowded}", "", None)]),
+    case("PUT",    "/api/comments/update",               Member,  &[("", "", Json(r#"{"postId":"{crowded}","content":"{long 500}"}"#)), ("", "", Json(r#"{"commentId":"{comment n}","content":"{long 500}"}"#))]),
+    case("DELETE", "/api/comments/delete/{commentId}",   Member,  &[("{comment n}", "", None)]),
+
+    case("POST",   "/api/follow/follow/{followedId}",    Member,  &[("{friend}", "", None)]),
+    case("PUT",    "/api/follow/follow/{followedId}",    Member,  &[("{friend}", "", None), ("{user n}", "", None)]),
+    case("DELETE", "/api/follow/follow/{followedId}",    Member,  &[("{friend}", "", None)]),
+    case("GET",    "/api/follow/followers/{userId}",     Member,  &[("{mallory}", "", None)]),
+    case("GET",    "/api/follow/followed/{userId}",      Member,  &[("{mallory}", "", None)]),
+    case("POST",   "/api/follow/{followedId}",           Member,  &[("{friend}", "", None)]),
+    case("PUT",    "/api/follow/{followedId}",           Member,  &[("{friend}", "", None), ("{user n}", "", None)]),
+    case("DELETE", "/api/follow/{followedId}",           Member,  &[("{friend}", "", None)]),
+
+    case("GET",    "/api/products/findAll",              Nobody,  SEARCHES),
+    case("GET",    "/api/products/category/{category}",  Nobody,  &[("everything", "?q=zzzz", None), ("everything", "", None)]),
+    case("GET",    "/api/products",                      Member,  PLAIN),
+    case("POST",   "/api/products",                      Admin,   &[("", "", Json(LARGEST_PRODUCT))]),
+    case("GET",    "/api/products/{id}",                 Nobody,  &[("{product n}", "", None)]),
+    case("PUT",    "/api/products/{id}",                 Admin,   &[("{product n}", "", Json(PRODUCT_CHANGE))]),
+    case("DELETE", "/api/products/{id}",                 Admin,   &[("{product n}", "", None)]),
+
+    case("GET",    "/media/{key}",                       Nobody,  &[("{image}", "", None)]),
+
+    case("GET",    "/health/live",                       Nobody,  PLAIN),
+    case("GET",    "/health/ready",                      Nobody,  PLAIN),
+
+    case("GET",    "/api-docs/openapi.json",             Nobody,  PLAIN),
+    case("GET",    "/docs",                              Nobody,  PLAIN),
+    case("GET",    "/docs/",                             Nobody,  PLAIN),
+    case("GET",    "/docs/{file}",                       Nobody,  &[("swagger-ui-bundle.js", "", None), ("swagger-ui.css", "", None)]),
+];
