@@ -15,7 +15,7 @@ use crate::{
     proxy::{Network, Proxy},
 };
 
-const CONNECTIONS: usize = 4;
+const CONNECTIONS: usize = 5;
 
 /// A service that reaches its PostgreSQL server through a network that can be broken. It waits little.
 struct Distant {

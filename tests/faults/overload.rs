@@ -11,8 +11,8 @@ use crate::{
     process::{Home, Service},
 };
 
-/// One for reads, which share it, one for single writes, one for work in several steps.
-const CONNECTIONS: usize = 3;
+/// One for reads of little and one for lists, which share them, one for single writes, two for work in several steps.
+const CONNECTIONS: usize = 5;
 
 /// How many reads are at work on the one that they share.
 const SHARED: usize = 16;
