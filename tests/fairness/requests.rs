@@ -22,7 +22,7 @@ use crate::{
 /// How many clients ask at once.
 pub(crate) const CLIENTS: usize = 16;
 /// What clients take, each client another one.
-const ENCODINGS: [&str; 4] = ["identity", "zstd", "br", "gzip"];
+const ENCODINGS: [&str; 3] = ["identity", "zstd", "gzip"];
 
 /// What has to be known of the network to ask for what is in it.
 #[derive(Serialize, Deserialize)]

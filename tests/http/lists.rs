@@ -91,7 +91,7 @@ async fn a_large_page_is_the_same_in_every_encoding() {
     let path = "/api/products/findAll";
     let plain = server.get(&root, path).await.expect(200);
     assert!(plain.body.len() > 64 * 1024 && plain.header(CONTENT_LENGTH).is_some());
-    for encoding in ["zstd", "br", "gzip"] {
+    for encoding in ["zstd", "gzip"] {
         let request = server.request(Method::GET, path).header(ACCEPT_ENCODING, encoding);
         let answer = server.send(request).await.expect(200);
         assert_eq!(answer.header(CONTENT_ENCODING), Some(encoding));

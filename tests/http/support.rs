@@ -58,7 +58,6 @@ impl Answer {
             _ if self.body.is_empty() => {}
             None => bytes.clone_from(&self.body),
             Some("gzip") => drop(flate2::read::GzDecoder::new(&*self.body).read_to_end(&mut bytes).unwrap()),
-            Some("br") => drop(brotli::Decompressor::new(&*self.body, 4096).read_to_end(&mut bytes).unwrap()),
             Some("zstd") => bytes = zstd::decode_all(&*self.body).unwrap(),
             Some(other) => panic!("{other}"),
         }

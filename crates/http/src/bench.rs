@@ -2,10 +2,7 @@
 
 use std::{io, time::Duration};
 
-use actix_web::{
-    body::{BodySize, MessageBody},
-    http::{Method, StatusCode},
-};
+use actix_web::http::{Method, StatusCode};
 use agora_domain::{
     limits::ClientAddress,
     page::{Page, Position},
@@ -52,7 +49,7 @@ impl Rendering {
         let memory = || self.0.overload.answers.try_acquire(local, MAX_BODY);
         let is_open = list.open(&empty_list(SUCCESS)).is_ok();
         let is_whole = list.extend(page, render, memory).is_ok_and(|(count, _)| count == page.items.len());
-        is_open && is_whole && list.close().size() != BodySize::None
+        is_open && is_whole && !list.close().0.is_empty()
     }
 }
 

@@ -1,19 +1,102 @@
 //! Compressed answers, for clients that take them.
 
-use actix_http::encoding::Encoder;
-use actix_web::{
-    body::{BodySize, BoxBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::header::{
-        self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderMap, HeaderValue, Preference, Quality,
-    },
+use std::{
+    io::{self, Write as _},
+    sync::Arc,
 };
+
+use actix_web::{
+    HttpMessage, HttpResponse, HttpResponseBuilder,
+    body::{self, BodySize, BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        Method,
+        header::{
+            self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderMap, HeaderValue, Preference, Quality,
+        },
+    },
+    web::{Bytes, Data},
+};
+use agora_domain::Error;
+use flate2::{Compression, write::GzEncoder};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+use crate::{error::ApiError, overload::memory::MemoryPermit, state::State};
 
 /// What is not beyond so many bytes is sent as it is: it fits into one packet or so, compressed or not.
 const SMALL: u64 = 1024;
 
-/// The encodings, the preferred ones first: zstd takes the least time for what it saves.
-const ENCODINGS: [ContentEncoding; 3] = [ContentEncoding::Zstd, ContentEncoding::Brotli, ContentEncoding::Gzip];
+/// What is not beyond so many bytes is compressed where it was made: it takes less time than to have it done elsewhere.
+const QUICK: usize = 16 * 1024;
+
+/// The encodings, the preferred one first: zstd takes the least time for what it saves.
+const ENCODINGS: [ContentEncoding; 2] = [ContentEncoding::Zstd, ContentEncoding::Gzip];
+
+/// How much effort zstd makes: the least.
+const ZSTD_LEVEL: i32 = 1;
+
+/// Bounds how many answers are compressed at once beside the threads that serve requests: half as many as there are of
+/// these, so that compressing does not take the processor from those who have little to ask.
+pub(crate) struct Compressing(Arc<Semaphore>);
+
+impl Compressing {
+    /// Creates the bound for so many threads.
+    pub(crate) fn new(workers: usize) -> Self {
+        Self(Arc::new(Semaphore::new((workers / 2).clamp(1, Semaphore::MAX_PERMITS))))
+    }
+
+    async fn compress(&self, encoding: ContentEncoding, plain: Bytes) -> io::Result<Bytes> {
+        if plain.len() <= QUICK {
+            return encoded(encoding, &plain);
+        }
+        // It is never closed. It is given back when the work is done, not when nobody waits for it any more.
+        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
+        spawn_blocking(move || {
+            let encoded = encoded(encoding, &plain);
+            drop(turn);
+            encoded
+        })
+        .await?
+    }
+}
+
+/// These bytes in this encoding.
+fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
+    let encoded = if encoding == ContentEncoding::Zstd {
+        zstd::bulk::compress(plain, ZSTD_LEVEL)?
+    } else {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 8), Compression::fast());
+        encoder.write_all(plain)?;
+        encoder.finish()?
+    };
+    Ok(encoded.into())
+}
+
+/// What never changes, in every encoding.
+pub(crate) struct Precompressed {
+    plain: Bytes,
+    encoded: Vec<(ContentEncoding, Bytes)>,
+}
+
+impl Precompressed {
+    /// Compresses it.
+    pub(crate) fn new(plain: Bytes) -> io::Result<Self> {
+        let encoded = ENCODINGS.into_iter().map(|encoding| Ok((encoding, encoded(encoding, &plain)?)));
+        let encoded = encoded.collect::<io::Result<_>>()?;
+        Ok(Self { plain, encoded })
+    }
+
+    /// Answers with the encoding that the client likes best.
+    pub(crate) fn answer(&self, mut response: HttpResponseBuilder, request: &impl HttpMessage) -> HttpResponse {
+        let preferred = preferred(request);
+        match self.encoded.iter().find(|(encoding, _)| Some(*encoding) == preferred) {
+            Some((encoding, bytes)) => {
+                response.insert_header((header::CONTENT_ENCODING, encoding.as_str())).body(bytes.clone())
+            }
+            None => response.body(self.plain.clone()),
+        }
+    }
+}
 
 /// Compresses JSON beyond a size, in the encoding that the client likes best. Images are compressed already.
 pub(crate) async fn compress<B: MessageBody + 'static>(
@@ -21,18 +104,36 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<B>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let encoding = preferred(&request);
-    let mut response = next(request).await?;
+    let mut response = next(request).await?.map_into_boxed_body();
     let is_large = matches!(response.response().body().size(), BodySize::Sized(size) if size > SMALL);
     if !is_large || !is_json(response.headers()) {
-        return Ok(response.map_into_boxed_body());
+        return Ok(response);
     }
-    let Some(encoding) = encoding else {
-        response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-        return Ok(response.map_into_boxed_body());
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    let is_encoded = response.headers().contains_key(header::CONTENT_ENCODING);
+    let state = response.request().app_data::<Data<State>>().cloned().filter(|_| !is_encoded);
+    let (Some(encoding), Some(state)) = (encoding, state) else { return Ok(response) };
+    let (request, response) = response.into_parts();
+    let (mut response, body) = response.into_parts();
+    let (response, compressed) = if request.method() == Method::HEAD {
+        // The same headers but for the length, which is known when it was compressed.
+        (response, BoxBody::new(body::None::new()))
+    } else {
+        match body.try_into_bytes() {
+            Ok(plain) => {
+                let compressed = state.compressing.compress(encoding, plain).await;
+                let compressed = compressed.map_err(|error| ApiError::from(Error::internal(error)))?;
+                if let Some(memory) = response.extensions_mut().get_mut::<MemoryPermit>() {
+                    memory.shrink_to(compressed.len());
+                }
+                (response, BoxBody::new(compressed))
+            }
+            Err(streamed) => return Ok(ServiceResponse::new(request, response.set_body(streamed))),
+        }
     };
-    // The encoder says so itself.
-    response.headers_mut().remove(header::VARY);
-    Ok(response.map_body(|head, body| Encoder::response(encoding, head, body)).map_into_boxed_body())
+    let mut response: HttpResponse = response.set_body(compressed);
+    response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+    Ok(ServiceResponse::new(request, response))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -40,7 +141,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The encoding to which the client gives the most weight; of several, the one preferred here.
-pub(crate) fn preferred(request: &ServiceRequest) -> Option<ContentEncoding> {
+pub(crate) fn preferred(request: &impl HttpMessage) -> Option<ContentEncoding> {
     request.headers().get(header::ACCEPT_ENCODING)?;
     let AcceptEncoding(accepted) = AcceptEncoding::parse(request).ok()?;
     let named = |encoding: ContentEncoding| {
@@ -68,14 +169,15 @@ mod tests {
         let preferred = |accepted: &str| {
             preferred(&TestRequest::default().insert_header((header::ACCEPT_ENCODING, accepted)).to_srv_request())
         };
-        use ContentEncoding::{Brotli, Gzip, Zstd};
+        use ContentEncoding::{Gzip, Zstd};
         for (accepted, expected) in [
             ("gzip, deflate, br, zstd", Some(Zstd)),
-            ("gzip, deflate, br", Some(Brotli)),
+            ("gzip, deflate, br", Some(Gzip)),
             ("gzip;q=0.9, br;q=0.5", Some(Gzip)),
             ("gzip", Some(Gzip)),
             ("*", Some(Zstd)),
-            ("*, zstd;q=0", Some(Brotli)),
+            ("*, zstd;q=0", Some(Gzip)),
+            ("br", None),
             ("gzip;q=0", None),
             ("identity", None),
             ("identity, gzip;q=0.5", None),

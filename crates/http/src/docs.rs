@@ -7,12 +7,13 @@ use std::{
     sync::{Arc, LazyLock, OnceLock},
 };
 
-use actix_web::{HttpResponse, http::header};
+use actix_web::{HttpRequest, HttpResponse, http::header};
 use agora_domain::Error;
 use bytes::Bytes;
 use utoipa_swagger_ui::Config;
 
 use crate::{
+    compress::Precompressed,
     envelope::Answer,
     error::ApiError,
     extract::PathText,
@@ -44,19 +45,21 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     tag = "Documentation",
     responses(Document)
 )]
-pub(crate) async fn document() -> Answer {
-    static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
+pub(crate) async fn document(request: HttpRequest) -> Answer {
+    static DOCUMENT: OnceLock<Precompressed> = OnceLock::new();
     let document = match DOCUMENT.get() {
-        Some(document) => document.clone(),
+        Some(document) => document,
         None => {
             let made = openapi::document().to_json().map_err(Error::internal)?;
-            DOCUMENT.get_or_init(|| made.into()).clone()
+            let compressed = Precompressed::new(made.into()).map_err(Error::internal)?;
+            DOCUMENT.get_or_init(|| compressed)
         }
     };
-    Ok(HttpResponse::Ok()
+    let mut response = HttpResponse::Ok();
+    response
         .insert_header((header::CONTENT_TYPE, "application/json"))
-        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
-        .body(document))
+        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL));
+    Ok(document.answer(response, &request))
 }
 
 /// The interactive page, by its short name

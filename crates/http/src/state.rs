@@ -24,6 +24,7 @@ use agora_domain::{
 
 use crate::{
     browsers::CorsOrigins,
+    compress::Compressing,
     health::Readiness,
     limits::{Refusals, Throttles, Throttling, TrustedProxies},
     list::ListReads,
@@ -111,6 +112,7 @@ pub(crate) struct State {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) list_reads: ListReads,
+    pub(crate) compressing: Compressing,
 }
 
 impl State {
@@ -123,7 +125,19 @@ impl State {
         }
         let failures = Failures::default();
         let list_reads = ListReads::new(settings.workers);
-        Ok(Self { services, settings, paths, throttles, overload, failures, refusals, readiness, list_reads })
+        let compressing = Compressing::new(settings.workers);
+        Ok(Self {
+            services,
+            settings,
+            paths,
+            throttles,
+            overload,
+            failures,
+            refusals,
+            readiness,
+            list_reads,
+            compressing,
+        })
     }
 
     /// The address at which clients fetch an image: where it is kept, or else here.

@@ -101,8 +101,8 @@ pub(super) fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
 /// `.cargo/config.toml`.
 const BUILT_WITH: [&str; 3] = ["ENABLE_QPSG", "THREADSAFE=2", "DEFAULT_MEMSTATUS=0"];
 
-/// The option with which it is, taken away there.
-const BUILT_WITHOUT: &str = "ENABLE_MEMORY_MANAGEMENT";
+/// The options with which it is, taken away there.
+const BUILT_WITHOUT: [&str; 2] = ["ENABLE_MEMORY_MANAGEMENT", "DIRECT_OVERFLOW_READ"];
 
 #[derive(QueryableByName)]
 struct BuildOption {
@@ -118,7 +118,7 @@ pub(super) fn built_unlike(conn: &mut Conn) -> Outcome<Vec<String>> {
 
 fn unlike(options: &[&str]) -> Vec<String> {
     let missing = BUILT_WITH.into_iter().filter(|option| !options.contains(option));
-    let unwanted = options.contains(&BUILT_WITHOUT).then_some(BUILT_WITHOUT);
+    let unwanted = BUILT_WITHOUT.into_iter().filter(|option| options.contains(option));
     missing.map(|option| format!("without {option}")).chain(unwanted.map(|option| format!("with {option}"))).collect()
 }
 
@@ -154,7 +154,7 @@ mod tests {
     fn sqlite_is_built_as_it_is_meant_to_be_and_otherwise_it_is_told_how_not() {
         let mut conn = Conn::establish(":memory:").unwrap();
         assert_eq!(built_unlike(&mut conn).unwrap(), [""; 0]);
-        let told = ["without ENABLE_QPSG", "without THREADSAFE=2", "with ENABLE_MEMORY_MANAGEMENT"];
-        assert_eq!(unlike(&["DEFAULT_MEMSTATUS=0", "ENABLE_MEMORY_MANAGEMENT", "THREADSAFE=1"]), told);
+        let told = ["without ENABLE_QPSG", "without THREADSAFE=2", "with DIRECT_OVERFLOW_READ"];
+        assert_eq!(unlike(&["DEFAULT_MEMSTATUS=0", "DIRECT_OVERFLOW_READ", "THREADSAFE=1"]), told);
     }
 }

@@ -1,17 +1,10 @@
 //! The JSON of a list, made entry by entry.
 
-use std::{
-    convert::Infallible,
-    pin::Pin,
-    task::{Context, Poll},
-};
-
-use actix_web::body::{BodySize, BoxBody, MessageBody};
 use agora_domain::page::Page;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::overload::{memory::MemoryPermit, next_slice};
+use crate::overload::memory::MemoryPermit;
 
 /// The most bytes of a list's body. A single entry is shown even if it is larger.
 pub(crate) const MAX_BODY: usize = 1 << 20;
@@ -140,8 +133,8 @@ impl JsonList {
         Ok((part.items.len(), Push::Added))
     }
 
-    /// Returns the whole, its entries in the order of the list.
-    pub(crate) fn close(mut self) -> BoxBody {
+    /// Returns the whole, its entries in the order of the list, and the memory that is set aside for it.
+    pub(crate) fn close(mut self) -> (Bytes, Option<MemoryPermit>) {
         if let Some(ends) = &self.ends {
             let entries = &mut self.json[self.start..];
             // Turned round as a whole and then each entry by itself, which takes no second buffer.
@@ -154,53 +147,29 @@ impl JsonList {
             }
         }
         self.json.extend_from_slice(END);
-        let Some(mut memory) = self.memory else { return BoxBody::new(self.json) };
-        self.json.shrink_to_fit();
-        memory.shrink_to(self.json.len());
-        BoxBody::new(LargeBody { length: self.json.len() as u64, rest: self.json.into(), _memory: memory })
-    }
-}
-
-/// A large body. Its memory is set aside for it until the client has taken it.
-struct LargeBody {
-    length: u64,
-    rest: Bytes,
-    _memory: MemoryPermit,
-}
-
-impl MessageBody for LargeBody {
-    type Error = Infallible;
-
-    fn size(&self) -> BodySize {
-        BodySize::Sized(self.length)
-    }
-
-    /// In slices, so that of what is sent compressed, no more is compressed than the client takes.
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Infallible>>> {
-        let is_over = self.rest.is_empty();
-        Poll::Ready((!is_over).then(|| Ok(next_slice(&mut self.rest))))
+        if let Some(memory) = &mut self.memory {
+            self.json.shrink_to_fit();
+            memory.shrink_to(self.json.len());
+        }
+        (self.json.into(), self.memory)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use agora_domain::limits::ClientAddress;
-    use futures_util::future::poll_fn;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::overload::memory::MemoryBudget;
-
-    fn bytes(list: JsonList) -> Vec<u8> {
-        list.close().try_into_bytes().unwrap_or_else(|_| panic!("a large body")).to_vec()
-    }
 
     fn list(is_reversed: bool, max_bytes: usize, entries: &[Value]) -> (Value, usize) {
         let mut list = JsonList::new(is_reversed, max_bytes);
         list.open(&json!({ "data": [] })).unwrap();
         let mut is_added = |value: &Value| list.push(|entry| entry.write(value)).unwrap() == Push::Added;
         let added = entries.iter().take_while(|value| is_added(value)).count();
-        let json = bytes(list);
+        let (json, memory) = list.close();
+        assert!(memory.is_none());
         assert!(json.len() <= max_bytes || added == 1, "{} bytes", json.len());
         (serde_json::from_slice(&json).unwrap(), added)
     }
@@ -257,15 +226,11 @@ mod tests {
 
         let (large, outcome) = list(8);
         assert_eq!((outcome, budget.held()), ((8, Push::Added), MAX_BODY));
-        let mut large = large.close();
+        let (json, memory) = large.close();
         let size = 8 * (SMALL / 4) + json!({ "data": vec![""; 8] }).to_string().len();
-        assert_eq!((large.size(), budget.held()), (BodySize::Sized(size as u64), size.next_multiple_of(1024)));
-        let mut taken = Vec::new();
-        while let Some(slice) = poll_fn(|cx| Pin::new(&mut large).poll_next(cx)).await {
-            taken.extend_from_slice(&slice.unwrap());
-        }
-        assert_eq!(serde_json::from_slice::<Value>(&taken).unwrap(), json!({ "data": part(8).items }));
-        drop(large);
+        assert_eq!((json.len(), budget.held()), (size, size.next_multiple_of(1024)));
+        assert_eq!(serde_json::from_slice::<Value>(&json).unwrap(), json!({ "data": part(8).items }));
+        drop(memory);
         assert_eq!(budget.held(), 0);
 
         let held = [acquire(), acquire()];

@@ -106,7 +106,12 @@ impl ListRequest {
         if let Some(links) = self.query.links(&self.state.settings.public_url, list, page.neighbours()) {
             response.insert_header((header::LINK, links));
         }
-        Ok(response.insert_header((header::CONTENT_TYPE, "application/json")).body(body.close()))
+        let (json, memory) = body.close();
+        let mut response = response.insert_header((header::CONTENT_TYPE, "application/json")).body(json);
+        if let Some(memory) = memory {
+            response.extensions_mut().insert(memory);
+        }
+        Ok(response)
     }
 
     fn client(&self) -> ClientAddress {

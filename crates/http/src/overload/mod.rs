@@ -40,7 +40,7 @@ use bytes::Bytes;
 use self::{
     connection::Connection,
     gate::{Gate, Place},
-    memory::MemoryBudget,
+    memory::{MemoryBudget, MemoryPermit},
 };
 use crate::{error::ApiError, health, state::State};
 
@@ -115,7 +115,7 @@ pub(crate) async fn admit(
     if let Some(overload) = &overload {
         incoming::watch(&mut request, overload.limits.body_time);
     }
-    let response = if let Some(None) = place {
+    let mut response = if let Some(None) = place {
         request.into_response(ApiError::Busy.error_response())
     } else if framing::is_body_without_end(&request) {
         let error = ApiError::Malformed("A request with Upgrade: websocket must be a GET without a body".to_owned());
@@ -123,7 +123,8 @@ pub(crate) async fn admit(
     } else {
         next(request).await?
     };
-    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _place: place.flatten() }))
+    let memory = response.response_mut().extensions_mut().remove();
+    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _place: place.flatten(), _memory: memory }))
 }
 
 /// Has the connection closed after an answer behind which nothing can follow, and says so in it.
@@ -140,17 +141,14 @@ pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
 /// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
 const SLICE: usize = 64 * 1024;
 
-/// Takes the next slice of what is left.
-pub(crate) fn next_slice(rest: &mut Bytes) -> Bytes {
-    rest.split_to(rest.len().min(SLICE))
-}
-
 /// The body of an answer, in slices. Until it is made, the request is in flight.
 pub(crate) struct Answer {
     body: BoxBody,
     /// What is left of the last chunk of the body.
     rest: Bytes,
     _place: Option<Place>,
+    /// The memory that is set aside for it, until the client has taken it.
+    _memory: Option<MemoryPermit>,
 }
 
 impl MessageBody for Answer {
@@ -167,7 +165,8 @@ impl MessageBody for Answer {
                 other => return other,
             }
         }
-        Poll::Ready(Some(Ok(next_slice(&mut self.rest))))
+        let slice = self.rest.len().min(SLICE);
+        Poll::Ready(Some(Ok(self.rest.split_to(slice))))
     }
 }
 
@@ -184,7 +183,7 @@ mod tests {
         let chunks = [&bytes[..10], &bytes[10..10 + SLICE], &[], &bytes[10 + SLICE..]].map(Bytes::copy_from_slice);
         let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
         for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
-            let mut answer = Answer { body, rest: Bytes::new(), _place: None };
+            let mut answer = Answer { body, rest: Bytes::new(), _place: None, _memory: None };
             let mut whole = Vec::new();
             while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
                 let slice = slice.unwrap();

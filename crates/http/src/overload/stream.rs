@@ -26,6 +26,10 @@ use crate::{error::ApiError, state::State};
 /// nobody reads yet. The most bytes of a head are a multiple of it.
 const AT_ONCE: usize = 32 * 1024;
 
+/// How much of answers is written before other connections of the thread have their turn. A client that takes all as it
+/// comes would have it for as long as its answer is.
+const WRITTEN_AT_ONCE: usize = 128 * 1024;
+
 /// The stream of a connection.
 pub(crate) struct Stream {
     tcp: TcpStream,
@@ -38,6 +42,8 @@ pub(crate) struct Stream {
     refused: Option<Instant>,
     /// The bytes handed on since whoever reads was last given the time to look at them.
     in_a_row: usize,
+    /// The bytes written since others last had their turn.
+    written_in_a_row: usize,
     /// What came behind a request that is not yet answered.
     held: Held,
     _place: Place,
@@ -72,7 +78,18 @@ impl Stream {
         let next_look = Box::pin(sleep(interval));
         let connection = Rc::new(Connection::new(limits));
         let held = Held::default();
-        Self { tcp, connection, state, next_look, interval, refused: None, in_a_row: 0, held, _place: place }
+        Self {
+            tcp,
+            connection,
+            state,
+            next_look,
+            interval,
+            refused: None,
+            in_a_row: 0,
+            written_in_a_row: 0,
+            held,
+            _place: place,
+        }
     }
 
     pub(crate) fn connection(&self) -> Rc<Connection> {
@@ -220,9 +237,17 @@ impl AsyncWrite for Stream {
         if this.refused.is_some() {
             return this.drain(cx).map(Err);
         }
+        if this.written_in_a_row >= WRITTEN_AT_ONCE {
+            this.written_in_a_row = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let written = Pin::new(&mut this.tcp).poll_write(cx, buf);
         match &written {
-            Poll::Ready(Ok(bytes)) => this.connection.sent(*bytes),
+            Poll::Ready(Ok(bytes)) => {
+                this.written_in_a_row += bytes;
+                this.connection.sent(*bytes);
+            }
             Poll::Ready(Err(_)) => {}
             Poll::Pending => this.connection.could_not_send(),
         }
