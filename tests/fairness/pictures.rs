@@ -17,11 +17,11 @@ impl Picture {
     }
 }
 
-/// A WebP file of 20 frames of one colour each, in which no pixel takes a bit. A frame is as large as the memory for checks
+/// A WebP file of 4 frames of one colour each, in which no pixel takes a bit. A frame is as large as the memory for checks
 /// allows, all of them together as the limit of animations.
 fn animation() -> Vec<u8> {
-    const SIDE: u32 = 4400;
-    const FRAMES: usize = 20;
+    const SIDE: u32 = 4200;
+    const FRAMES: usize = 4;
     let [low, middle, high, _] = (SIDE - 1).to_le_bytes();
     let size = [low, middle, high, low, middle, high];
     // No transformation, no cache of colours and one group of codes are a zero each, a code of the symbol 0 alone is 1000.

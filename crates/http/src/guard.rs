@@ -10,6 +10,7 @@ use actix_web::{
     middleware::Next,
     web,
 };
+use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 
 use crate::{
@@ -44,8 +45,12 @@ pub(crate) async fn guard(
     let unanswered = Unanswered::new(&state, &http, trail);
     let work = trail.follow(rule.path, async {
         limits::admit_to(rule.limited, &state, request.request())?;
-        admit(rule.access, &state, request.request()).await?;
+        let caller = admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
+        let _turn = match caller {
+            Some(caller) if request.method().is_safe() => Some(state.overload.turns.acquire(caller.user).await?),
+            _ => None,
+        };
         let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
         match key {
             Some(key) => idempotency::once(state.clone(), rule, key, request, next).await,
@@ -71,10 +76,10 @@ fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
     ServiceResponse::new(request, error.error_response())
 }
 
-/// Checks the token and the roles that the endpoint needs, and leaves the caller for the handler.
-async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(), ApiError> {
+/// Checks the token and the roles that the endpoint needs, and leaves the caller, if it needs one, for the handler too.
+async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<Option<Caller>, ApiError> {
     if access == Access::Public {
-        return Ok(());
+        return Ok(None);
     }
     let token = bearer_token(request).ok_or(ApiError::NoToken)?;
     let caller = state.services.authentication.authenticate(token).await?;
@@ -86,7 +91,7 @@ async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<(
         Access::Member => caller.member().map(drop)?,
         Access::Admin => caller.admin().map(drop)?,
     }
-    Ok(())
+    Ok(Some(caller))
 }
 
 pub(crate) fn bearer_token(request: &HttpRequest) -> Option<&str> {

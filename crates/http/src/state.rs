@@ -118,7 +118,8 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(services: Services, settings: Settings) -> io::Result<Self> {
         let paths = Paths::new().map_err(io::Error::other)?;
-        let (throttles, overload) = (settings.throttling.into(), Arc::new(Overload::new(settings.load)));
+        let (throttles, overload) =
+            (settings.throttling.into(), Arc::new(Overload::new(settings.load, settings.workers)));
         let (refusals, readiness) = (Arc::default(), Arc::new(Readiness::new(services.probes.clone())));
         if let Some(metrics) = &settings.metrics {
             metrics.look_at(Arc::clone(&overload), Arc::clone(&refusals));

@@ -3,6 +3,7 @@
 use agora_domain::page::Page;
 use bytes::Bytes;
 use serde::Serialize;
+use tokio::task::yield_now;
 
 use crate::overload::memory::MemoryPermit;
 
@@ -11,6 +12,9 @@ pub(crate) const MAX_BODY: usize = 1 << 20;
 
 /// The most bytes of a body for which no memory is set aside.
 pub(super) const SMALL: usize = 64 * 1024;
+
+/// How many bytes are rendered before other requests of the thread have their turn.
+const TURN: usize = 32 * 1024;
 
 /// The bytes that a body is given at first.
 const FIRST_BYTES: usize = 960;
@@ -111,14 +115,19 @@ impl JsonList {
     }
 
     /// Adds the entries of a part, with memory that `try_acquire` gives if it needs any. Returns how many of them, and
-    /// what became of the next.
-    pub(crate) fn extend<T>(
+    /// what became of the next. Other requests of the thread have their turn between.
+    pub(crate) async fn extend<T>(
         &mut self,
         part: &Page<T>,
         render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
         try_acquire: impl Fn() -> Option<MemoryPermit>,
     ) -> agora_domain::Result<(usize, Push)> {
+        let mut begin = self.json.len();
         for (count, entry) in read_order(&part.items, self.ends.is_some()).enumerate() {
+            if self.json.len() - begin >= TURN {
+                begin = self.json.len();
+                yield_now().await;
+            }
             let mut outcome = self.push(|json| render(entry, json))?;
             if outcome == Push::NeedsMemory
                 && let Some(memory) = try_acquire()
@@ -157,7 +166,10 @@ impl JsonList {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use agora_domain::limits::ClientAddress;
+    use futures_util::FutureExt;
     use serde_json::{Value, json};
 
     use super::*;
@@ -214,17 +226,17 @@ mod tests {
         let client = ClientAddress::of([127, 0, 0, 1].into());
         let acquire = || budget.try_acquire(client, MAX_BODY);
         let render = |entry: &String, json: Entry<'_>| json.write(entry);
-        let list = |entries| {
+        let list = async |entries| {
             let mut list = JsonList::new(false, MAX_BODY);
             list.open(&json!({ "data": [] })).unwrap();
-            let outcome = list.extend(&part(entries), render, acquire).unwrap();
+            let outcome = list.extend(&part(entries), render, acquire).await.unwrap();
             (list, outcome)
         };
-        let (small, outcome) = list(3);
+        let (small, outcome) = list(3).await;
         assert_eq!((outcome, budget.held()), ((3, Push::Added), 0));
         drop(small);
 
-        let (large, outcome) = list(8);
+        let (large, outcome) = list(8).await;
         assert_eq!((outcome, budget.held()), ((8, Push::Added), MAX_BODY));
         let (json, memory) = large.close();
         let size = 8 * (SMALL / 4) + json!({ "data": vec![""; 8] }).to_string().len();
@@ -234,10 +246,20 @@ mod tests {
         assert_eq!(budget.held(), 0);
 
         let held = [acquire(), acquire()];
-        let (mut waiting, outcome) = list(8);
+        let (mut waiting, outcome) = list(8).await;
         assert_eq!(outcome, (3, Push::NeedsMemory), "what is there is as small as one without memory");
         drop(held);
         waiting.grow(acquire().unwrap());
-        assert_eq!(waiting.extend(&part(100), render, || None).unwrap(), (60, Push::Full));
+        assert_eq!(waiting.extend(&part(100), render, || None).await.unwrap(), (60, Push::Full));
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_while_a_part_is_rendered() {
+        let mut list = JsonList::new(false, MAX_BODY);
+        list.open(&json!({ "data": [] })).unwrap();
+        let part = part(3);
+        let mut extend = pin!(list.extend(&part, |entry, json| json.write(entry), || None));
+        assert!((&mut extend).now_or_never().is_none());
+        assert_eq!(extend.await.unwrap(), (3, Push::Added));
     }
 }

@@ -88,7 +88,7 @@ impl ListRequest {
             if let Some(empty) = empty.take() {
                 body.open(&empty(part.items.is_empty()))?;
             }
-            let (count, end) = body.extend(&part, &render, || self.try_acquire_memory())?;
+            let (count, end) = body.extend(&part, &render, || self.try_acquire_memory()).await?;
             page.add(&part, count);
             drop((part, permit));
             match end {

@@ -1,11 +1,7 @@
 //! The memory that large bodies, of requests or of answers, may take together, and what those of one client address may
 //! have of it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use agora_domain::limits::ClientAddress;
 use tokio::{
@@ -13,7 +9,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::notice::Notice;
+use super::{
+    notice::Notice,
+    shares::{Share, Shares},
+};
 use crate::error::ApiError;
 
 /// How many bodies wait for room; one more is refused.
@@ -35,7 +34,7 @@ const KIBIBYTE: usize = 1024;
 pub(crate) struct MemoryBudget {
     room: Room,
     line: Semaphore,
-    shares: Arc<Shares>,
+    shares: Arc<Shares<ClientAddress, OfAddress>>,
     refused: Notice,
 }
 
@@ -66,52 +65,18 @@ impl Room {
     }
 }
 
-/// The addresses whose bodies are here or wait; so there are no more of them than of those.
-#[derive(Debug, Default)]
-struct Shares(Mutex<HashMap<ClientAddress, Weak<Share>>>);
-
 /// What the bodies of an address may have.
 #[derive(Debug)]
-struct Share {
-    address: ClientAddress,
+struct OfAddress {
     room: Room,
     line: Semaphore,
-    all: Arc<Shares>,
-}
-
-impl Shares {
-    fn by_address(&self) -> MutexGuard<'_, HashMap<ClientAddress, Weak<Share>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The share of an address, of a room of so many KiB.
-    fn of(self: &Arc<Self>, address: ClientAddress, kibibytes: usize) -> Arc<Share> {
-        let mut shares = self.by_address();
-        if let Some(share) = shares.get(&address).and_then(Weak::upgrade) {
-            return share;
-        }
-        let (room, line) = (Room::new(kibibytes / SHARE), Semaphore::new(WAITING / SHARE));
-        let share = Arc::new(Share { address, room, line, all: Arc::clone(self) });
-        shares.insert(address, Arc::downgrade(&share));
-        share
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let mut shares = self.all.by_address();
-        // It may have a successor already.
-        if shares.get(&self.address).is_some_and(|share| share.strong_count() == 0) {
-            shares.remove(&self.address);
-        }
-    }
 }
 
 /// The memory that a body has, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryPermit {
     room: OwnedSemaphorePermit,
-    share: Option<(OwnedSemaphorePermit, Arc<Share>)>,
+    share: Option<(OwnedSemaphorePermit, Arc<Share<ClientAddress, OfAddress>>)>,
 }
 
 impl MemoryPermit {
@@ -169,8 +134,9 @@ impl MemoryBudget {
         Some(MemoryPermit { room: self.room.try_acquire(kibibytes)?, share })
     }
 
-    fn share(&self, client: ClientAddress) -> Option<Arc<Share>> {
-        (!client.is_loopback()).then(|| self.shares.of(client, self.room.size))
+    fn share(&self, client: ClientAddress) -> Option<Arc<Share<ClientAddress, OfAddress>>> {
+        let make = || OfAddress { room: Room::new(self.room.size / SHARE), line: Semaphore::new(WAITING / SHARE) };
+        (!client.is_loopback()).then(|| self.shares.of(client, make))
     }
 
     async fn wait(&self, client: ClientAddress, bytes: usize) -> Option<MemoryPermit> {
@@ -321,9 +287,9 @@ mod tests {
             let held = [take(&budget, &address, 5), take(&budget, &address, 5)];
             assert!(held.iter().all(Option::is_some), "{address}");
             assert!(take(&budget, &address, 16).is_none());
-            assert_eq!(budget.shares.by_address().len(), 1);
+            assert_eq!(budget.shares.count(), 1);
         }
-        assert!(budget.shares.by_address().is_empty());
+        assert_eq!(budget.shares.count(), 0);
         assert_eq!(budget.room.free.available_permits(), budget.room.size);
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
 //! | requests in flight ([`admit`]), but for those of [`health`](crate::health) | 503 |
+//! | reads of one account that are worked on ([`turns`]) | a bounded line of its own, then 503 |
 //! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
 //! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
 //! | the time of a body ([`incoming`]) | 408, and the connection is closed |
@@ -18,7 +19,9 @@ pub(crate) mod incoming;
 pub(crate) mod memory;
 pub(crate) mod notice;
 pub(crate) mod refusal;
+mod shares;
 pub(crate) mod stream;
+pub(crate) mod turns;
 
 use std::{
     pin::Pin,
@@ -41,6 +44,7 @@ use self::{
     connection::Connection,
     gate::{Gate, Place},
     memory::{MemoryBudget, MemoryPermit},
+    turns::Turns,
 };
 use crate::{error::ApiError, health, state::State};
 
@@ -88,16 +92,18 @@ pub(crate) struct Overload {
     pub(crate) requests: Arc<Gate>,
     pub(crate) uploads: MemoryBudget,
     pub(crate) answers: MemoryBudget,
+    pub(crate) turns: Turns,
 }
 
 impl Overload {
-    pub(crate) fn new(limits: LoadLimits) -> Self {
+    pub(crate) fn new(limits: LoadLimits, workers: usize) -> Self {
         Self {
             limits,
             connections: Gate::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
             requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
             uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
             answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
+            turns: Turns::new(workers),
         }
     }
 }

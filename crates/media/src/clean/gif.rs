@@ -66,7 +66,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     let [_, _, _, _, _, _, w0, w1, h0, h1, ..] = upload else { return Err(undecodable()) };
     let [width, height] = [[*w0, *w1], [*h0, *h1]].map(u16::from_le_bytes);
     let decoding = limits.check_pixels(width.into(), height.into())?;
-    Ok((Pixels { decoding, picture: 0 }, Orientation::NoTransforms))
+    Ok((Pixels { decoding, turning: 0 }, Orientation::NoTransforms))
 }
 
 /// A reader of the frames, either decoding them or handing out their compressed pixels.

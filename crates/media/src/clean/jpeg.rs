@@ -12,7 +12,7 @@ use image::{
 use super::{
     ImageLimits, Result, icc,
     memory::Pixels,
-    orientation::{orientation_of, profile_fits, upright},
+    orientation::{Upright, orientation_of, profile_fits},
     take, take_array, undecodable,
 };
 
@@ -39,8 +39,8 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let Stripped { bytes, orientation } = strip(upload, limits)?;
     let mut decoder = JpegDecoder::new(Cursor::new(&bytes)).map_err(|_| undecodable())?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
-    let picture = upright(decoder, orientation)?;
-    if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
+    let picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
+    if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, orientation, profile) }
 }
 
 /// What the header says of the pixels in memory, up to the first scan.
@@ -90,16 +90,23 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits) -> Re
     let samples: u64 = factors.iter().map(|(h, v)| blocks.saturating_mul(64 * h * v)).sum();
     let picture = size * if *count == 1 { 1 } else { 3 };
     let kept = if kind == 0xc2 || scanned != *count { samples.saturating_mul(2) } else { 0 };
-    Ok(Pixels { decoding: picture.saturating_add(kept), picture })
+    // What is turned is written to a file that has a byte for each pixel, at most.
+    Ok(Pixels { decoding: picture.saturating_add(kept), turning: picture.saturating_add(size) })
 }
 
-fn encode(picture: &DynamicImage, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
+fn encode(picture: &DynamicImage, orientation: Orientation, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
     if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
         encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
     }
-    picture.write_with_encoder(encoder).map_err(|_| undecodable())?;
+    // The decoder makes one of these two.
+    match picture {
+        DynamicImage::ImageLuma8(picture) => encoder.encode_image(&Upright { picture, orientation }),
+        DynamicImage::ImageRgb8(picture) => encoder.encode_image(&Upright { picture, orientation }),
+        _ => return Err(undecodable()),
+    }
+    .map_err(|_| undecodable())?;
     Ok(bytes)
 }
 

@@ -16,8 +16,8 @@ const COPIES: u64 = 3;
 pub(super) struct Pixels {
     /// Bytes while it is decoded.
     pub(super) decoding: u64,
-    /// Bytes of the picture that comes of it.
-    pub(super) picture: u64,
+    /// Bytes while what came of it is turned and written.
+    pub(super) turning: u64,
 }
 
 /// The bytes of memory that it takes to clean an upload, of which its format tells what it makes of the pixels. A
@@ -36,7 +36,7 @@ pub(super) fn needed(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -
         Err(too_large @ ImageProblem::TooLarge(_)) => return Err(too_large),
         told => told.unwrap_or((Pixels::default(), Orientation::NoTransforms)),
     };
-    let turning = if orientation == Orientation::NoTransforms { 0 } else { pixels.picture.saturating_mul(2) };
+    let turning = if orientation == Orientation::NoTransforms { 0 } else { pixels.turning };
     let file = (upload.len() as u64).saturating_mul(COPIES);
     Ok(pixels.decoding.max(turning).saturating_add(file).saturating_add(BESIDES))
 }

@@ -42,8 +42,8 @@ type Result<T> = std::result::Result<T, ImageProblem>;
 /// bounded amount of memory. Each account and each client address has a bounded share of the queue.
 ///
 /// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
-/// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. What EXIF asks to be turned is
-/// in memory twice: 6 bytes for each pixel, up to 16 of a PNG, and 11 of a WebP with what it is written to.
+/// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. With what EXIF
+/// asks to be turned, it is 4 of a JPEG, up to 16 of a PNG, which is in memory twice, and 11 of a WebP.
 pub struct Cleaner {
     limits: ImageLimits,
     /// One permit per image being worked on.

@@ -1,7 +1,7 @@
 //! The orientation that EXIF metadata asks for. It is the one part of the metadata that changes how an image looks,
 //! so it is applied to the pixels before the metadata goes.
 
-use image::{DynamicImage, ImageDecoder, metadata::Orientation};
+use image::{DynamicImage, GenericImageView, ImageDecoder, metadata::Orientation};
 
 use super::{Result, undecodable};
 
@@ -17,6 +17,41 @@ pub(super) fn upright(decoder: impl ImageDecoder, orientation: Orientation) -> R
     let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
     picture.apply_orientation(orientation);
     Ok(picture)
+}
+
+/// A picture turned upright, pixel by pixel as it is read: it is in memory once.
+pub(super) struct Upright<'a, Picture> {
+    pub(super) picture: &'a Picture,
+    pub(super) orientation: Orientation,
+}
+
+impl<Picture: GenericImageView> GenericImageView for Upright<'_, Picture> {
+    type Pixel = Picture::Pixel;
+
+    fn dimensions(&self) -> (u32, u32) {
+        use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+        let (width, height) = self.picture.dimensions();
+        match self.orientation {
+            Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH => (height, width),
+            _ => (width, height),
+        }
+    }
+
+    fn get_pixel(&self, x: u32, y: u32) -> Self::Pixel {
+        let (width, height) = self.dimensions();
+        let (from_right, from_bottom) = (width - 1 - x, height - 1 - y);
+        let (x, y) = match self.orientation {
+            Orientation::NoTransforms => (x, y),
+            Orientation::FlipHorizontal => (from_right, y),
+            Orientation::Rotate180 => (from_right, from_bottom),
+            Orientation::FlipVertical => (x, from_bottom),
+            Orientation::Rotate90FlipH => (y, x),
+            Orientation::Rotate90 => (y, from_right),
+            Orientation::Rotate270FlipH => (from_bottom, from_right),
+            Orientation::Rotate270 => (from_bottom, x),
+        };
+        self.picture.get_pixel(x, y)
+    }
 }
 
 /// Whether an ICC profile describes the colours the picture has now. Decoding turns CMYK into RGB, for example.

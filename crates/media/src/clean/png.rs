@@ -114,7 +114,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     };
     let channels = channels + u64::from(transparent);
     let picture = size * channels * if depth == Some(16) { 2 } else { 1 };
-    Ok((Pixels { decoding: u64::from(width) * 16, picture }, orientation))
+    Ok((Pixels { decoding: u64::from(width) * 16, turning: picture * 2 }, orientation))
 }
 
 /// Whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be kept.

@@ -71,14 +71,14 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
 fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
     // In halves of a byte for each pixel. A picture that is turned is written without loss: from a copy of four bytes for
     // each pixel, to a file that grows.
-    let picture = 11;
+    let turning = 22;
     let decoding = match (lossless, transparent) {
         (true, _) => 14,
         (false, false) => 9,
         (false, true) => 21,
     };
     let codes = if lossless || transparent { MAX_CODES } else { 0 };
-    Pixels { decoding: pixels * decoding / 2 + codes, picture: pixels * picture / 2 }
+    Pixels { decoding: pixels * decoding / 2 + codes, turning: pixels * turning / 2 }
 }
 
 fn decoder(file: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>> {

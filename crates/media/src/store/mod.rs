@@ -3,7 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{
+    io::{self, ErrorKind, SeekFrom},
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use agora_domain::{
     clock::Timestamp,
@@ -11,14 +16,18 @@ use agora_domain::{
     media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage, StoredImage},
 };
 use async_trait::async_trait;
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::{
-    StreamExt, TryStreamExt, future,
+    Stream, StreamExt, TryStreamExt, future,
     stream::{self, BoxStream},
 };
 use object_store::{
-    Attribute, Attributes, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
-    path::Path,
+    Attribute, Attributes, GetOptions, GetResult, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
+    PutOptions, PutPayload, path::Path,
+};
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncSeekExt},
 };
 
 use crate::{
@@ -78,7 +87,7 @@ impl ObjectImageStore {
         Ok(Some(OpenImage {
             size: found.meta.size,
             range: Some(found.range.clone()),
-            bytes: each_within(ANSWER, whole(found.into_stream())).map_err(unavailable).boxed(),
+            bytes: each_within(ANSWER, parts(found)).map_err(unavailable).boxed(),
         }))
     }
 
@@ -180,11 +189,41 @@ pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The parts of an object, or a failure when it ends before it is whole: a file that was shortened while it is read gives
-/// empty parts for ever.
-fn whole(parts: BoxStream<'static, object_store::Result<Bytes>>) -> BoxStream<'static, object_store::Result<Bytes>> {
-    let shortened = || object_store::Error::Generic { store: "image", source: "it ends before it is whole".into() };
-    parts.and_then(move |part| future::ready(if part.is_empty() { Err(shortened()) } else { Ok(part) })).boxed()
+/// How much of a file is read at once. Each time is work for another thread; `object_store` reads an eighth of it.
+const PART: usize = 64 * 1024;
+
+/// The parts of an object.
+fn parts(found: GetResult) -> BoxStream<'static, object_store::Result<Bytes>> {
+    match found.payload {
+        GetResultPayload::File(file, _) => parts_of_file(file, found.range).map_err(unreadable).boxed(),
+        GetResultPayload::Stream(parts) => parts,
+    }
+}
+
+/// The parts of a file, or a failure when it ends before the range does: it was shortened while it is read.
+fn parts_of_file(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
+    let opened = async move {
+        let mut file = File::from_std(file);
+        file.set_max_buf_size(PART);
+        file.seek(SeekFrom::Start(range.start)).await?;
+        let left = range.end.saturating_sub(range.start);
+        Ok::<_, io::Error>(stream::try_unfold((file, left), |(mut file, left)| async move {
+            if left == 0 {
+                return Ok(None);
+            }
+            let most = usize::try_from(left).unwrap_or(PART).min(PART);
+            let mut part = BytesMut::with_capacity(most).limit(most);
+            match file.read_buf(&mut part).await? {
+                0 => Err(ErrorKind::UnexpectedEof.into()),
+                read => Ok(Some((part.into_inner().freeze(), (file, left.saturating_sub(read as u64))))),
+            }
+        }))
+    };
+    stream::once(opened).try_flatten()
+}
+
+fn unreadable(error: io::Error) -> object_store::Error {
+    object_store::Error::Generic { store: "image", source: error.into() }
 }
 
 pub(crate) fn unavailable(error: object_store::Error) -> Error {

@@ -210,7 +210,7 @@ settings! {
             "the most bytes of large bodies in memory at once";
         ANSWER_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("67108864"),
             "the most bytes of large answers in memory at once";
-        DECODE_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("301989888"),
+        DECODE_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("201326592"),
             "the most bytes that images take while they are checked";
         CLIENT_TIMEOUT: Kind::Time, Default::Is("30s"),
             "how long a client may take to send a body, and to take a part of an answer; at most 10 minutes";
