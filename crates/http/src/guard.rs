@@ -48,8 +48,8 @@ pub(crate) async fn guard(
         let caller = admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
         let _turn = match caller {
-            Some(caller) if request.method().is_safe() => Some(state.overload.turns.acquire(caller.user).await?),
-            _ => None,
+            Some(caller) => state.overload.turns.acquire(caller.user, &request).await?,
+            None => None,
         };
         let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
         match key {

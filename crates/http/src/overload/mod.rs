@@ -4,7 +4,7 @@
 //! |---|---|
 //! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
 //! | requests in flight ([`admit`]), but for those of [`health`](crate::health) | 503 |
-//! | reads of one account that are worked on ([`turns`]) | a bounded line of its own, then 503 |
+//! | reads and uploads of one account that are worked on ([`turns`]) | a bounded line of its own, then 503 |
 //! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
 //! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
 //! | the time of a body ([`incoming`]) | 408, and the connection is closed |
@@ -44,7 +44,7 @@ use self::{
     connection::Connection,
     gate::{Gate, Place},
     memory::{MemoryBudget, MemoryPermit},
-    turns::Turns,
+    turns::AccountTurns,
 };
 use crate::{error::ApiError, health, state::State};
 
@@ -92,7 +92,7 @@ pub(crate) struct Overload {
     pub(crate) requests: Arc<Gate>,
     pub(crate) uploads: MemoryBudget,
     pub(crate) answers: MemoryBudget,
-    pub(crate) turns: Turns,
+    pub(crate) turns: AccountTurns,
 }
 
 impl Overload {
@@ -103,7 +103,7 @@ impl Overload {
             requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
             uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
             answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
-            turns: Turns::new(workers),
+            turns: AccountTurns::new(workers),
         }
     }
 }
