@@ -88,6 +88,7 @@ impl Precompressed {
 
     /// Answers with the encoding that the client likes best.
     pub(crate) fn answer(&self, mut response: HttpResponseBuilder, request: &impl HttpMessage) -> HttpResponse {
+        response.insert_header((header::VARY, "Accept-Encoding"));
         let preferred = preferred(request);
         match self.encoded.iter().find(|(encoding, _)| Some(*encoding) == preferred) {
             Some((encoding, bytes)) => {
@@ -115,21 +116,18 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     let (Some(encoding), Some(state)) = (encoding, state) else { return Ok(response) };
     let (request, response) = response.into_parts();
     let (mut response, body) = response.into_parts();
-    let (response, compressed) = if request.method() == Method::HEAD {
+    let compressed = match body.try_into_bytes() {
         // The same headers but for the length, which is known when it was compressed.
-        (response, BoxBody::new(body::None::new()))
-    } else {
-        match body.try_into_bytes() {
-            Ok(plain) => {
-                let compressed = state.compressing.compress(encoding, plain).await;
-                let compressed = compressed.map_err(|error| ApiError::from(Error::internal(error)))?;
-                if let Some(memory) = response.extensions_mut().get_mut::<MemoryPermit>() {
-                    memory.shrink_to(compressed.len());
-                }
-                (response, BoxBody::new(compressed))
+        Ok(_) if request.method() == Method::HEAD => BoxBody::new(body::None::new()),
+        Ok(plain) => {
+            let compressed = state.compressing.compress(encoding, plain).await;
+            let compressed = compressed.map_err(|error| ApiError::from(Error::internal(error)))?;
+            if let Some(memory) = response.extensions_mut().get_mut::<MemoryPermit>() {
+                memory.shrink_to(compressed.len());
             }
-            Err(streamed) => return Ok(ServiceResponse::new(request, response.set_body(streamed))),
+            BoxBody::new(compressed)
         }
+        Err(streamed) => return Ok(ServiceResponse::new(request, response.set_body(streamed))),
     };
     let mut response: HttpResponse = response.set_body(compressed);
     response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));

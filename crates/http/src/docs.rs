@@ -3,11 +3,11 @@
 //! The page is Swagger UI, whose parts are in the binary and sent from there. It loads nothing from elsewhere.
 
 use std::{
-    borrow::Cow,
-    sync::{Arc, LazyLock, OnceLock},
+    collections::BTreeMap,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use actix_web::{HttpRequest, HttpResponse, http::header};
+use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use agora_domain::Error;
 use bytes::Bytes;
 use utoipa_swagger_ui::Config;
@@ -77,8 +77,8 @@ pub(crate) async fn to_page() -> Answer {
 ///
 /// Swagger UI: reads this document and tries its endpoints out.
 #[utoipa::path(get, path = "/docs/", operation_id = "getDocs", tag = "Documentation", responses(Page))]
-pub(crate) async fn page() -> Answer {
-    part("index.html")
+pub(crate) async fn page(request: HttpRequest) -> Answer {
+    part("index.html", &request).await
 }
 
 /// A part of the interactive page
@@ -89,22 +89,44 @@ pub(crate) async fn page() -> Answer {
     tag = "Documentation",
     responses(PagePart, NotFound)
 )]
-pub(crate) async fn file(PathText(name): PathText) -> Answer {
-    part(&name)
+pub(crate) async fn file(PathText(name): PathText, request: HttpRequest) -> Answer {
+    part(&name, &request).await
 }
 
-fn part(name: &str) -> Answer {
-    let found = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG));
-    let found = found.map_err(|error| Error::internal(error.to_string()))?.ok_or(ApiError::UnknownRoute)?;
-    let bytes = match found.bytes {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => bytes.into(),
+/// A part of the page, once it was asked for.
+struct Part {
+    content_type: String,
+    bytes: Precompressed,
+}
+
+/// The parts that were asked for. There are few.
+static PARTS: Mutex<BTreeMap<String, Arc<Part>>> = Mutex::new(BTreeMap::new());
+
+fn parts() -> MutexGuard<'static, BTreeMap<String, Arc<Part>>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn part(name: &str, request: &HttpRequest) -> Answer {
+    let known = parts().get(name).cloned();
+    let part = match known {
+        Some(part) => part,
+        None => {
+            let found = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG));
+            let found = found.map_err(|error| Error::internal(error.to_string()))?.ok_or(ApiError::UnknownRoute)?;
+            let is_text = found.content_type.starts_with("text/");
+            let content_type =
+                if is_text { format!("{}; charset=utf-8", found.content_type) } else { found.content_type };
+            let bytes = web::block(move || Precompressed::new(Bytes::from(found.bytes.into_owned()))).await;
+            let bytes = bytes.map_err(Error::internal)?.map_err(Error::internal)?;
+            let part = Arc::new(Part { content_type, bytes });
+            parts().insert(name.to_owned(), Arc::clone(&part));
+            part
+        }
     };
-    let is_text = found.content_type.starts_with("text/");
-    let content_type = if is_text { format!("{}; charset=utf-8", found.content_type) } else { found.content_type };
-    Ok(HttpResponse::Ok()
-        .insert_header((header::CONTENT_TYPE, content_type))
+    let mut response = HttpResponse::Ok();
+    response
+        .insert_header((header::CONTENT_TYPE, part.content_type.as_str()))
         .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
-        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY))
-        .body(bytes))
+        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
+    Ok(part.bytes.answer(response, request))
 }

@@ -12,8 +12,11 @@ use tokio::sync::Semaphore;
 use super::shares::{Share, Shares};
 use crate::error::ApiError;
 
-/// How many uploads of one account are worked on at once, and reads at least.
-const FEW: usize = 4;
+/// How many reads of one account are worked on at once, at least.
+const FEWEST_READS: usize = 2;
+
+/// How many uploads of one account are worked on at once.
+const UPLOADS: usize = 4;
 
 /// How many more of each wait; one more is refused.
 const WAITING: usize = 128;
@@ -32,7 +35,7 @@ pub(crate) struct AccountTurns {
 impl AccountTurns {
     /// Creates the turns for so many threads.
     pub(crate) fn new(workers: usize) -> Self {
-        Self { reads: Turns::new(workers.max(FEW)), uploads: Turns::new(FEW) }
+        Self { reads: Turns::new(workers.max(FEWEST_READS)), uploads: Turns::new(UPLOADS) }
     }
 
     /// Waits for the turn of a request of this account, if it needs one.
@@ -131,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn reads_and_uploads_take_turns_and_nothing_else_does() {
-        for (workers, reads) in [(1, 4), (6, 6)] {
+        for (workers, reads) in [(1, 2), (6, 6)] {
             let turns = AccountTurns::new(workers);
             let count = |method: Method, content_type: &str| {
                 let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));
