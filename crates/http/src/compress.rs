@@ -1,6 +1,7 @@
 //! Compressed answers, for clients that take them.
 
 use std::{
+    cell::RefCell,
     io::{self, Write as _},
     sync::Arc,
 };
@@ -20,6 +21,7 @@ use actix_web::{
 use agora_domain::Error;
 use flate2::{Compression, write::GzEncoder};
 use tokio::{sync::Semaphore, task::spawn_blocking};
+use zstd::bulk::Compressor;
 
 use crate::{error::ApiError, overload::memory::MemoryPermit, state::State};
 
@@ -60,10 +62,18 @@ impl Compressing {
     }
 }
 
+thread_local! {
+    /// What zstd works with, kept from one answer to the next: a megabyte or so, that would be cleared each time.
+    static ZSTD: RefCell<Compressor<'static>> = RefCell::default();
+}
+
 /// These bytes in this encoding.
 fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
     let encoded = if encoding == ContentEncoding::Zstd {
-        zstd::bulk::compress(plain, ZSTD_LEVEL)?
+        ZSTD.with_borrow_mut(|compressor| {
+            compressor.set_compression_level(ZSTD_LEVEL)?;
+            compressor.compress(plain)
+        })?
     } else {
         let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 8), Compression::fast());
         encoder.write_all(plain)?;
