@@ -145,7 +145,7 @@ pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
 }
 
 /// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
-const SLICE: usize = 64 * 1024;
+const SLICE: usize = 32 * 1024;
 
 /// The body of an answer, in slices. Until it is made, the request is in flight.
 pub(crate) struct Answer {

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 32 * 1024;
 
 /// How much of answers is written before other connections of the thread have their turn. A client that takes all as it
 /// comes would have it for as long as its answer is.
-const WRITTEN_AT_ONCE: usize = 64 * 1024;
+const WRITTEN_AT_ONCE: usize = 32 * 1024;
 
 /// The stream of a connection.
 pub(crate) struct Stream {
