@@ -1,6 +1,6 @@
 //! PostgreSQL is there, but what is asked of it takes too long.
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use reqwest::Method;
 use tokio::task::block_in_place;
 
@@ -46,7 +46,12 @@ impl Small {
 
     /// A request that waits while the posts are locked.
     fn asks(&self) -> reqwest::RequestBuilder {
-        self.api().request_as(&self.alice, Method::GET, &format!("/api/posts/by-id/{}", self.post))
+        self.asks_as(&self.alice)
+    }
+
+    /// The same of somebody else.
+    fn asks_as(&self, reader: &User) -> reqwest::RequestBuilder {
+        self.api().request_as(reader, Method::GET, &format!("/api/posts/by-id/{}", self.post))
     }
 
     fn lock_posts(&mut self) {
@@ -82,8 +87,12 @@ impl Small {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
     let mut small = Small::start("", &[("AGORA_DATABASE_WAIT_TIMEOUT", "1s")]).await;
+    // Of an account each, since those of one would wait for each other.
+    let api = small.api();
+    let readers = join_all((0..4 * SHARED).map(async |n| api.user(&format!("reader{n}")).await)).await;
     small.lock_posts();
-    let mut reads: FuturesUnordered<_> = (0..4 * SHARED).map(|_| tokio::spawn(attempt(small.asks()))).collect();
+    let mut reads: FuturesUnordered<_> =
+        readers.iter().map(|reader| tokio::spawn(attempt(small.asks_as(reader)))).collect();
     let writes = (0..10).map(|n| small.api().posting(&small.alice, &format!("Post {n}"), None));
     let mut writes: FuturesUnordered<_> = writes.map(|post| tokio::spawn(attempt(post))).collect();
     // Those that have their turn wait for the lock, the others for their turn.

@@ -2,7 +2,10 @@
 
 use reqwest::{
     Method,
-    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, X_CONTENT_TYPE_OPTIONS},
+    header::{
+        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, VARY,
+        X_CONTENT_TYPE_OPTIONS,
+    },
 };
 use serde_json::json;
 
@@ -63,6 +66,29 @@ async fn every_part_of_the_page_is_served_from_here_and_told_for_what_it_is() {
     assert!(start.contains(r#""url": "../api-docs/openapi.json""#), "{start}");
     // Nothing is sent to a validator elsewhere.
     assert!(start.contains(r#""validatorUrl": "none""#) && !start.contains("http"), "{start}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_and_the_document_are_compressed_for_those_who_take_it() {
+    let server = Server::start().await;
+    for (path, is_compressed) in [
+        ("/api-docs/openapi.json", true),
+        ("/docs/swagger-ui-bundle.js", true),
+        ("/docs/swagger-ui.css", true),
+        ("/docs/", false),
+    ] {
+        let plain = get(&server, path).await.expect(200);
+        assert_eq!((plain.header(CONTENT_ENCODING), plain.header(VARY)), (None, Some("Accept-Encoding")), "{path}");
+        for encoding in ["zstd", "gzip"] {
+            let answer = server.request(Method::GET, path).header(ACCEPT_ENCODING, encoding);
+            let answer = server.send(answer).await.expect(200);
+            assert_eq!(answer.header(CONTENT_ENCODING), is_compressed.then_some(encoding), "{path}");
+            assert_eq!(answer.header(CONTENT_TYPE), plain.header(CONTENT_TYPE), "{path}");
+            assert_eq!(answer.header(VARY), Some("Accept-Encoding"), "{path}");
+            assert!(answer.decoded() == plain.body, "{path}, {encoding}");
+            assert!(!is_compressed || answer.body.len() < plain.body.len() / 2, "{path}, {encoding}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -82,7 +82,7 @@ fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
     Ok(encoded.into())
 }
 
-/// What never changes, in every encoding.
+/// What never changes, in every encoding in which it is smaller.
 pub(crate) struct Precompressed {
     plain: Bytes,
     encoded: Vec<(ContentEncoding, Bytes)>,
@@ -91,9 +91,14 @@ pub(crate) struct Precompressed {
 impl Precompressed {
     /// Compresses it.
     pub(crate) fn new(plain: Bytes) -> io::Result<Self> {
-        let encoded = ENCODINGS.into_iter().map(|encoding| Ok((encoding, encoded(encoding, &plain)?)));
-        let encoded = encoded.collect::<io::Result<_>>()?;
-        Ok(Self { plain, encoded })
+        let mut smaller = Vec::new();
+        for encoding in ENCODINGS {
+            let encoded = encoded(encoding, &plain)?;
+            if plain.len() as u64 > SMALL && encoded.len() < plain.len() {
+                smaller.push((encoding, encoded));
+            }
+        }
+        Ok(Self { plain, encoded: smaller })
     }
 
     /// Answers with the encoding that the client likes best.

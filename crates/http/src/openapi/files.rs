@@ -9,7 +9,7 @@ use utoipa::{
 };
 
 use super::{
-    headers::ResponseHeader::{self, AcceptRanges, ContentRange, ImageTag, Location},
+    headers::ResponseHeader::{self, AcceptRanges, ContentEncoding, ContentRange, ImageTag, Location},
     values::format,
 };
 
@@ -64,7 +64,7 @@ impl IntoResponses for ToPage {
 
 impl IntoResponses for Page {
     fn responses() -> Responses {
-        [answer(200, "The page.", [("text/html", text())], &[])].into()
+        [answer(200, "The page.", [("text/html", text())], &[ContentEncoding])].into()
     }
 }
 
@@ -72,7 +72,7 @@ impl IntoResponses for PagePart {
     fn responses() -> Responses {
         let texts = ["text/css", "text/html", "text/javascript"].map(|media_type| (media_type, text()));
         let content = texts.into_iter().chain([("image/png", bytes())]);
-        [answer(200, "The part.", content, &[])].into()
+        [answer(200, "The part.", content, &[ContentEncoding])].into()
     }
 }
 

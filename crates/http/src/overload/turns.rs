@@ -1,13 +1,13 @@
 //! How many requests of one account are worked on at once.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use actix_web::{
     dev::ServiceRequest,
     http::header::{self, HeaderValue},
 };
 use agora_domain::id::UserId;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::shares::{Share, Shares};
 use crate::error::ApiError;
@@ -20,6 +20,9 @@ const UPLOADS: usize = 4;
 
 /// How many more of each wait; one more is refused.
 const WAITING: usize = 128;
+
+/// How long one of them waits.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whose turn it is among the requests of one account.
 ///
@@ -41,7 +44,7 @@ impl AccountTurns {
     /// Waits for the turn of a request of this account, if it needs one.
     ///
     /// # Errors
-    /// [`ApiError::Busy`] when too many of its requests wait.
+    /// [`ApiError::Busy`] when too many of its requests wait, or this one has waited for long.
     pub(crate) async fn acquire(&self, account: UserId, request: &ServiceRequest) -> Result<Option<Turn>, ApiError> {
         let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_form = |value: &[u8]| value.get(..FORM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(FORM));
@@ -86,8 +89,9 @@ impl Turns {
             Ok(turn) => turn,
             Err(_) => {
                 let _in_line = share.line.try_acquire().map_err(|_| ApiError::Busy)?;
+                let acquired = timeout(PATIENCE, share.turns.acquire()).await;
                 // It is never closed.
-                share.turns.acquire().await.map_err(|_| ApiError::Busy)?
+                acquired.map_err(|_| ApiError::Busy)?.map_err(|_| ApiError::Busy)?
             }
         };
         turn.forget();
@@ -105,7 +109,7 @@ impl Drop for Turn {
 mod tests {
     use actix_web::{http::Method, test::TestRequest};
     use futures_util::FutureExt;
-    use tokio::task::unconstrained;
+    use tokio::{task::unconstrained, time::Instant};
     use uuid::Uuid;
 
     use super::*;
@@ -148,6 +152,15 @@ mod tests {
             assert_eq!(count(Method::PUT, "application/json"), 100);
             assert_eq!(count(Method::DELETE, ""), 100);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_has_waited_for_long_is_refused() {
+        let turns = Turns::new(1);
+        let _held = at_once(&turns, 1);
+        let begun = Instant::now();
+        assert!(matches!(turns.acquire(account(1)).await, Err(ApiError::Busy)));
+        assert_eq!(begun.elapsed(), PATIENCE);
     }
 
     #[tokio::test]
