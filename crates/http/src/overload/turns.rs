@@ -6,7 +6,7 @@ use actix_web::{
     dev::ServiceRequest,
     http::header::{self, HeaderValue},
 };
-use agora_domain::id::UserId;
+use agora_domain::{Error, id::UserId};
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::shares::{Share, Shares};
@@ -44,7 +44,7 @@ impl AccountTurns {
     /// Waits for the turn of a request of this account, if it needs one.
     ///
     /// # Errors
-    /// [`ApiError::Busy`] when too many of its requests wait, or this one has waited for long.
+    /// [`ApiError::Busy`] when too many of its requests wait, [`Error::Unavailable`] when those before take long.
     pub(crate) async fn acquire(&self, account: UserId, request: &ServiceRequest) -> Result<Option<Turn>, ApiError> {
         let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_form = |value: &[u8]| value.get(..FORM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(FORM));
@@ -91,12 +91,16 @@ impl Turns {
                 let _in_line = share.line.try_acquire().map_err(|_| ApiError::Busy)?;
                 let acquired = timeout(PATIENCE, share.turns.acquire()).await;
                 // It is never closed.
-                acquired.map_err(|_| ApiError::Busy)?.map_err(|_| ApiError::Busy)?
+                acquired.map_err(|_| late())?.map_err(|_| ApiError::Busy)?
             }
         };
         turn.forget();
         Ok(Turn(Arc::clone(&share)))
     }
+}
+
+fn late() -> Error {
+    Error::unavailable("the requests of the account before this one took too long")
 }
 
 impl Drop for Turn {
@@ -159,7 +163,7 @@ mod tests {
         let turns = Turns::new(1);
         let _held = at_once(&turns, 1);
         let begun = Instant::now();
-        assert!(matches!(turns.acquire(account(1)).await, Err(ApiError::Busy)));
+        assert!(matches!(turns.acquire(account(1)).await, Err(ApiError::Domain(Error::Unavailable(_)))));
         assert_eq!(begun.elapsed(), PATIENCE);
     }
 
