@@ -19,7 +19,7 @@ use crate::{
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// What the service may take at most.
-const MEMORY: u64 = 400 << 20;
+const MEMORY: u64 = 300 << 20;
 
 /// A picture of nearly 5 MiB that cannot be compressed, as a PNG file.
 pub(crate) fn noise() -> Vec<u8> {

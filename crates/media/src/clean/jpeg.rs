@@ -1,10 +1,10 @@
 //! JPEG: a list of segments, some of them followed by entropy-coded data, that ends with an EOI marker.
 
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 
 use agora_domain::media::ImageProblem;
 use image::{
-    DynamicImage, ImageDecoder, ImageEncoder,
+    DynamicImage, ImageDecoder, ImageEncoder, ImageError,
     codecs::jpeg::{JpegDecoder, JpegEncoder},
     metadata::Orientation,
 };
@@ -12,7 +12,7 @@ use image::{
 use super::{
     ImageLimits, Result, icc,
     memory::Pixels,
-    orientation::{Upright, orientation_of, profile_fits},
+    orientation::{OrientedView, orientation_of, profile_fits},
     take, take_array, undecodable,
 };
 
@@ -40,7 +40,11 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let mut decoder = JpegDecoder::new(Cursor::new(&bytes)).map_err(|_| undecodable())?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
-    if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, orientation, profile) }
+    if orientation == Orientation::NoTransforms {
+        Ok(bytes)
+    } else {
+        encode(&picture, orientation, profile, upload.len())
+    }
 }
 
 /// What the header says of the pixels in memory, up to the first scan.
@@ -66,7 +70,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
                 let (kind, frame) = frame.ok_or_else(undecodable)?;
                 let scanned = *segment.first().ok_or_else(undecodable)?;
                 return Ok((
-                    frame_pixels(kind, frame, scanned, limits)?,
+                    frame_pixels(kind, frame, scanned, limits, upload.len())?,
                     orientation.unwrap_or(Orientation::NoTransforms),
                 ));
             }
@@ -78,7 +82,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
 
 /// The pixels of a frame whose first scan has so many components. When it has not all of them, or the frame is
 /// progressive, the decoder keeps two bytes for each sample of each component until the last scan.
-fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits) -> Result<Pixels> {
+fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, upload: usize) -> Result<Pixels> {
     let [_, h1, h0, w1, w0, count, components @ ..] = frame else { return Err(undecodable()) };
     let [width, height] = [[*w1, *w0], [*h1, *h0]].map(|side| u32::from(u16::from_be_bytes(side)));
     let size = limits.check_pixels(width, height)?;
@@ -90,24 +94,48 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits) -> Re
     let samples: u64 = factors.iter().map(|(h, v)| blocks.saturating_mul(64 * h * v)).sum();
     let picture = size * if *count == 1 { 1 } else { 3 };
     let kept = if kind == 0xc2 || scanned != *count { samples.saturating_mul(2) } else { 0 };
-    // What is turned is written to a file that has a byte for each pixel, at most.
-    Ok(Pixels { decoding: picture.saturating_add(kept), turning: picture.saturating_add(size) })
+    let turning = picture.saturating_add(max_encoded_bytes(size, upload));
+    Ok(Pixels { decoding: picture.saturating_add(kept), turning })
 }
 
-fn encode(picture: &DynamicImage, orientation: Orientation, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
+/// The most bytes of what is encoded again, of which the upload had so many pixels and bytes. Photographs stay well below.
+/// Noise that was compressed to almost nothing can have several bytes a pixel, and is refused.
+fn max_encoded_bytes(pixels: u64, upload: usize) -> u64 {
+    pixels.saturating_add(upload as u64 * 2)
+}
+
+fn encode(
+    picture: &DynamicImage,
+    orientation: Orientation,
+    profile: Option<Vec<u8>>,
+    upload: usize,
+) -> Result<Vec<u8>> {
+    let pixels = u64::from(picture.width()) * u64::from(picture.height());
+    let most = usize::try_from(max_encoded_bytes(pixels, upload)).unwrap_or(usize::MAX);
+    // A growing file would have up to twice its length. Pages of this one that are not written to take no memory.
+    let mut file = vec![0; most];
+    let mut writer = Cursor::new(file.as_mut_slice());
+    let mut encoder = JpegEncoder::new_with_quality(&mut writer, QUALITY);
     if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
         encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
     }
     // The decoder makes one of these two.
     match picture {
-        DynamicImage::ImageLuma8(picture) => encoder.encode_image(&Upright { picture, orientation }),
-        DynamicImage::ImageRgb8(picture) => encoder.encode_image(&Upright { picture, orientation }),
+        DynamicImage::ImageLuma8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
+        DynamicImage::ImageRgb8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
         _ => return Err(undecodable()),
     }
-    .map_err(|_| undecodable())?;
-    Ok(bytes)
+    .map_err(|error| match error {
+        ImageError::IoError(full) if full.kind() == ErrorKind::WriteZero => ImageProblem::TooLarge(format!(
+            "JPEG image must take at most {} KiB when its orientation is applied",
+            most / 1024
+        )),
+        _ => undecodable(),
+    })?;
+    let length = usize::try_from(writer.position()).unwrap_or(most);
+    file.truncate(length);
+    file.shrink_to_fit();
+    Ok(file)
 }
 
 /// The image with only the segments that are needed to render it.

@@ -42,8 +42,9 @@ type Result<T> = std::result::Result<T, ImageProblem>;
 /// bounded amount of memory. Each account and each client address has a bounded share of the queue.
 ///
 /// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
-/// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. With what EXIF
-/// asks to be turned, it is 4 of a JPEG, up to 16 of a PNG, which is in memory twice, and 11 of a WebP.
+/// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. With an orientation to be applied,
+/// it is 4 of a JPEG and twice its file, up to 16 of a PNG, whose pixels are in memory as often as its file, and 12 of a
+/// WebP.
 pub struct Cleaner {
     limits: ImageLimits,
     /// One permit per image being worked on.

@@ -1,17 +1,13 @@
 //! PNG: a list of chunks, from IHDR to IEND.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write as _};
 
-use image::{
-    DynamicImage, Limits,
-    codecs::png::{CompressionType, FilterType, PngDecoder, PngEncoder},
-    metadata::Orientation,
-};
+use image::metadata::Orientation;
 
 use super::{
     ImageLimits, Result, icc,
     memory::Pixels,
-    orientation::{orientation_of, upright},
+    orientation::{orientation_of, oriented_size, stored_position},
     take, take_array, undecodable,
 };
 
@@ -28,6 +24,8 @@ const PICTURE: [&[u8; 4]; 8] = [b"IHDR", b"PLTE", b"tRNS", b"sBIT", b"bKGD", b"p
 
 /// And those of an animation.
 const ANIMATION: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
+
+type Reader<'a> = png::Reader<Cursor<&'a [u8]>>;
 
 struct Chunk<'a> {
     kind: [u8; 4],
@@ -77,11 +75,10 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     if animated || orientation == Orientation::NoTransforms {
         return Ok(bytes);
     }
-    let mut decoder_limits = Limits::default();
-    decoder_limits.max_alloc = Some(decoder_bytes(limits) as u64);
-    let decoder = PngDecoder::with_limits(Cursor::new(&bytes), decoder_limits).map_err(|_| undecodable())?;
+    let mut turned = encode_oriented(&bytes, orientation, limits).map_err(|_| undecodable())?;
     let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR)).flat_map(|chunk| chunk.whole);
-    encode(&upright(decoder, orientation)?, colour.copied())
+    turned.splice(HEADER..HEADER, colour.copied());
+    Ok(turned)
 }
 
 /// What the header says of the pixels in memory. Only what is turned is decoded as a whole.
@@ -163,13 +160,17 @@ fn check_animation(chunks: &[Chunk<'_>], canvas: u64, limits: &ImageLimits) -> R
     if frames == 0 || frames != announced { Err(undecodable()) } else { Ok(true) }
 }
 
-/// Decodes every row of every frame. It keeps no more than a row.
-fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::DecodingError> {
+/// Reads the header. Rows of numbers of colours are then read as colours, as for showing.
+fn reader<'a>(bytes: &'a [u8], limits: &ImageLimits) -> std::result::Result<Reader<'a>, png::DecodingError> {
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: decoder_bytes(limits) });
     decoder.set_ignore_iccp_chunk(true);
-    // As it is for showing: rows of numbers of colours can be read without the colours.
     decoder.set_transformations(png::Transformations::EXPAND);
-    let mut reader = decoder.read_info()?;
+    decoder.read_info()
+}
+
+/// Decodes every row of every frame. It keeps no more than a row.
+fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::DecodingError> {
+    let mut reader = reader(bytes, limits)?;
     let info = reader.info();
     // A picture that stands before the first frame is not counted as one.
     let pictures = match info.animation_control() {
@@ -192,10 +193,36 @@ fn decoder_bytes(limits: &ImageLimits) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-fn encode(picture: &DynamicImage, colour: impl Iterator<Item = u8>) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::Adaptive);
-    picture.write_with_encoder(encoder).map_err(|_| undecodable())?;
-    bytes.splice(HEADER..HEADER, colour);
-    Ok(bytes)
+/// Decodes a still image and encodes it row by row with its orientation applied: its pixels are in memory once.
+fn encode_oriented(
+    bytes: &[u8],
+    orientation: Orientation,
+    limits: &ImageLimits,
+) -> std::result::Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let mut reader = reader(bytes, limits)?;
+    let mut stored = vec![0; reader.output_buffer_size().ok_or(png::DecodingError::LimitsExceeded)?];
+    let stored_as = reader.next_frame(&mut stored)?;
+    let (width, height) = oriented_size(orientation, (stored_as.width, stored_as.height));
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(stored_as.color_type);
+    encoder.set_depth(stored_as.bit_depth);
+    encoder.set_compression(png::Compression::Balanced);
+    let mut encoder = encoder.write_header()?;
+    let mut writer = encoder.stream_writer()?;
+    // Rows and pixels are whole bytes: what has less is expanded.
+    let pixel = stored_as.line_size / stored_as.width as usize;
+    let mut row = Vec::with_capacity(width as usize * pixel);
+    for y in 0..height {
+        row.clear();
+        for x in 0..width {
+            let (x, y) = stored_position(orientation, (width, height), x, y);
+            let at = y as usize * stored_as.line_size + x as usize * pixel;
+            row.extend_from_slice(stored.get(at..at + pixel).unwrap_or_default());
+        }
+        writer.write_all(&row)?;
+    }
+    writer.finish()?;
+    encoder.finish()?;
+    Ok(file)
 }

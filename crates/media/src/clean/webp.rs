@@ -69,9 +69,9 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
 }
 
 fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
-    // In halves of a byte for each pixel. A picture that is turned is written without loss: from a copy of four bytes for
-    // each pixel, to a file that grows.
-    let turning = 22;
+    // In halves of a byte for each pixel. A picture that is turned is written without loss: there are the picture, the
+    // encoder's file and the one with its header, of four bytes for each pixel each when it is noise.
+    let turning = 24;
     let decoding = match (lossless, transparent) {
         (true, _) => 14,
         (false, false) => 9,

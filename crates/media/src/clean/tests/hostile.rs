@@ -1,19 +1,7 @@
 use super::{
-    samples::{animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture},
+    samples::{Random, animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture},
     *,
 };
-
-/// Pseudo-random numbers that are the same on every run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-}
 
 /// Whatever passes is fit to be stored: it decodes, and cleaning it again changes nothing.
 async fn assert_refused_or_clean(upload: &[u8], what: &str) {

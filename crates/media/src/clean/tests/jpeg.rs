@@ -87,6 +87,32 @@ async fn a_turned_image_keeps_a_colour_profile_that_still_fits_only() {
     assert_eq!(profile_of(&clean(&upload).await.unwrap()), None);
 }
 
+/// Noise of 256 × 256 pixels that is to be turned: `strength` is how far its colours are from grey.
+fn turned_noise(strength: usize) -> Vec<u8> {
+    let mut random = samples::Random(0x9e37_79b9_7f4a_7c15);
+    let mut colour = || (128 - strength + random.below(2 * strength)) as u8;
+    let noise = image::RgbImage::from_fn(256, 256, |_, _| image::Rgb([colour(), colour(), colour()]));
+    let mut file = Vec::new();
+    image::codecs::jpeg::JpegEncoder::new_with_quality(&mut file, 90).encode_image(&noise).unwrap();
+    with_segment(&file, 0xe1, &exif_segment(&exif(6)))
+}
+
+#[tokio::test]
+async fn an_image_that_grows_far_beyond_its_upload_when_it_is_turned_is_refused() {
+    let upload = turned_noise(100);
+    let turned = clean(&upload).await.unwrap();
+    assert!(turned.len() < 2 * upload.len(), "{} of {}", turned.len(), upload.len());
+
+    let mut faint = turned_noise(8);
+    let tables: Vec<usize> = (0..faint.len()).filter(|at| faint[*at..].starts_with(&[0xff, 0xdb, 0, 67])).collect();
+    assert_eq!(tables.len(), 2);
+    // What was hardly more than grey has the strongest colours there are, in as many bytes.
+    tables.into_iter().for_each(|at| faint[at + 5..at + 69].fill(255));
+    let most = (256 * 256 + 2 * faint.len()) / 1024;
+    let why = format!("JPEG image must take at most {most} KiB when its orientation is applied");
+    assert_too_large(clean(&faint).await.map(|turned| turned.len()), &why);
+}
+
 /// A grey progressive image of 8 × 8 pixels with so many scans, each of them one bit long.
 fn progressive(scans: usize) -> Vec<u8> {
     let mut codes = [0; 18];

@@ -68,6 +68,22 @@ async fn a_turned_image_keeps_its_depth_and_colour_profile() {
 }
 
 #[tokio::test]
+async fn a_turned_image_of_numbers_of_colours_has_those_colours() {
+    let mut plain = Vec::new();
+    let mut encoder = ::png::Encoder::new(&mut plain, 3, 2);
+    encoder.set_color(::png::ColorType::Indexed);
+    encoder.set_depth(::png::BitDepth::Two);
+    encoder.set_palette(vec![255, 0, 0, 0, 255, 0, 0, 0, 255]);
+    encoder.set_trns(vec![255, 128]);
+    encoder.write_header().unwrap().write_image_data(&[0b00_01_10_00, 0b10_00_01_00]).unwrap();
+    let upload = with_chunks(&plain, &[png_chunk(b"eXIf", &exif(6))]);
+    let (red, green, blue) = ([255, 0, 0, 255], [0, 255, 0, 128], [0, 0, 255, 255]);
+    let turned = pixels(&clean(&upload).await.unwrap());
+    assert_eq!(turned.dimensions(), (2, 3));
+    assert_eq!(turned.pixels().map(|it| it.0).collect::<Vec<_>>(), [blue, red, red, green, green, blue]);
+}
+
+#[tokio::test]
 async fn a_wrong_checksum_in_the_pixels_is_refused() {
     let mut upload = png(&picture());
     let last_of_idat = upload.len() - 13;

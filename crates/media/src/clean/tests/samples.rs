@@ -221,3 +221,16 @@ pub(super) const LOSSY_WEBP: &[u8] = &[
     0x01, 0xf8, 0x00, 0x03, 0xb0, 0x00, 0xfe, 0xf0, 0xc4, 0x0b, 0xff, 0x20, 0xb9, 0x61, 0x75, 0xc8, 0xd7, 0xff, 0x20,
     0x3f, 0xe4, 0x07, 0xfc, 0x80, 0xff, 0xf8, 0xf2, 0x00, 0x00, 0x00,
 ];
+
+/// Pseudo-random numbers that are the same on every run (xorshift).
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    /// Returns the next one, below `bound`.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
