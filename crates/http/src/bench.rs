@@ -53,13 +53,13 @@ impl Rendering {
         let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &self.0));
         let memory = || self.0.overload.answers.try_acquire(local, MAX_BODY);
         let is_open = list.open(&empty_list(SUCCESS)).is_ok();
-        let whole = at_once(list.extend(page, render, memory));
+        let whole = poll_until_ready(list.extend(page, render, memory));
         is_open && whole.is_ok_and(|(count, _)| count == page.items.len()) && !list.close().0.is_empty()
     }
 }
 
-/// What comes of something that gives others their turn, where there are none.
-fn at_once<T>(future: impl Future<Output = T>) -> T {
+/// Polls a future that only yields, and waits for nothing, until it is ready.
+fn poll_until_ready<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

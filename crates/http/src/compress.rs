@@ -25,37 +25,37 @@ use zstd::bulk::Compressor;
 
 use crate::{error::ApiError, overload::memory::MemoryPermit, state::State};
 
-/// What is not beyond so many bytes is sent as it is: it fits into one packet or so, compressed or not.
-const SMALL: u64 = 1024;
+/// The most bytes of an answer that is sent as it is: it fits into one packet or so, compressed or not.
+const MAX_UNCOMPRESSED: u64 = 1024;
 
-/// What is not beyond so many bytes is compressed where it was made: it takes less time than to have it done elsewhere.
-const QUICK: usize = 16 * 1024;
+/// The most bytes of an answer that is compressed on the thread that made it: that takes less time than to hand it over.
+const MAX_INLINE: usize = 16 * 1024;
 
 /// The encodings, the preferred one first: zstd takes the least time for what it saves.
 const ENCODINGS: [ContentEncoding; 2] = [ContentEncoding::Zstd, ContentEncoding::Gzip];
 
-/// How much effort zstd makes: the least.
+/// The compression level of zstd: the quickest of the ordinary ones.
 const ZSTD_LEVEL: i32 = 1;
 
-/// Bounds how many answers are compressed at once beside the threads that serve requests: half as many as there are of
-/// these, so that compressing does not take the processor from those who have little to ask.
-pub(crate) struct Compressing(Arc<Semaphore>);
+/// Limits how many answers are compressed at once outside the threads that serve requests: to half their number, so that
+/// compressing does not take the processor from small requests.
+pub(crate) struct CompressionLimit(Arc<Semaphore>);
 
-impl Compressing {
-    /// Creates the bound for so many threads.
+impl CompressionLimit {
+    /// Creates the limit for so many threads.
     pub(crate) fn new(workers: usize) -> Self {
         Self(Arc::new(Semaphore::new((workers / 2).clamp(1, Semaphore::MAX_PERMITS))))
     }
 
     async fn compress(&self, encoding: ContentEncoding, plain: Bytes) -> io::Result<Bytes> {
-        if plain.len() <= QUICK {
+        if plain.len() <= MAX_INLINE {
             return encoded(encoding, &plain);
         }
-        // It is never closed. It is given back when the work is done, not when nobody waits for it any more.
-        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
+        // It is never closed. The work holds the permit, not the request, which may be given up.
+        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
         spawn_blocking(move || {
             let encoded = encoded(encoding, &plain);
-            drop(turn);
+            drop(permit);
             encoded
         })
         .await?
@@ -63,11 +63,11 @@ impl Compressing {
 }
 
 thread_local! {
-    /// What zstd works with, kept from one answer to the next: a megabyte or so, that would be cleared each time.
+    /// The compressor of the thread, kept between answers: a new one begins by clearing a megabyte or so.
     static ZSTD: RefCell<Compressor<'static>> = RefCell::default();
 }
 
-/// These bytes in this encoding.
+/// Returns the bytes in this encoding.
 fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
     let encoded = if encoding == ContentEncoding::Zstd {
         ZSTD.with_borrow_mut(|compressor| {
@@ -82,26 +82,26 @@ fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
     Ok(encoded.into())
 }
 
-/// What never changes, in every encoding in which it is smaller.
+/// A constant body, kept in every encoding in which it is smaller.
 pub(crate) struct Precompressed {
     plain: Bytes,
     encoded: Vec<(ContentEncoding, Bytes)>,
 }
 
 impl Precompressed {
-    /// Compresses it.
+    /// Compresses a body.
     pub(crate) fn new(plain: Bytes) -> io::Result<Self> {
         let mut smaller = Vec::new();
         for encoding in ENCODINGS {
             let encoded = encoded(encoding, &plain)?;
-            if plain.len() as u64 > SMALL && encoded.len() < plain.len() {
+            if plain.len() as u64 > MAX_UNCOMPRESSED && encoded.len() < plain.len() {
                 smaller.push((encoding, encoded));
             }
         }
         Ok(Self { plain, encoded: smaller })
     }
 
-    /// Answers with the encoding that the client likes best.
+    /// Answers with the encoding that the client prefers.
     pub(crate) fn answer(&self, mut response: HttpResponseBuilder, request: &impl HttpMessage) -> HttpResponse {
         response.insert_header((header::VARY, "Accept-Encoding"));
         let preferred = preferred(request);
@@ -114,14 +114,14 @@ impl Precompressed {
     }
 }
 
-/// Compresses JSON beyond a size, in the encoding that the client likes best. Images are compressed already.
+/// Compresses large JSON answers in the encoding that the client prefers. Images are compressed already.
 pub(crate) async fn compress<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<B>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let encoding = preferred(&request);
     let mut response = next(request).await?.map_into_boxed_body();
-    let is_large = matches!(response.response().body().size(), BodySize::Sized(size) if size > SMALL);
+    let is_large = matches!(response.response().body().size(), BodySize::Sized(size) if size > MAX_UNCOMPRESSED);
     if !is_large || !is_json(response.headers()) {
         return Ok(response);
     }
@@ -135,7 +135,7 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
         // The same headers but for the length, which is known when it was compressed.
         Ok(_) if request.method() == Method::HEAD => BoxBody::new(body::None::new()),
         Ok(plain) => {
-            let compressed = state.compressing.compress(encoding, plain).await;
+            let compressed = state.compression.compress(encoding, plain).await;
             let compressed = compressed.map_err(|error| ApiError::from(Error::internal(error)))?;
             if let Some(memory) = response.extensions_mut().get_mut::<MemoryPermit>() {
                 memory.shrink_to(compressed.len());
@@ -153,7 +153,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes() == b"application/json")
 }
 
-/// The encoding to which the client gives the most weight; of several, the one preferred here.
+/// Returns the encoding to which the client gives the most weight; of several, the first of [`ENCODINGS`].
 pub(crate) fn preferred(request: &impl HttpMessage) -> Option<ContentEncoding> {
     request.headers().get(header::ACCEPT_ENCODING)?;
     let AcceptEncoding(accepted) = AcceptEncoding::parse(request).ok()?;

@@ -47,19 +47,24 @@ pub(crate) async fn guard(
         limits::admit_to(rule.limited, &state, request.request())?;
         let caller = admit(rule.access, &state, request.request()).await?;
         refuse_nul(request.request())?;
-        let _turn = match caller {
-            Some(caller) => state.overload.turns.acquire(caller.user, &request).await?,
+        let permit = match caller {
+            Some(caller) => state.overload.accounts.acquire(caller.user, &request).await?,
             None => None,
         };
         let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
-        match key {
-            Some(key) => idempotency::once(state.clone(), rule, key, request, next).await,
+        let mut answered = match key {
+            Some(key) => idempotency::once(state.clone(), rule, key, request, next).await?,
             None => {
                 let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
                 limits::note_guesses(&state, &answered);
-                Ok(answered)
+                answered
             }
+        };
+        if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
+            // Until the answer is compressed.
+            answered.response_mut().extensions_mut().insert(permit);
         }
+        Ok(answered)
     });
     let work = AssertUnwindSafe(work).catch_unwind();
     let outcome = in_time(work, state.settings.request_time, Incoming::of(&http)).await;

@@ -24,7 +24,7 @@ use agora_domain::{
 
 use crate::{
     browsers::CorsOrigins,
-    compress::Compressing,
+    compress::CompressionLimit,
     health::Readiness,
     limits::{Refusals, Throttles, Throttling, TrustedProxies},
     list::ListReads,
@@ -112,7 +112,7 @@ pub(crate) struct State {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) list_reads: ListReads,
-    pub(crate) compressing: Compressing,
+    pub(crate) compression: CompressionLimit,
 }
 
 impl State {
@@ -126,7 +126,7 @@ impl State {
         }
         let failures = Failures::default();
         let list_reads = ListReads::new(settings.workers);
-        let compressing = Compressing::new(settings.workers);
+        let compression = CompressionLimit::new(settings.workers);
         Ok(Self {
             services,
             settings,
@@ -137,7 +137,7 @@ impl State {
             refusals,
             readiness,
             list_reads,
-            compressing,
+            compression,
         })
     }
 

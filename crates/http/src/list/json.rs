@@ -13,8 +13,8 @@ pub(crate) const MAX_BODY: usize = 1 << 20;
 /// The most bytes of a body for which no memory is set aside.
 pub(super) const SMALL: usize = 64 * 1024;
 
-/// How many bytes are rendered before other requests of the thread have their turn.
-const TURN: usize = 32 * 1024;
+/// How many bytes are rendered before the task yields to other requests of the thread.
+const YIELD_INTERVAL: usize = 32 * 1024;
 
 /// The bytes that a body is given at first.
 const FIRST_BYTES: usize = 960;
@@ -115,7 +115,7 @@ impl JsonList {
     }
 
     /// Adds the entries of a part, with memory that `try_acquire` gives if it needs any. Returns how many of them, and
-    /// what became of the next. Other requests of the thread have their turn between.
+    /// what became of the next. Yields to other requests of the thread in between.
     pub(crate) async fn extend<T>(
         &mut self,
         part: &Page<T>,
@@ -124,7 +124,7 @@ impl JsonList {
     ) -> agora_domain::Result<(usize, Push)> {
         let mut begin = self.json.len();
         for (count, entry) in read_order(&part.items, self.ends.is_some()).enumerate() {
-            if self.json.len() - begin >= TURN {
+            if self.json.len() - begin >= YIELD_INTERVAL {
                 begin = self.json.len();
                 yield_now().await;
             }

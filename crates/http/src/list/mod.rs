@@ -98,7 +98,7 @@ impl ListRequest {
                 Push::NeedsMemory => body.grow(self.acquire_memory().await?),
             }
             if page.next_part().is_some() {
-                // Other requests of this thread have their turn.
+                // For other requests of this thread.
                 tokio::task::yield_now().await;
             }
         }

@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{
     notice::Notice,
-    shares::{Share, Shares},
+    weak_map::{Entry, WeakMap},
 };
 use crate::error::ApiError;
 
@@ -34,7 +34,7 @@ const KIBIBYTE: usize = 1024;
 pub(crate) struct MemoryBudget {
     room: Room,
     line: Semaphore,
-    shares: Arc<Shares<ClientAddress, OfAddress>>,
+    shares: Arc<WeakMap<ClientAddress, AddressLimits>>,
     refused: Notice,
 }
 
@@ -67,7 +67,7 @@ impl Room {
 
 /// What the bodies of an address may have.
 #[derive(Debug)]
-struct OfAddress {
+struct AddressLimits {
     room: Room,
     line: Semaphore,
 }
@@ -76,7 +76,7 @@ struct OfAddress {
 #[derive(Debug)]
 pub(crate) struct MemoryPermit {
     room: OwnedSemaphorePermit,
-    share: Option<(OwnedSemaphorePermit, Arc<Share<ClientAddress, OfAddress>>)>,
+    share: Option<(OwnedSemaphorePermit, Arc<Entry<ClientAddress, AddressLimits>>)>,
 }
 
 impl MemoryPermit {
@@ -134,9 +134,9 @@ impl MemoryBudget {
         Some(MemoryPermit { room: self.room.try_acquire(kibibytes)?, share })
     }
 
-    fn share(&self, client: ClientAddress) -> Option<Arc<Share<ClientAddress, OfAddress>>> {
-        let make = || OfAddress { room: Room::new(self.room.size / SHARE), line: Semaphore::new(WAITING / SHARE) };
-        (!client.is_loopback()).then(|| self.shares.of(client, make))
+    fn share(&self, client: ClientAddress) -> Option<Arc<Entry<ClientAddress, AddressLimits>>> {
+        let make = || AddressLimits { room: Room::new(self.room.size / SHARE), line: Semaphore::new(WAITING / SHARE) };
+        (!client.is_loopback()).then(|| self.shares.get_or_insert_with(client, make))
     }
 
     async fn wait(&self, client: ClientAddress, bytes: usize) -> Option<MemoryPermit> {
@@ -287,9 +287,9 @@ mod tests {
             let held = [take(&budget, &address, 5), take(&budget, &address, 5)];
             assert!(held.iter().all(Option::is_some), "{address}");
             assert!(take(&budget, &address, 16).is_none());
-            assert_eq!(budget.shares.count(), 1);
+            assert_eq!(budget.shares.len(), 1);
         }
-        assert_eq!(budget.shares.count(), 0);
+        assert_eq!(budget.shares.len(), 0);
         assert_eq!(budget.room.free.available_permits(), budget.room.size);
     }
 }

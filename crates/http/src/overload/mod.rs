@@ -4,7 +4,7 @@
 //! |---|---|
 //! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
 //! | requests in flight ([`admit`]), but for those of [`health`](crate::health) | 503 |
-//! | reads and uploads of one account that are worked on ([`turns`]) | a bounded line of its own, then 503 |
+//! | reads and uploads of one account in progress ([`account_limits`]) | a bounded queue of its own, then 503 |
 //! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
 //! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
 //! | the time of a body ([`incoming`]) | 408, and the connection is closed |
@@ -12,6 +12,7 @@
 //!
 //! How long the work itself may take is the matter of `guard`.
 
+pub(crate) mod account_limits;
 pub(crate) mod connection;
 mod framing;
 pub(crate) mod gate;
@@ -19,9 +20,8 @@ pub(crate) mod incoming;
 pub(crate) mod memory;
 pub(crate) mod notice;
 pub(crate) mod refusal;
-mod shares;
 pub(crate) mod stream;
-pub(crate) mod turns;
+mod weak_map;
 
 use std::{
     pin::Pin,
@@ -41,10 +41,10 @@ use actix_web::{
 use bytes::Bytes;
 
 use self::{
+    account_limits::{AccountLimits, AccountPermit},
     connection::Connection,
     gate::{Gate, Place},
     memory::{MemoryBudget, MemoryPermit},
-    turns::AccountTurns,
 };
 use crate::{error::ApiError, health, state::State};
 
@@ -92,7 +92,7 @@ pub(crate) struct Overload {
     pub(crate) requests: Arc<Gate>,
     pub(crate) uploads: MemoryBudget,
     pub(crate) answers: MemoryBudget,
-    pub(crate) turns: AccountTurns,
+    pub(crate) accounts: AccountLimits,
 }
 
 impl Overload {
@@ -103,7 +103,7 @@ impl Overload {
             requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
             uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
             answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
-            turns: AccountTurns::new(workers),
+            accounts: AccountLimits::new(workers),
         }
     }
 }
@@ -129,7 +129,12 @@ pub(crate) async fn admit(
     } else {
         next(request).await?
     };
-    let memory = response.response_mut().extensions_mut().remove();
+    let memory = {
+        let mut extensions = response.response_mut().extensions_mut();
+        // The answer is made, and compressed.
+        drop(extensions.remove::<AccountPermit>());
+        extensions.remove()
+    };
     Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _place: place.flatten(), _memory: memory }))
 }
 
@@ -178,10 +183,29 @@ impl MessageBody for Answer {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::body::BodyStream;
-    use futures_util::{future::poll_fn, stream};
+    use actix_web::{HttpResponse, body::BodyStream, test::TestRequest};
+    use agora_domain::id::UserId;
+    use futures_util::{FutureExt, future::poll_fn, stream};
+    use tokio::task::unconstrained;
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
+        let limits = AccountLimits::new(1);
+        let account = UserId::new(uuid::Uuid::from_u128(1));
+        let request = || TestRequest::with_uri("/").to_srv_request();
+        let acquire = async || limits.acquire(account, &request()).await.unwrap().unwrap();
+        let _other = acquire().await;
+        let compress = async |request: ServiceRequest| {
+            let mut response = request.into_response(HttpResponse::Ok());
+            response.response_mut().extensions_mut().insert(acquire().await);
+            assert!(unconstrained(acquire()).now_or_never().is_none());
+            Ok(response)
+        };
+        let _unsent = admit(request(), compress).await.unwrap();
+        acquire().await;
+    }
 
     #[tokio::test]
     async fn an_answer_comes_whole_and_in_slices() {

@@ -26,9 +26,9 @@ use crate::{error::ApiError, state::State};
 /// nobody reads yet. The most bytes of a head are a multiple of it.
 const AT_ONCE: usize = 32 * 1024;
 
-/// How much of answers is written before other connections of the thread have their turn. A client that takes all as it
-/// comes would have it for as long as its answer is.
-const WRITTEN_AT_ONCE: usize = 32 * 1024;
+/// How many bytes are written before the task yields to other connections of the thread. With a client that takes all as
+/// it comes, it would not yield before the end of the answer.
+const WRITE_YIELD_INTERVAL: usize = 32 * 1024;
 
 /// The stream of a connection.
 pub(crate) struct Stream {
@@ -42,8 +42,8 @@ pub(crate) struct Stream {
     refused: Option<Instant>,
     /// The bytes handed on since whoever reads was last given the time to look at them.
     in_a_row: usize,
-    /// The bytes written since others last had their turn.
-    written_in_a_row: usize,
+    /// The bytes written since the task last yielded.
+    written_since_yield: usize,
     /// What came behind a request that is not yet answered.
     held: Held,
     _place: Place,
@@ -86,7 +86,7 @@ impl Stream {
             interval,
             refused: None,
             in_a_row: 0,
-            written_in_a_row: 0,
+            written_since_yield: 0,
             held,
             _place: place,
         }
@@ -237,15 +237,15 @@ impl AsyncWrite for Stream {
         if this.refused.is_some() {
             return this.drain(cx).map(Err);
         }
-        if this.written_in_a_row >= WRITTEN_AT_ONCE {
-            this.written_in_a_row = 0;
+        if this.written_since_yield >= WRITE_YIELD_INTERVAL {
+            this.written_since_yield = 0;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         let written = Pin::new(&mut this.tcp).poll_write(cx, buf);
         match &written {
             Poll::Ready(Ok(bytes)) => {
-                this.written_in_a_row += bytes;
+                this.written_since_yield += bytes;
                 this.connection.sent(*bytes);
             }
             Poll::Ready(Err(_)) => {}
