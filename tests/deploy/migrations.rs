@@ -93,6 +93,8 @@ fn taken_by(clause: &str) -> Option<&'static str> {
     match column {
         _ if clause.starts_with("RENAME ") => Some("a name"),
         _ if clause.starts_with("DROP CONSTRAINT ") => None,
+        // How its rows are stored.
+        _ if clause.starts_with("SET ( ") => None,
         _ if clause.starts_with("DROP ") => Some("a column"),
         _ if clause.starts_with("ALTER ") => {
             let narrows = [" SET NOT NULL ", " DROP DEFAULT ", " TYPE "].iter().any(|it| clause.contains(it));
@@ -164,6 +166,7 @@ fn what_adds_is_allowed() {
         "ALTER TABLE users ADD a text, ADD COLUMN b text;",
         "ALTER TABLE users ALTER COLUMN a SET DEFAULT 1; ALTER TABLE users ALTER a DROP NOT NULL;",
         "ALTER TABLE users DROP CONSTRAINT users_a;",
+        "ALTER TABLE users SET (fillfactor = 90);",
         "DROP INDEX a; -- made anew\nCREATE INDEX a ON users (b) INCLUDE (c);",
         "UPDATE users SET a = 1 WHERE a IS NULL;",
         "CREATE FUNCTION a() RETURNS trigger LANGUAGE plpgsql AS $$\nBEGIN\n    DELETE FROM b;\n    RETURN NULL;\nEND $$;",
@@ -191,6 +194,7 @@ fn what_takes_needs_a_reason_of_its_own() {
         "ALTER TABLE users ALTER COLUMN a SET NOT NULL;",
         "ALTER TABLE users ALTER COLUMN a DROP DEFAULT;",
         "ALTER TABLE users ALTER COLUMN a TYPE bigint;",
+        "ALTER TABLE users SET SCHEMA other;",
         "CREATE UNIQUE INDEX a ON users (b);",
         "CREATE TRIGGER a AFTER INSERT ON users EXECUTE FUNCTION b();",
         "CREATE TRIGGER a AFTER INSERT ON users BEGIN\n    DELETE FROM b;\n    DELETE FROM c;\nEND;",

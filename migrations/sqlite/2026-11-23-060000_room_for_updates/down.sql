@@ -1,0 +1,1 @@
+-- Nothing: SQLite changes a row in its place. Both databases have the same migrations.
