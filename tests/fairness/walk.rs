@@ -16,9 +16,6 @@ const RATIO: f64 = 5.0;
 /// The most memory of the service.
 const MEMORY: u64 = 300 << 20;
 
-/// How often an endpoint is measured that fails.
-const ATTEMPTS: usize = 3;
-
 const WARM_UP: Duration = Duration::from_millis(200);
 const ALONE: Duration = Duration::from_millis(500);
 const UNDER_LOAD: Duration = Duration::from_secs(2);
@@ -50,24 +47,11 @@ pub(crate) fn walk(network: &Network) {
     let mut problems = Vec::new();
     println!("{}: {HEAD}", network.store.name());
     for endpoint in routes::endpoints().iter().map(name_of).filter(|endpoint| endpoint.contains(&only)) {
-        let outcome = measure_again_while_it_fails(network, &endpoint);
+        let outcome = measure(network, endpoint);
+        println!("{outcome}");
         problems.extend(outcome.problems().map(|problem| format!("{}: {problem}", outcome.endpoint)));
     }
     assert!(problems.is_empty(), "{} on {}:\n{}", problems.len(), network.store.name(), problems.join("\n"));
-}
-
-/// What costs others more than its share does so each time; what else the machine does, it does not do each time.
-#[allow(clippy::print_stdout, reason = "the measurements are of use beyond the failure")]
-fn measure_again_while_it_fails(network: &Network, endpoint: &str) -> Outcome {
-    let mut attempts = 1;
-    loop {
-        let outcome = measure(network, endpoint.to_owned());
-        println!("{outcome}");
-        if attempts == ATTEMPTS || outcome.problems().next().is_none() {
-            return outcome;
-        }
-        attempts += 1;
-    }
 }
 
 fn measure(network: &Network, endpoint: String) -> Outcome {
