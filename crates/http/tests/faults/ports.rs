@@ -1,0 +1,156 @@
+//! The service on mocked ports.
+
+use std::{
+    net::TcpListener,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use agora_domain::{
+    Error,
+    accounts::{
+        Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
+        PasswordHasher,
+    },
+    clock::{MockClock, Timestamp},
+    comments::{Comments, MockCommentRepository},
+    follows::{Follows, MockFollowRepository},
+    health::{MockProbe, Probes},
+    id::MockIdGenerator,
+    idempotency::{Idempotency, MockIdempotencyRepository},
+    limits::{Limits, MockCounters, Window},
+    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
+    posts::{MockPostRepository, Posts},
+    products::{CatalogVersion, MockProductRepository, Products},
+};
+use agora_http::{CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
+use uuid::Uuid;
+
+/// The ports that the tests break. A mock that is not told what to do panics when it is called.
+pub(super) struct Ports {
+    pub(super) accounts: MockAccountRepository,
+    pub(super) sessions: MockSessionRepository,
+    pub(super) tokens: MockTokenIssuer,
+    pub(super) products: MockProductRepository,
+    pub(super) posts: MockPostRepository,
+    pub(super) store: MockImageStore,
+    pub(super) idempotency: MockIdempotencyRepository,
+    pub(super) passwords: Arc<dyn PasswordHasher>,
+    pub(super) images: MockProbe,
+    pub(super) stopping: Stopping,
+    pub(super) request_time: Duration,
+    pub(super) load: LoadLimits,
+}
+
+/// Returns a dependency that is available.
+fn available() -> MockProbe {
+    let mut probe = MockProbe::new();
+    probe.expect_probe().returning(|| Ok(()));
+    probe
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        let mut store = MockImageStore::new();
+        store.expect_public_url().return_const(None);
+        Self {
+            accounts: MockAccountRepository::new(),
+            sessions: MockSessionRepository::new(),
+            tokens: MockTokenIssuer::new(),
+            products: MockProductRepository::new(),
+            posts: MockPostRepository::new(),
+            store,
+            idempotency: MockIdempotencyRepository::new(),
+            passwords: Arc::new(MockPasswordHasher::new()),
+            images: available(),
+            stopping: Stopping::default(),
+            request_time: Duration::from_secs(20),
+            load: LoadLimits::default(),
+        }
+    }
+}
+
+impl Ports {
+    /// Serves on these ports. Returns the URL.
+    pub(super) fn start(self) -> String {
+        let settings = Settings {
+            workers: 1,
+            public_url: "https://agora.example.org".to_owned(),
+            max_image_bytes: 1024,
+            request_time: self.request_time,
+            cors_origins: CorsOrigins::None,
+            trusted_proxies: TrustedProxies::default(),
+            throttling: Throttling::default(),
+            load: LoadLimits { body_time: self.request_time, ..self.load },
+            seal: Seal::new(b"a secret"),
+            stopping: self.stopping.clone(),
+            metrics: None,
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(serve(listener, self.services(), settings).unwrap());
+        url
+    }
+
+    fn services(self) -> Services {
+        let mut clock = MockClock::new();
+        clock.expect_now().return_const(Timestamp::from_unix_millis(1_752_539_094_124));
+        let mut ids = MockIdGenerator::new();
+        let count = AtomicU64::new(1);
+        ids.expect_generate().returning(move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()));
+
+        let (clock, ids, passwords) = (Arc::new(clock), Arc::new(ids), self.passwords);
+        let (accounts, sessions) = (Arc::new(self.accounts), Arc::new(self.sessions));
+        let (posts, follows) = (Arc::new(self.posts), Arc::new(MockFollowRepository::new()));
+        let images = ImagePorts {
+            cleaner: Arc::new(MockImageCleaner::new()),
+            store: Arc::new(self.store),
+            unnamed: Arc::new(MockUnnamedImages::new()),
+        };
+        let media = Media::new(Arc::clone(&images.store));
+        let mut counters = MockCounters::new();
+        counters.expect_get().returning(|_, now| Window { begun: now, count: 0 });
+        let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };
+        Services {
+            authentication: Authentication {
+                accounts: accounts.clone(),
+                sessions: sessions.clone(),
+                passwords: passwords.clone(),
+                limits: limits.clone(),
+                tokens: Arc::new(self.tokens),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            accounts: Accounts::new(accounts, sessions, passwords, images.clone(), clock.clone(), ids.clone()),
+            posts: Posts::new(posts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+            comments: Comments {
+                comments: Arc::new(MockCommentRepository::new()),
+                posts,
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
+            products: Products { products: Arc::new(self.products), clock: clock.clone(), ids: ids.clone() },
+            media,
+            limits,
+            idempotency: Idempotency { records: Arc::new(self.idempotency), clock, ids: ids.clone() },
+            ids,
+            probes: Probes {
+                database: Arc::new(available()),
+                images: Arc::new(self.images),
+                migrations: Arc::new(available()),
+            },
+        }
+    }
+
+    /// Serves with a catalog whose listing fails with this error. Returns the URL.
+    pub(super) fn with_failing_listing(error: impl Fn() -> Error + Send + 'static) -> String {
+        let mut ports = Self::default();
+        ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
+        ports.products.expect_list().returning(move |_, _| Err(error()));
+        ports.start()
+    }
+}
