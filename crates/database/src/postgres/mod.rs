@@ -47,6 +47,7 @@ mod connect;
 pub(crate) mod hot;
 pub(crate) mod pipeline;
 mod pool;
+pub(crate) mod query_error;
 mod records;
 mod session;
 mod text_in;

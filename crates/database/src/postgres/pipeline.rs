@@ -7,6 +7,8 @@
 //! answers already, so that many travel and are answered in one go. One that writes waits for locks and for the disk,
 //! and no other is to wait behind it.
 
+mod in_flight;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -16,26 +18,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agora_domain::{
-    Error,
-    error::{Conflict, Resource},
-};
+use agora_domain::Error;
 use futures_util::future::try_join;
 use tokio::{
     runtime::{self, Handle},
-    sync::{Mutex as AsyncMutex, Semaphore, SemaphorePermit},
+    sync::{Mutex as AsyncMutex, Semaphore},
     task::AbortHandle,
     time::timeout,
 };
 use tokio_postgres::{
     Client, Row, Statement,
-    error::SqlState,
     types::{ToSql, Type},
 };
 
-use crate::{Lane, error::Failure};
-
-use super::{ATTEMPTS, connect::Connector, pool::PROOF};
+use self::in_flight::{InFlight, Waiting};
+use super::{
+    ATTEMPTS,
+    connect::Connector,
+    pool::PROOF,
+    query_error::{QueryError, is_outdated, is_rolled_back, is_shutdown},
+};
+use crate::Lane;
 
 /// How many shared connections a thread that serves requests makes for itself: one that is waited for, one to go on
 /// with.
@@ -77,9 +80,9 @@ pub(super) struct Limits {
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// A turn for each statement that the server may be at work on.
-    turns: Semaphore,
-    /// How many statements wait for their turn or for a connection.
+    /// A permit for each statement that the server may be at work on.
+    permits: Semaphore,
+    /// How many statements wait for their permit or for a connection.
     queued: AtomicUsize,
     is_shared: bool,
     /// Grows with each connection that is lost, or that leads to another server than those before.
@@ -127,11 +130,11 @@ impl Pipelines {
 
     fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Arc<Self> {
         let slots = (0..connections).map(|_| Slot::default()).collect();
-        let turns = Semaphore::new(connections * depth);
+        let permits = Semaphore::new(connections * depth);
         Arc::new(Self {
             connector,
             slots,
-            turns,
+            permits,
             queued: AtomicUsize::new(0),
             is_shared: depth > 1,
             lost: AtomicU64::new(0),
@@ -143,7 +146,7 @@ impl Pipelines {
 
     /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
     /// is one that PostgreSQL ends and undoes because of others.
-    pub(crate) async fn query(self: &Arc<Self>, text: &Text, values: Values<'_>) -> Result<Vec<Row>, Refused> {
+    pub(crate) async fn query(self: &Arc<Self>, text: &Text, values: Values<'_>) -> Result<Vec<Row>, QueryError> {
         Ok(self.repeat((text, values), None).await?.0)
     }
 
@@ -151,45 +154,49 @@ impl Pipelines {
     pub(crate) async fn query_both(
         self: &Arc<Self>,
         [one, two]: [(&Text, Values<'_>); 2],
-    ) -> Result<[Vec<Row>; 2], Refused> {
+    ) -> Result<[Vec<Row>; 2], QueryError> {
         Ok(self.repeat(one, Some(two)).await?.into())
     }
 
-    async fn repeat(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+    async fn repeat(
+        self: &Arc<Self>,
+        one: Call<'_>,
+        two: Option<Call<'_>>,
+    ) -> Result<(Vec<Row>, Vec<Row>), QueryError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
             match self.run(one, two).await {
-                Err(Refused::Lost) if attempts == 1 && self.is_shared => {}
-                Err(Refused::Statement(error)) if attempts < ATTEMPTS && is_undone(&error) => {}
+                Err(QueryError::ConnectionLost) if attempts == 1 && self.is_shared => {}
+                Err(QueryError::Statement(error)) if attempts < ATTEMPTS && is_rolled_back(&error) => {}
                 outcome => return outcome,
             }
         }
     }
 
-    async fn run(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), Refused> {
+    async fn run(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), QueryError> {
         let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
-            let turn = self.turns.acquire().await.map_err(|_| closed())?;
-            Ok::<_, Error>((turn, self.acquire().await?))
+            let permit = self.permits.acquire().await.map_err(|_| closed())?;
+            Ok::<_, Error>((permit, self.acquire().await?))
         });
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
-        let (turn, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
+        let (permit, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         drop(queued);
-        let statement = Statements::begin(self, turn, &pipeline);
+        let in_flight = InFlight::begin(self, permit, &pipeline);
         let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
-        statement.end();
+        in_flight.end();
         match answer {
             Ok(Ok(answer)) => {
                 *lock(&pipeline.answered) = Instant::now();
                 Ok(answer)
             }
-            Ok(Err(error)) if pipeline.client.is_closed() || is_farewell(&error) => {
+            Ok(Err(error)) if pipeline.client.is_closed() || is_shutdown(&error) => {
                 self.lose(slot, &pipeline);
                 // Not once more for what waited behind a statement that took too long.
-                Err(if pipeline.is_given_up.load(Ordering::Acquire) { too_late() } else { Refused::Lost })
+                Err(if pipeline.is_given_up.load(Ordering::Acquire) { too_late() } else { QueryError::ConnectionLost })
             }
-            Ok(Err(error)) => Err(Refused::Statement(error)),
+            Ok(Err(error)) => Err(QueryError::Statement(error)),
             Err(_) => {
                 slot.vacate(&pipeline);
                 pipeline.give_up();
@@ -324,8 +331,8 @@ impl Pipelines {
     }
 }
 
-fn too_late() -> Refused {
-    Refused::Before(Error::unavailable("the database did not answer in time"))
+fn too_late() -> QueryError {
+    QueryError::NotAnswered(Error::unavailable("the database did not answer in time"))
 }
 
 fn closed() -> Error {
@@ -344,145 +351,9 @@ impl Slot {
     }
 }
 
-/// Why a statement was not answered.
-#[derive(Debug)]
-pub(crate) enum Refused {
-    /// It was not sent, or not answered in time.
-    Before(Error),
-    /// Its connection was lost.
-    Lost,
-    /// The server refused it.
-    Statement(tokio_postgres::Error),
-}
-
-/// Whether PostgreSQL ended the statement, and undid it, because of others.
-fn is_undone(error: &tokio_postgres::Error) -> bool {
-    let undone = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
-    error.code().is_some_and(|code| undone.contains(code))
-}
-
-/// Whether what was prepared is of no use any more: it would give something else since the schema was changed, or the
-/// server has forgotten it.
-fn is_outdated(error: &tokio_postgres::Error) -> bool {
-    let outdated = [SqlState::FEATURE_NOT_SUPPORTED, SqlState::INVALID_SQL_STATEMENT_NAME];
-    error.code().is_some_and(|code| outdated.contains(code))
-}
-
 /// What a statement is prepared under: the address of its text.
 fn key(text: &Text) -> usize {
     text.sql.as_ptr().addr()
-}
-
-/// Whether the server takes its leave: what it says last before it ends a connection.
-fn is_farewell(error: &tokio_postgres::Error) -> bool {
-    let farewells = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
-    error.code().is_some_and(|code| farewells.contains(code))
-}
-
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
-        Self::Before(error)
-    }
-}
-
-impl Refused {
-    /// Takes a broken foreign key for a missing resource: where the key can only name that.
-    pub(crate) fn missing(resource: Resource) -> impl Fn(Self) -> Failure {
-        move |refused| match refused {
-            Self::Statement(error) if error.code() == Some(&SqlState::FOREIGN_KEY_VIOLATION) => {
-                Failure::Rule(Error::NotFound(resource))
-            }
-            refused => Failure::from(refused),
-        }
-    }
-}
-
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
-        let error = match refused {
-            Refused::Before(error) => error,
-            Refused::Lost => Error::unavailable("the connection to the database was lost"),
-            Refused::Statement(error) => match error.as_db_error() {
-                // Class 23: a constraint.
-                Some(broken) if broken.code().code().starts_with("23") => {
-                    tracing::warn!(message = broken.message(), "unforeseen conflict");
-                    Error::Conflict(Conflict::Unforeseen)
-                }
-                // A limit of time, a full disk: conditions that pass.
-                Some(error) => Error::unavailable(error.message().to_owned()),
-                None => Error::internal(error),
-            },
-        };
-        Self::Rule(error)
-    }
-}
-
-/// Statements that were sent, with their turn. When their request goes away before the answer, the server goes on, so
-/// the turn is kept, and the connection counts as busy, until it is done with them.
-struct Statements<'a> {
-    pipelines: &'a Arc<Pipelines>,
-    pipeline: &'a Arc<Pipeline>,
-    turn: Option<SemaphorePermit<'a>>,
-}
-
-impl<'a> Statements<'a> {
-    fn begin(pipelines: &'a Arc<Pipelines>, turn: SemaphorePermit<'a>, pipeline: &'a Arc<Pipeline>) -> Self {
-        pipeline.waiting.fetch_add(1, Ordering::Relaxed);
-        Self { pipelines, pipeline, turn: Some(turn) }
-    }
-
-    /// They were answered, or given up.
-    fn end(mut self) {
-        self.turn = None;
-        self.pipeline.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Statements<'_> {
-    fn drop(&mut self) {
-        let Some(turn) = self.turn.take() else { return };
-        turn.forget();
-        let abandoned = Abandoned { pipelines: Arc::clone(self.pipelines), pipeline: Arc::clone(self.pipeline) };
-        // Without a runtime, that of the connection has ended as well.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                let Abandoned { pipelines, pipeline } = &abandoned;
-                // Answered behind them.
-                if timeout(pipelines.limits.statement, pipeline.client.batch_execute("")).await.is_err() {
-                    pipeline.give_up();
-                }
-            });
-        }
-    }
-}
-
-/// Statements whose request has gone away. Their turn ends when this is dropped.
-struct Abandoned {
-    pipelines: Arc<Pipelines>,
-    pipeline: Arc<Pipeline>,
-}
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        self.pipeline.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.pipelines.turns.add_permits(1);
-    }
-}
-
-/// Counts a statement that waits, also when its request goes away.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn on(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Pipeline {

@@ -13,7 +13,8 @@ use crate::{
     error::{Failure, Outcome},
     postgres::{
         Postgres,
-        pipeline::{Refused, Text},
+        pipeline::Text,
+        query_error::QueryError,
         records::{Fields, Records},
     },
     rows::{AccessRow, After, AuthorRow, LikerRow, PostRow, Slice},
@@ -207,7 +208,7 @@ pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<
     let PostRow { id, author_id, content, visibility, created_at, updated_at, .. } = &post;
     let values: [&(dyn ToSql + Sync); 6] = [author_id, id, content, visibility, created_at, updated_at];
     let rows = database.exclusive.query(&AUTHOR_OF_NEW, &values).await;
-    let rows = rows.map_err(Refused::missing(Resource::User))?;
+    let rows = rows.map_err(QueryError::missing(Resource::User))?;
     let row = rows.first().ok_or(Failure::Rule(Error::NotFound(Resource::User)))?;
     let mut columns = Columns::of(row);
     let author = AuthorRow {
@@ -244,7 +245,7 @@ pub(crate) async fn toggle_like(database: &Postgres, like: LikeRow) -> Outcome<b
     let no_post = || Failure::Rule(Error::NotFound(Resource::Post));
     loop {
         let rows = database.exclusive.query(&TOGGLE_LIKE, &[&like.post, &like.user, &like.id, &like.at]).await;
-        let rows = rows.map_err(Refused::missing(Resource::User))?;
+        let rows = rows.map_err(QueryError::missing(Resource::User))?;
         let mut columns = Columns::of(rows.first().ok_or_else(no_post)?);
         let (is_there, liked, unliked) = (columns.take()?, columns.take()?, columns.take()?);
         match (is_there, liked, unliked) {
