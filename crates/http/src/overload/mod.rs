@@ -199,7 +199,8 @@ mod tests {
         let _other = acquire().await;
         let compress = async |request: ServiceRequest| {
             let mut response = request.into_response(HttpResponse::Ok());
-            response.response_mut().extensions_mut().insert(acquire().await);
+            let permit = acquire().await;
+            response.response_mut().extensions_mut().insert(permit);
             assert!(unconstrained(acquire()).now_or_never().is_none());
             Ok(response)
         };
