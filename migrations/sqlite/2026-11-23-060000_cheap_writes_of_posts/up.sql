@@ -1,0 +1,2 @@
+-- Nothing: SQLite changes a row in its place, and has one index of the posts of an author. Both databases have the same
+-- migrations.

@@ -1,1 +1,0 @@
--- Nothing: SQLite changes a row in its place. Both databases have the same migrations.
