@@ -16,12 +16,14 @@ use agora_domain::{
 
 use crate::{
     Seal, Services, Settings,
-    cursor::{self, List},
-    envelope::{SUCCESS, empty_list},
-    list::{Entry, JsonList, MAX_BODY},
-    metrics::HttpMetrics,
-    render::PostBody,
-    state::State,
+    core::state::State,
+    middleware::metrics::HttpMetrics,
+    request::cursor::{self, List},
+    response::{
+        envelope::{SUCCESS, empty_list},
+        list::{Entry, JsonList, MAX_BODY},
+        views::PostBody,
+    },
 };
 
 /// The cursor of a position in a list of posts; nothing for the beginning.

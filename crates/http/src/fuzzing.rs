@@ -22,21 +22,22 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Seal,
-    accounts::{LoginBody, RegisterBody},
-    body::{Body, parse_object},
-    comments::CommentJson,
-    compress, conditional,
-    cursor::{self, List},
-    error::ApiError,
-    guard, idempotency,
-    json::Fields,
-    limits::TrustedProxies,
-    media,
-    paging::{self, Query},
-    posts,
-    products::ProductJson,
-    render::Instant,
-    users::{EnabledBody, PasswordBody, ProfileBody, RoleBody},
+    core::{client_ip::TrustedProxies, error::ApiError},
+    endpoints::{
+        accounts::{LoginBody, RegisterBody},
+        comments::CommentJson,
+        media, posts,
+        products::ProductJson,
+        users::{EnabledBody, PasswordBody, ProfileBody, RoleBody},
+    },
+    middleware::{authorize, compress, idempotency},
+    request::{
+        body::{Body, parse_object},
+        cursor::{self, List},
+        json::Fields,
+        paging::{self, Query},
+    },
+    response::{etag, views::Instant},
 };
 
 const LISTS: [List; 6] = [List::Users, List::Posts, List::Likes, List::Comments, List::Follows, List::Products];
@@ -126,18 +127,18 @@ pub fn print_instant(millis: i64) -> String {
 
 /// Whether `If-None-Match` says that the client has what this tag is of.
 pub fn if_none_match(header: &[u8], tag: &str) -> bool {
-    with_header(header::IF_NONE_MATCH, header).is_some_and(|request| conditional::has(&request, tag))
+    with_header(header::IF_NONE_MATCH, header).is_some_and(|request| etag::has(&request, tag))
 }
 
 /// The versions that an edit under this `If-Match` is meant for.
 pub fn if_match(header: &[u8]) -> Versions {
-    let list = with_header(header::IF_MATCH, header).and_then(|it| conditional::list(&it, header::IF_MATCH));
-    list.map_or(Versions::Any, |list| conditional::versions(&list))
+    let list = with_header(header::IF_MATCH, header).and_then(|it| etag::list(&it, header::IF_MATCH));
+    list.map_or(Versions::Any, |list| etag::versions(&list))
 }
 
 /// The tag of a version.
 pub fn version_tag(millis: i64) -> String {
-    conditional::version_tag(agora_domain::clock::Timestamp::from_unix_millis(millis))
+    etag::version_tag(agora_domain::clock::Timestamp::from_unix_millis(millis))
 }
 
 /// The part of an image that a `Range` asks for.
@@ -153,7 +154,7 @@ pub fn idempotency_key(header: &[u8]) -> Option<String> {
 
 /// The token of `Authorization`.
 pub fn bearer_token(header: &[u8]) -> Option<String> {
-    guard::bearer_token(&with_header(header::AUTHORIZATION, header)?).map(str::to_owned)
+    authorize::bearer_token(&with_header(header::AUTHORIZATION, header)?).map(str::to_owned)
 }
 
 /// The encoding of an answer to a request with this `Accept-Encoding`.

@@ -7,44 +7,19 @@
 
 #![forbid(unsafe_code)]
 
-mod accounts;
 #[cfg(feature = "bench")]
 pub mod bench;
-mod body;
-mod browsers;
-mod comments;
-mod compress;
-mod conditional;
-mod cursor;
-mod docs;
-mod envelope;
-mod error;
-mod extract;
-mod follows;
-mod form;
+mod core;
+mod endpoints;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod guard;
-mod health;
-mod idempotency;
-mod json;
-mod limits;
-mod list;
-mod media;
-pub mod metrics;
-mod observe;
+mod middleware;
 pub mod openapi;
-mod overload;
-mod paging;
-mod posts;
-mod products;
-mod render;
+mod request;
+mod response;
 mod router;
 pub mod routes;
-mod seal;
-mod state;
-mod trail;
-mod users;
+mod transport;
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
@@ -58,16 +33,18 @@ use actix_web::{
     rt::net::TcpStream,
     web,
 };
-pub use browsers::CorsOrigins;
-pub use limits::{Throttling, TrustedProxies};
-pub use overload::LoadLimits;
-pub use seal::Seal;
-pub use state::{Services, Settings, Stopping};
+pub use core::{
+    client_ip::TrustedProxies,
+    mac::Seal,
+    state::{Services, Settings, Stopping},
+};
+pub use middleware::{cors::CorsOrigins, load_shedding::LoadLimits, metrics, rate_limit::Throttling};
 use tokio::sync::Semaphore;
 
 use crate::{
-    overload::{connection::LINGER, refusal::turn_away, stream::Stream},
-    state::State,
+    core::state::State,
+    middleware::{compress, cors, load_shedding, rate_limit, request_log},
+    transport::{connection::LINGER, reject::turn_away, stream::Stream},
 };
 
 /// How much longer than a request may take the server waits at shutdown for those in flight.
@@ -98,8 +75,8 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
             .default_service(router::dispatch())
             .wrap(from_fn(take_on))
             .wrap(Condition::new(asks_origins, origins.middleware()))
-            .wrap(Condition::new(asks_origins, from_fn(browsers::render_refusal)))
-            .wrap(from_fn(observe::observe));
+            .wrap(Condition::new(asks_origins, from_fn(cors::render_refusal)))
+            .wrap(from_fn(request_log::observe));
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
                 let stopping = stopping.clone();
@@ -126,11 +103,11 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
 async fn take_on(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<overload::Answer>, actix_web::Error> {
+) -> Result<ServiceResponse<load_shedding::Answer>, actix_web::Error> {
     let handle = async |request| next.call(request).await;
     let compressed = async |request| compress::compress(request, handle).await;
-    let limited = async |request| limits::limit(request, compressed).await;
-    overload::admit(request, limited).await
+    let limited = async |request| rate_limit::limit(request, compressed).await;
+    load_shedding::admit(request, limited).await
 }
 
 /// Takes a connection on, unless there are too many.

@@ -16,7 +16,7 @@ use matchit::InsertError;
 use percent_encoding::percent_decode_str;
 
 use crate::{
-    error::ApiError,
+    core::error::ApiError,
     routes::{Endpoint, endpoints},
 };
 

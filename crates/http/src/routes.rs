@@ -3,9 +3,8 @@
 use actix_web::{Handler, Responder, Route, dev, http::Method, middleware::from_fn, web};
 
 use crate::{
-    accounts, comments, docs, follows,
-    guard::{self, Rule},
-    health, media, posts, products, users,
+    endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
+    middleware::authorize::{self, Rule},
 };
 
 /// Who may call an endpoint.
@@ -63,7 +62,7 @@ where
     H::Output: Responder + 'static,
 {
     let route = move |rule: Rule| {
-        let guarded = move |request: dev::ServiceRequest, next| guard::guard(rule, request, next);
+        let guarded = move |request: dev::ServiceRequest, next| authorize::guard(rule, request, next);
         web::route().to(handler.clone()).wrap(from_fn(guarded))
     };
     Endpoint { method, path, access, takes_key: TakesKey::No, limited: None, route: Box::new(route) }

@@ -11,8 +11,12 @@ use utoipa::openapi::{
     security::SecurityRequirement,
 };
 
-use super::{SECURITY, examples, failures, files, headers::ResponseHeader, parameters};
-use crate::routes::{self, Access, Endpoint, TakesKey};
+use crate::{
+    openapi::{SECURITY, examples},
+    request::parameters,
+    response::{failures, files, headers::ResponseHeader},
+    routes::{self, Access, Endpoint, TakesKey},
+};
 
 /// The paths that lead to the same endpoints as another one, which is preferred, and what the operations of both are
 /// told apart by.
@@ -28,7 +32,7 @@ const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];
 const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
 
 /// Completes what the handlers say of themselves.
-pub(super) fn complete(document: &mut OpenApi) {
+pub(crate) fn complete(document: &mut OpenApi) {
     for (alias, preferred) in ALIASES {
         if let Some(item) = document.paths.paths.get(preferred) {
             let mut item = item.clone();

@@ -10,12 +10,12 @@ use utoipa::openapi::{
 };
 
 /// The schemas of the document, by name.
-pub(super) type Schemas = BTreeMap<String, RefOr<Schema>>;
+pub(crate) type Schemas = BTreeMap<String, RefOr<Schema>>;
 
 const JSON: &str = "application/json";
 
 /// Gives the JSON that an operation takes and answers an example each, where it has none.
-pub(super) fn add(operation: &mut Operation, schemas: &Schemas) {
+pub(crate) fn add(operation: &mut Operation, schemas: &Schemas) {
     let taken = operation.request_body.iter_mut().filter_map(|body| match body {
         RefOr::T(body) => body.content.get_mut(JSON),
         RefOr::Ref(_) => None,

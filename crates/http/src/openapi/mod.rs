@@ -5,15 +5,8 @@
 //! `complete`: who may call it, the parameters of its path, the failures and headers that all of its kind have. Every
 //! parameter, header, failure and value is described in one place, in the module of that name.
 
-pub(crate) mod answers;
 mod complete;
 mod examples;
-mod failures;
-mod files;
-mod headers;
-mod parameters;
-pub(crate) mod requests;
-pub(crate) mod values;
 
 use utoipa::{
     OpenApi as _, PartialSchema, ToSchema,
@@ -23,12 +16,11 @@ use utoipa::{
     },
 };
 
-pub(crate) use self::{
-    failures::{NotFound, RangeNotSatisfiable, Unauthorized},
-    files::{Document, Image, Page, PagePart, ToPage},
-    parameters::{CategoryFilter, FeedPaging, ImageConditions, Known, Paging, Seen, TextFilter},
+use crate::{
+    core::error::Envelope,
+    endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
+    response::{failures, headers},
 };
-use crate::{accounts, comments, docs, error::Envelope, follows, health, media, posts, products, users};
 
 /// The name of the way in which callers authenticate.
 const SECURITY: &str = "bearerAuth";

@@ -1,0 +1,222 @@
+//! Every failure, whatever its source, as a response: the one place that decides about statuses.
+//!
+//! | failure | status |
+//! |---|---|
+//! | unknown route, missing resource | 404 |
+//! | wrong method | 405, with `Allow` |
+//! | no token, or an invalid one; wrong credentials | 401, with `WWW-Authenticate` |
+//! | not allowed | 403 |
+//! | invalid data, malformed id, JSON or form, disallowed state | 400, with `data` where a field is to blame |
+//! | a request that takes too long to arrive | 408, and the connection is closed |
+//! | too large | 413; of a head, 431 |
+//! | wrong content type | 415 |
+//! | range outside an image | 416, with `Content-Range` |
+//! | conflict; a request that is under way already | 409; the latter with `Retry-After` |
+//! | an edit that is meant for another version | 412 |
+//! | an idempotency key that was used for another request | 422 |
+//! | too often | 429, with `Retry-After` and `RateLimit-...` |
+//! | overload, failing dependency, too slow | 503, with `Retry-After` |
+//! | anything else | 500 |
+
+use std::{collections::BTreeMap, fmt, iter};
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    body::BoxBody,
+    http::{
+        StatusCode,
+        header::{self, HeaderName},
+    },
+};
+use agora_domain::{Error, FieldErrors, error::Conflict};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{core::schema, middleware::rate_limit, transport::connection::HEAD_LIMIT};
+
+/// Seconds after which a client may try again when the service is overloaded.
+pub(crate) const RETRY_AFTER: &str = "1";
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) enum ApiError {
+    /// A use case refused or failed.
+    Domain(Error),
+    /// No endpoint has this path.
+    UnknownRoute,
+    /// The path has other methods: these.
+    MethodNotAllowed(String),
+    /// A protected endpoint was called without a token.
+    NoToken,
+    /// The request cannot be understood.
+    Malformed(String),
+    /// The body is beyond a limit.
+    TooLarge(String),
+    /// The body is of another type than the endpoint takes: one of these.
+    UnsupportedMediaType(&'static str),
+    /// The range lies outside an image of so many bytes.
+    RangeNotSatisfiable(u64),
+    /// The head is beyond its limit.
+    HeadTooLarge,
+    /// The client took too long to send the request.
+    TooSlow,
+    /// The request took too long.
+    TimedOut,
+    /// More is asked at once than the service takes on.
+    Busy,
+    /// A handler panicked.
+    Panicked,
+}
+
+impl<E: Into<Error>> From<E> for ApiError {
+    fn from(error: E) -> Self {
+        Self::Domain(error.into())
+    }
+}
+
+/// The causes of a failure, for the log. The response carries it as an extension, never in its body.
+pub(crate) struct Causes(pub(crate) String);
+
+/// A failure.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Failure)]
+pub(crate) struct Envelope<'a> {
+    #[schema(schema_with = schema::failed)]
+    success: bool,
+    #[schema(schema_with = schema::error_status)]
+    status: u16,
+    /// What failed, for people to read.
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::field_errors)]
+    data: Option<BTreeMap<&'a str, &'a [String]>>,
+}
+
+impl ApiError {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Domain(error) => match error {
+                Error::Invalid(_) | Error::Disallowed(_) => StatusCode::BAD_REQUEST,
+                Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+                Error::InvalidCredentials | Error::InvalidToken => StatusCode::UNAUTHORIZED,
+                Error::Forbidden(_) => StatusCode::FORBIDDEN,
+                Error::NotFound(_) => StatusCode::NOT_FOUND,
+                Error::Conflict(_) => StatusCode::CONFLICT,
+                Error::Stale => StatusCode::PRECONDITION_FAILED,
+                Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+                Error::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+                Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            Self::UnknownRoute => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::RangeNotSatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::TimedOut | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The header that a failure of this kind carries besides those of every response.
+    pub(crate) fn header(&self) -> Option<(HeaderName, String)> {
+        let (name, value) = match self {
+            Self::MethodNotAllowed(allowed) => (header::ALLOW, allowed.clone()),
+            Self::NoToken | Self::Domain(Error::InvalidCredentials) => (header::WWW_AUTHENTICATE, "Bearer".to_owned()),
+            Self::Domain(Error::InvalidToken) => {
+                (header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
+            }
+            Self::Domain(Error::Unavailable(_) | Error::Conflict(Conflict::Running)) | Self::TimedOut | Self::Busy => {
+                (header::RETRY_AFTER, RETRY_AFTER.to_owned())
+            }
+            Self::Domain(Error::TooMany(allowance)) => (header::RETRY_AFTER, allowance.reset_seconds.to_string()),
+            Self::RangeNotSatisfiable(size) => (header::CONTENT_RANGE, format!("bytes */{size}")),
+            _ => return None,
+        };
+        Some((name, value))
+    }
+
+    /// The body of the response.
+    pub(crate) fn envelope(&self) -> Envelope<'_> {
+        Envelope {
+            success: false,
+            status: self.status().as_u16(),
+            message: self.to_string(),
+            data: self.fields().map(|fields| fields.iter().collect()),
+        }
+    }
+
+    fn fields(&self) -> Option<&FieldErrors> {
+        match self {
+            Self::Domain(Error::Invalid(fields)) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// The causes of a failure that is not the client's, down to the first.
+    pub(crate) fn causes(&self) -> Option<Causes> {
+        let text = match self {
+            Self::TimedOut => "the request took too long".to_owned(),
+            Self::Panicked => "a handler panicked".to_owned(),
+            Self::Domain(error @ (Error::Unavailable(_) | Error::Internal(_))) => error.to_string(),
+            _ => return None,
+        };
+        let behind = match self {
+            Self::Domain(error) => sources(error).collect(),
+            _ => Vec::new(),
+        };
+        Some(Causes(iter::once(text).chain(behind).collect::<Vec<_>>().join(": ")))
+    }
+}
+
+/// What lies behind an error, down to the first cause.
+pub(crate) fn sources(error: &Error) -> impl Iterator<Item = String> {
+    iter::successors(std::error::Error::source(error), |error| error.source()).map(ToString::to_string)
+}
+
+/// The text that the client reads.
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Domain(error) => error.fmt(f),
+            Self::UnknownRoute => f.write_str("Route not found"),
+            Self::MethodNotAllowed(_) => f.write_str("Method not allowed"),
+            Self::NoToken => f.write_str("An access token is required"),
+            Self::Malformed(message) | Self::TooLarge(message) => f.write_str(message),
+            Self::UnsupportedMediaType(accepted) => write!(f, "Content-Type must be {accepted}"),
+            Self::RangeNotSatisfiable(_) => f.write_str("The range lies outside the image"),
+            Self::HeadTooLarge => {
+                write!(f, "The head of a request must be below {} KiB, with at most 96 fields", HEAD_LIMIT / 1024)
+            }
+            Self::TooSlow => f.write_str("The request took too long to arrive"),
+            Self::TimedOut => f.write_str("The request took too long"),
+            Self::Busy => f.write_str("The service is overloaded"),
+            Self::Panicked => f.write_str("Internal server error"),
+        }
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status()
+    }
+
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        let mut response = HttpResponse::build(self.status());
+        if let Some(header) = self.header() {
+            response.insert_header(header);
+        }
+        let mut response = response.json(self.envelope());
+        if let Self::Domain(Error::TooMany(allowance)) = self {
+            rate_limit::tell(response.headers_mut(), *allowance);
+        }
+        if let Some(causes) = self.causes() {
+            response.extensions_mut().insert(causes);
+        }
+        response
+    }
+}

@@ -1,0 +1,67 @@
+//! A map whose values live as long as somebody holds them.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+/// A map of values that are dropped with their last holder, so that it has no more entries than there are holders.
+#[derive(Debug)]
+pub(crate) struct WeakMap<K: Copy + Eq + Hash, V>(Mutex<HashMap<K, Weak<Entry<K, V>>>>);
+
+/// A value of a [`WeakMap`], with its key.
+#[derive(Debug)]
+pub(crate) struct Entry<K: Copy + Eq + Hash, V> {
+    key: K,
+    value: V,
+    map: Arc<WeakMap<K, V>>,
+}
+
+impl<K: Copy + Eq + Hash, V> Default for WeakMap<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> WeakMap<K, V> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Weak<Entry<K, V>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the value of a key, which `make` makes if nobody holds it.
+    pub(crate) fn get_or_insert_with(self: &Arc<Self>, key: K, make: impl FnOnce() -> V) -> Arc<Entry<K, V>> {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(&key).and_then(Weak::upgrade) {
+            return entry;
+        }
+        let entry = Arc::new(Entry { key, value: make(), map: Arc::clone(self) });
+        entries.insert(key, Arc::downgrade(&entry));
+        entry
+    }
+
+    /// Returns the number of entries.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> Deref for Entry<K, V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.value
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> Drop for Entry<K, V> {
+    fn drop(&mut self) {
+        let mut entries = self.map.lock();
+        // Another may have taken its place already.
+        if entries.get(&self.key).is_some_and(|entry| entry.strong_count() == 0) {
+            entries.remove(&self.key);
+        }
+    }
+}

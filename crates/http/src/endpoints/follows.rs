@@ -1,0 +1,109 @@
+//! `/api/follow`: who follows whom.
+
+use actix_web::web::Data;
+use agora_domain::{
+    accounts::{Member, UserSummary},
+    id::UserId,
+};
+
+use crate::{
+    core::state::State,
+    middleware::idempotency::Attempt,
+    request::{
+        cursor::List,
+        extract::{Auth, PathId},
+        parameters::Paging,
+    },
+    response::{
+        answers::{FollowAnswer, FollowsAnswer},
+        envelope::{Answer, Rendered, empty_follow_list, respond},
+        failures::NotFound,
+        list::{Entry, ListRequest},
+        views::UserSummaryBody,
+    },
+};
+
+const FOLLOWED: &str = "Followed user successfully";
+const UNFOLLOWED: &str = "Unfollowed user successfully";
+
+/// Follow a user, or stop following
+///
+/// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. Nobody follows themselves (400).
+#[utoipa::path(
+    post, path = "/api/follow/follow/{followedId}", operation_id = "toggleFollow", tag = "Follows",
+    responses(
+        (
+            status = 200, body = FollowAnswer,
+            description = "`Followed user successfully` or `Unfollowed user successfully`",
+        ),
+        NotFound,
+    ),
+)]
+pub(crate) async fn toggle(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    attempt: Attempt,
+    id: PathId<UserId>,
+) -> Answer {
+    let answer = |follows: &bool| Rendered::follow_done(if *follows { FOLLOWED } else { UNFOLLOWED });
+    let follows = state.services.follows.toggle(&caller, id.get(), attempt.once(answer)).await?;
+    respond(answer(&follows))
+}
+
+/// Follow a user
+///
+/// Safe to repeat. Nobody follows themselves (400).
+#[utoipa::path(
+    put, path = "/api/follow/follow/{followedId}", operation_id = "followUser", tag = "Follows",
+    responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound),
+)]
+pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+    state.services.follows.follow(&caller, id.get()).await?;
+    respond(Rendered::follow_done(FOLLOWED))
+}
+
+/// Stop following a user
+///
+/// Safe to repeat.
+#[utoipa::path(
+    delete, path = "/api/follow/follow/{followedId}", operation_id = "unfollowUser", tag = "Follows",
+    responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound),
+)]
+pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+    state.services.follows.unfollow(&caller, id.get()).await?;
+    respond(Rendered::follow_done(UNFOLLOWED))
+}
+
+fn render(user: &UserSummary, entry: Entry<'_>) -> serde_json::Result<()> {
+    entry.write(&UserSummaryBody::of(user))
+}
+
+/// List the followers of a user
+///
+/// The newest follow first. For the user, the followers of the user and every ADMIN.
+#[utoipa::path(
+    get, path = "/api/follow/followers/{userId}", operation_id = "listFollowers", tag = "Follows",
+    params(Paging),
+    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
+)]
+pub(crate) async fn list_followers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+    let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
+    let empty = |_| empty_follow_list("Followers retrieved successfully");
+    let read = async |page| follows.list_followers(&caller, id.get(), page).await;
+    request.answer(List::Follows, page, empty, read, render).await
+}
+
+/// List those whom a user follows
+///
+/// The newest follow first. For the user, the followers of the user and every ADMIN.
+#[utoipa::path(
+    get, path = "/api/follow/followed/{userId}", operation_id = "listFollowed", tag = "Follows",
+    params(Paging),
+    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
+)]
+pub(crate) async fn list_followed(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+    let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
+    let empty = |_| empty_follow_list("Followed users retrieved successfully");
+    let read = async |page| follows.list_followed(&caller, id.get(), page).await;
+    request.answer(List::Follows, page, empty, read, render).await
+}

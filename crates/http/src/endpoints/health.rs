@@ -1,0 +1,305 @@
+//! How the service is: for whoever restarts it, and for whoever sends requests to it.
+//!
+//! What it depends on is asked once for all who want to know at the same time, and at most once a second. Why something
+//! fails is logged when it begins to, and never sent.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use actix_web::{
+    HttpResponse,
+    http::{StatusCode, header},
+    web::Data,
+};
+use agora_domain::health::{Probe, Probes};
+use futures_util::future::join3;
+use serde::Serialize;
+use tokio::{sync::Mutex, time::timeout};
+use utoipa::ToSchema;
+
+use crate::{
+    core::{
+        error::{RETRY_AFTER, sources},
+        schema,
+        state::State,
+    },
+    response::{
+        answers::Done,
+        envelope::{self, Answer},
+    },
+};
+
+/// How long each thing may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long what was found counts.
+const FRESH: Duration = Duration::from_secs(1);
+
+pub(crate) const LIVE: &str = "/health/live";
+pub(crate) const READY: &str = "/health/ready";
+
+/// Whether a path is one of these, which no limit on requests keeps out.
+pub(crate) fn is_asked_for(path: &str) -> bool {
+    path == LIVE || path == READY
+}
+
+/// What one thing answered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+#[schema(as = HealthCheck)]
+pub(crate) struct Check {
+    #[schema(schema_with = schema::check_status)]
+    status: &'static str,
+    #[schema(schema_with = schema::milliseconds)]
+    milliseconds: f64,
+}
+
+/// What everything answered that the service depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+#[schema(as = HealthChecks)]
+pub(crate) struct Checks {
+    /// The database answers.
+    database: Check,
+    /// The store of images answers.
+    images: Check,
+    /// The database has the schema that this version works on, or a newer one.
+    migrations: Check,
+}
+
+impl Check {
+    const OK: &str = "ok";
+    const FAILED: &str = "failed";
+
+    async fn of(probe: &dyn Probe) -> (Self, Option<String>) {
+        let begun = Instant::now();
+        let failure = match timeout(PATIENCE, probe.probe()).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(sources(&error).collect::<Vec<_>>().join(": ")),
+            Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
+        };
+        let hundredths = (begun.elapsed().as_secs_f64() * 100_000.0).round();
+        let status = if failure.is_some() { Self::FAILED } else { Self::OK };
+        (Self { status, milliseconds: hundredths / 100.0 }, failure)
+    }
+
+    fn is_ok(&self) -> bool {
+        self.status == Self::OK
+    }
+
+    const UNKNOWN: Self = Self { status: Self::FAILED, milliseconds: 0.0 };
+}
+
+impl Checks {
+    const UNKNOWN: Self = Self { database: Check::UNKNOWN, images: Check::UNKNOWN, migrations: Check::UNKNOWN };
+
+    fn all(&self) -> [(&'static str, Check); 3] {
+        [("database", self.database), ("images", self.images), ("migrations", self.migrations)]
+    }
+
+    fn are_ok(&self) -> bool {
+        self.all().iter().all(|(_, check)| check.is_ok())
+    }
+}
+
+/// Knows whether what the service depends on answers.
+pub(crate) struct Readiness {
+    probes: Probes,
+    /// What was found last, and when.
+    last: Arc<Mutex<Option<(Instant, Checks)>>>,
+}
+
+impl Readiness {
+    pub(crate) fn new(probes: Probes) -> Self {
+        Self { probes, last: Arc::default() }
+    }
+
+    /// What everything answers, or did within the last second.
+    async fn checks(&self) -> Checks {
+        let mut last = Arc::clone(&self.last).lock_owned().await;
+        if let Some((_, checks)) = last.filter(|(at, _)| at.elapsed() < FRESH) {
+            return checks;
+        }
+        let probes = self.probes.clone();
+        // To its end, even when the one who asked waits no longer: others may be less patient than a probe.
+        let asking = tokio::spawn(async move {
+            let before = last.map(|(_, checks)| checks);
+            let checks = ask(&probes, before).await;
+            *last = Some((Instant::now(), checks));
+            checks
+        });
+        asking.await.unwrap_or(Checks::UNKNOWN)
+    }
+}
+
+/// Asks everything, and logs what is otherwise than before.
+async fn ask(probes: &Probes, before: Option<Checks>) -> Checks {
+    let Probes { database, images, migrations } = probes;
+    let (database, images, migrations) =
+        join3(Check::of(&**database), Check::of(&**images), Check::of(&**migrations)).await;
+    let causes = [database.1, images.1, migrations.1];
+    let checks = Checks { database: database.0, images: images.0, migrations: migrations.0 };
+    let was_ok = before.unwrap_or(Checks { database: OK_BEFORE, images: OK_BEFORE, migrations: OK_BEFORE }).all();
+    for (((check, is), (_, was)), cause) in checks.all().into_iter().zip(was_ok).zip(causes) {
+        match (was.is_ok(), cause) {
+            (true, Some(cause)) => tracing::warn!(check, cause, "not ready"),
+            (false, None) => tracing::info!(check, milliseconds = is.milliseconds, "ready again"),
+            _ => {}
+        }
+    }
+    checks
+}
+
+/// What counts as the answer before the first one.
+const OK_BEFORE: Check = Check { status: Check::OK, milliseconds: 0.0 };
+
+/// Whether the process answers
+///
+/// Nothing else is asked: whoever restarts the service when this fails should not do so because a database is away.
+#[utoipa::path(
+    get,
+    path = "/health/live",
+    operation_id = "getLiveness",
+    tag = "Health",
+    responses((status = 200, description = "It does.", body = Done))
+)]
+pub(crate) async fn live() -> Answer {
+    envelope::done("The service is alive")
+}
+
+/// Whether the service can do its work
+///
+/// The database, the store of images and the schema are asked, each for two seconds at most, and at most once a second
+/// for all callers together. Whoever distributes requests over several services leaves out one that is not ready.
+#[utoipa::path(
+    get,
+    path = "/health/ready",
+    operation_id = "getReadiness",
+    tag = "Health",
+    responses(
+        (status = 200, description = "It can.", body = Ready),
+        (status = 503, description = "It cannot, is shutting down, or is overloaded.", body = Unready)
+    )
+)]
+pub(crate) async fn ready(state: Data<State>) -> Answer {
+    if state.settings.stopping.has_begun() {
+        return unavailable("The service is shutting down", None);
+    }
+    let checks = state.readiness.checks().await;
+    if checks.are_ok() {
+        envelope::ok("The service is ready", checks)
+    } else {
+        unavailable("The service is not ready", Some(checks))
+    }
+}
+
+/// The service can do its work.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `envelope` writes")]
+pub(crate) struct Ready {
+    #[schema(schema_with = schema::message)]
+    message: String,
+    data: Checks,
+}
+
+/// The service cannot do its work.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Unready {
+    #[schema(schema_with = schema::failed)]
+    success: bool,
+    #[schema(schema_with = schema::unavailable_status)]
+    status: u16,
+    /// What failed, for people to read.
+    #[schema(example = "The service is not ready")]
+    message: &'static str,
+    /// What everything answered; absent when the service is shutting down or overloaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    data: Option<Checks>,
+}
+
+fn unavailable(message: &'static str, data: Option<Checks>) -> Answer {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let answer = Unready { success: false, status: status.as_u16(), message, data };
+    let mut response: HttpResponse = envelope::json(status, &answer)?;
+    response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static(RETRY_AFTER));
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use agora_domain::{Error, Result, health::MockProbe};
+    use async_trait::async_trait;
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    /// Counts how often it is asked, and answers by the present state.
+    #[derive(Default)]
+    struct Counted {
+        asked: AtomicUsize,
+        hangs: bool,
+    }
+
+    #[test]
+    fn only_the_probes_themselves_are_beyond_limits() {
+        assert!([LIVE, READY].into_iter().all(is_asked_for));
+        for other in ["/health", "/health/", "/health/live/", "/health/whatever", "/health/../api/posts/all", "/live"] {
+            assert!(!is_asked_for(other), "{other}");
+        }
+    }
+
+    #[async_trait]
+    impl Probe for Counted {
+        async fn probe(&self) -> Result<()> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            if self.hangs {
+                std::future::pending::<()>().await;
+            }
+            tokio::task::yield_now().await;
+            Ok(())
+        }
+    }
+
+    fn well() -> Arc<dyn Probe> {
+        let mut probe = MockProbe::new();
+        probe.expect_probe().returning(|| Ok(()));
+        Arc::new(probe)
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_questions_asks_once() {
+        let counted = Arc::new(Counted::default());
+        let database = Arc::clone(&counted) as Arc<dyn Probe>;
+        let readiness = Readiness::new(Probes { database, images: well(), migrations: well() });
+        let all = join_all((0..1000).map(|_| readiness.checks())).await;
+        assert!(all.iter().all(Checks::are_ok));
+        assert_eq!(counted.asked.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn what_fails_is_told_from_what_does_not() {
+        let mut away = MockProbe::new();
+        away.expect_probe().returning(|| Err(Error::unavailable("no route to 10.1.2.3")));
+        let readiness = Readiness::new(Probes { database: Arc::new(away), images: well(), migrations: well() });
+        let checks = readiness.checks().await;
+        assert_eq!(checks.all().map(|(_, check)| check.status), ["failed", "ok", "ok"]);
+        let sent = serde_json::to_string(&checks).unwrap();
+        assert!(!sent.contains("10.1.2.3"), "{sent}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hangs_has_failed_even_if_nobody_waited_so_long() {
+        let counted = Arc::new(Counted { hangs: true, ..Counted::default() });
+        let images = Arc::clone(&counted) as Arc<dyn Probe>;
+        let readiness = Readiness::new(Probes { database: well(), images, migrations: well() });
+        timeout(PATIENCE / 4, readiness.checks()).await.unwrap_err();
+        let begun = tokio::time::Instant::now();
+        let checks = readiness.checks().await;
+        assert_eq!(checks.all().map(|(_, check)| check.status), ["ok", "failed", "ok"]);
+        assert!(begun.elapsed() < PATIENCE);
+        assert_eq!(counted.asked.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,140 @@
+//! `/media`: stored images.
+
+use std::error::Error as _;
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    body::SizedStream,
+    http::{Method, StatusCode, header},
+    web::Data,
+};
+use agora_domain::{
+    Error,
+    error::Resource,
+    media::{ByteRange, ImageKey},
+};
+use futures_util::TryStreamExt;
+
+use crate::{
+    core::{error::ApiError, request_context::Trail, state::State},
+    request::{extract::PathText, parameters::ImageConditions},
+    response::{
+        envelope::Answer,
+        etag,
+        failures::{NotFound, RangeNotSatisfiable},
+        files::Image,
+    },
+};
+
+/// Read an image
+///
+/// Whoever knows the random key may read the image. It never changes and may be kept for ever. Where images are
+/// served from elsewhere, the answer leads there, for any well-formed key.
+#[utoipa::path(
+    get,
+    path = "/media/{key}",
+    operation_id = "getImage",
+    tag = "Images",
+    params(ImageConditions),
+    responses(Image, NotFound, RangeNotSatisfiable)
+)]
+pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> Answer {
+    // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
+    let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
+    if let Some(url) = state.services.media.public_url(&key) {
+        return Ok(elsewhere(url));
+    }
+    let tag = format!("\"{}\"", key.as_str());
+    let range = requested_range(&request, &tag);
+    let (known, head) = (etag::has(&request, &tag), request.method() == Method::HEAD);
+    // Where no bytes are sent, none are fetched.
+    let fetched = if known || head { Some(ByteRange::Last(0)) } else { range };
+    let image = state.services.media.open(&key, fetched).await?;
+    if known {
+        return Ok(caching(HttpResponse::build(StatusCode::NOT_MODIFIED), &tag).finish());
+    }
+    let served = if head { Some(0..image.size) } else { image.range };
+    let served = served.ok_or(ApiError::RangeNotSatisfiable(image.size))?;
+    let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let mut response = caching(HttpResponse::build(status), &tag);
+    response
+        .insert_header((header::CONTENT_TYPE, key.format().media_type()))
+        .insert_header((header::ACCEPT_RANGES, "bytes"));
+    if range.is_some() {
+        let last = served.end.saturating_sub(1);
+        response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
+    }
+    // The head of the answer is sent by then: a failure can only cut it off.
+    let trail = Trail::of(&request);
+    let bytes = image.bytes.map_err(move |error| {
+        let (request_id, cause) = (trail.map(|trail| tracing::field::display(trail.id())), error.source());
+        tracing::error!(request_id, %error, ?cause, "an image could not be read to its end");
+        Box::new(error) as Box<dyn std::error::Error>
+    });
+    Ok(response.body(SizedStream::new(served.end - served.start, bytes)))
+}
+
+/// Not a permanent redirect, since the operator may move the images; good for an hour, so that clients that keep old
+/// addresses do not come back for each.
+fn elsewhere(url: String) -> HttpResponse {
+    HttpResponse::TemporaryRedirect()
+        .insert_header((header::LOCATION, url))
+        .insert_header((header::CACHE_CONTROL, "public, max-age=3600"))
+        .finish()
+}
+
+fn caching(mut response: actix_web::HttpResponseBuilder, tag: &str) -> actix_web::HttpResponseBuilder {
+    response
+        .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
+        .insert_header((header::ETAG, tag));
+    response
+}
+
+fn text(request: &HttpRequest, name: header::HeaderName) -> Option<&str> {
+    request.headers().get(name)?.to_str().ok()
+}
+
+/// The one range that is asked for. A header that is malformed, asks for several ranges, holds for another version of
+/// the image or comes with another method than GET is ignored, as RFC 9110 has it.
+fn requested_range(request: &HttpRequest, tag: &str) -> Option<ByteRange> {
+    let other_version = text(request, header::IF_RANGE).is_some_and(|version| version != tag);
+    if other_version || request.method() != Method::GET {
+        return None;
+    }
+    parse_range(text(request, header::RANGE)?)
+}
+
+pub(crate) fn parse_range(header: &str) -> Option<ByteRange> {
+    let (unit, range) = header.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    let number = |digits: &str| {
+        let all_digits = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        all_digits.then(|| digits.parse().unwrap_or(u64::MAX))
+    };
+    let range = match (first, last) {
+        ("", last) => ByteRange::Last(number(last)?),
+        (first, "") => ByteRange::From(number(first)?),
+        (first, last) => {
+            ByteRange::FromTo(number(first)?, number(last).filter(|last| *last >= number(first).unwrap_or(0))?)
+        }
+    };
+    unit.trim().eq_ignore_ascii_case("bytes").then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_of_bytes_is_understood_and_all_else_ignored() {
+        assert_eq!(parse_range("bytes=0-4"), Some(ByteRange::FromTo(0, 4)));
+        assert_eq!(parse_range("bytes=5-"), Some(ByteRange::From(5)));
+        assert_eq!(parse_range("Bytes= -7"), Some(ByteRange::Last(7)));
+        assert_eq!(parse_range("bytes=0-99999999999999999999"), Some(ByteRange::FromTo(0, u64::MAX)));
+        for ignored in
+            ["", "bytes", "bytes=", "bytes=-", "bytes=4-2", "bytes=a-b", "bytes=0-1,3-4", "lines=0-4", "bytes=+1-2"]
+        {
+            assert_eq!(parse_range(ignored), None, "{ignored}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! `/api/products`: the catalog.
+
+use actix_web::{http::StatusCode, web::Data};
+use agora_domain::{
+    Error,
+    accounts::{Admin, Member},
+    id::ProductId,
+    page::{Page, PageRequest},
+    products::{Category, Price, Product, ProductEdit, ProductFields, ProductFilter, ProductSummary, VariantFields},
+};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::{
+    core::{schema, state::State},
+    middleware::idempotency::Attempt,
+    request::{
+        body::Body,
+        cursor::List,
+        extract::{Auth, PathId, PathText},
+        json::{Fields, Given},
+        parameters::{CategoryFilter, Known, Paging, Seen, TextFilter},
+        schemas,
+    },
+    response::{
+        answers::Done,
+        envelope::{Answer, Rendered, SUCCESS, done, respond},
+        etag::{Cache, Conditional, IfMatch, tag_of},
+        failures::NotFound,
+        list::{Entry, ListRequest, head_only},
+        views::Instant,
+    },
+};
+
+#[derive(Deserialize)]
+pub(crate) struct ProductJson {
+    #[serde(default)]
+    sku: Given<String>,
+    #[serde(default)]
+    name: Given<String>,
+    #[serde(default)]
+    description: Given<String>,
+    /// The literal as it was sent: a price is never a floating point number.
+    #[serde(default)]
+    price: Given<Box<RawValue>>,
+    #[serde(default)]
+    category: Given<String>,
+    #[serde(default)]
+    stock: Given<i64>,
+    #[serde(default)]
+    variants: Given<Vec<VariantJson>>,
+    #[serde(default)]
+    images: Given<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct VariantJson {
+    color: Option<String>,
+    size: Option<String>,
+    stock: Option<i64>,
+}
+
+impl ProductJson {
+    pub(crate) fn fields(self, fields: &mut Fields) -> ProductFields {
+        let variants = fields.take("variants", self.variants, "an array of objects with color, size and stock");
+        let variant = |given: VariantJson| VariantFields { color: given.color, size: given.size, stock: given.stock };
+        ProductFields {
+            sku: fields.text("sku", self.sku),
+            name: fields.text("name", self.name),
+            description: fields.text("description", self.description),
+            price: fields.take("price", self.price, "a number").map(|literal| literal.get().to_owned()),
+            category: fields.text("category", self.category),
+            stock: fields.take("stock", self.stock, "a whole number"),
+            variants: variants.map(|given| given.into_iter().map(variant).collect()),
+            images: fields.take("images", self.images, "an array of strings"),
+        }
+    }
+}
+
+/// A price as a JSON number, digit by digit.
+struct PriceNumber(Price);
+
+impl Serialize for PriceNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// One form in which a product is sold.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Variant)]
+struct VariantBody<'a> {
+    #[schema(schema_with = schema::color)]
+    color: &'a str,
+    #[schema(schema_with = schema::size)]
+    size: &'a str,
+    #[schema(schema_with = schema::stock)]
+    stock: i32,
+}
+
+/// A product.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Product)]
+struct ProductBody<'a> {
+    /// Names the product.
+    id: Uuid,
+    #[schema(schema_with = schema::sku)]
+    sku: &'a str,
+    #[schema(schema_with = schema::product_name)]
+    name: &'a str,
+    #[schema(schema_with = schema::product_description)]
+    description: &'a str,
+    #[schema(schema_with = schema::price)]
+    price: PriceNumber,
+    #[schema(schema_with = schema::category)]
+    category: &'a str,
+    #[schema(schema_with = schema::stock)]
+    stock: i32,
+    /// The forms it is sold in.
+    variants: Vec<VariantBody<'a>>,
+    #[schema(schema_with = schema::product_images)]
+    images: Vec<&'a str>,
+    #[schema(schema_with = schema::created_at)]
+    created_at: Instant,
+    #[schema(schema_with = schema::updated_at)]
+    updated_at: Instant,
+}
+
+impl<'a> ProductBody<'a> {
+    fn of(product: &'a Product) -> Self {
+        let variant = |variant: &'a agora_domain::products::Variant| VariantBody {
+            color: variant.color.as_str(),
+            size: variant.size.as_str(),
+            stock: variant.stock.get(),
+        };
+        Self {
+            id: product.id.uuid(),
+            sku: product.sku.as_str(),
+            name: product.name.as_str(),
+            description: product.description.as_str(),
+            price: PriceNumber(product.price),
+            category: product.category.as_str(),
+            stock: product.stock.get(),
+            variants: product.variants.iter().map(variant).collect(),
+            images: product.images.iter().map(|url| url.as_str()).collect(),
+            created_at: Instant(product.created_at),
+            updated_at: Instant(product.updated_at),
+        }
+    }
+}
+
+/// A product.
+#[derive(Serialize, ToSchema)]
+struct ProductAnswer<'a> {
+    #[schema(schema_with = schema::message)]
+    message: &'static str,
+    product: ProductBody<'a>,
+}
+
+/// Products.
+#[derive(Serialize, ToSchema)]
+struct ProductsAnswer<'a> {
+    #[schema(schema_with = schema::message)]
+    message: &'static str,
+    products: Vec<ProductBody<'a>>,
+}
+
+/// A product in short.
+#[derive(Serialize, ToSchema)]
+struct ShortProduct<'a> {
+    /// Names the product.
+    id: Uuid,
+    #[schema(schema_with = schema::product_name)]
+    name: &'a str,
+    #[schema(schema_with = schema::price)]
+    price: PriceNumber,
+}
+
+impl<'a> ShortProduct<'a> {
+    fn of(product: &'a ProductSummary) -> Self {
+        Self { id: product.id.uuid(), name: product.name.as_str(), price: PriceNumber(product.price) }
+    }
+}
+
+/// Products in short.
+#[derive(Serialize, ToSchema)]
+struct ShortProductsAnswer<'a> {
+    products: Vec<ShortProduct<'a>>,
+}
+
+fn one(status: StatusCode, message: &'static str, product: &Product) -> agora_domain::Result<Rendered> {
+    let rendered = Rendered::new(status, &ProductAnswer { message, product: ProductBody::of(product) })?;
+    Ok(rendered.of_version(product.updated_at))
+}
+
+/// Answers with a page of the catalog. Its tag follows from the state that the catalog is in and from what is asked, so
+/// that no product is read for a client that has the page, nor for a HEAD.
+async fn page_of_catalog<T, E: Serialize>(
+    request: &ListRequest,
+    cache: Cache,
+    empty: impl FnOnce(bool) -> E,
+    read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<T>>,
+    render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
+) -> Answer {
+    let (state, page) = (&request.state, request.query.page(List::Products)?);
+    // Before the products: of one that changes in between, the new form would otherwise stand under the old tag for ever.
+    let version = state.services.products.version().await?.uuid();
+    let parts = [version.as_bytes(), request.address().as_bytes(), state.settings.public_url.as_bytes()];
+    let tag = tag_of(&state.settings.seal, &parts);
+    let make = async || match request.is_head() {
+        true => Ok(head_only()),
+        false => request.answer(List::Products, page, empty, read, render).await,
+    };
+    request.conditional().answer_tagged(cache, &tag, make).await
+}
+
+async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> Answer {
+    let empty = |is_empty| {
+        let message = if is_empty { "No products found" } else { "Products retrieved successfully" };
+        ProductsAnswer { message, products: Vec::new() }
+    };
+    let read = async |page| request.state.services.products.list(&filter, page).await;
+    let render = |product: &Product, entry: Entry<'_>| entry.write(&ProductBody::of(product));
+    page_of_catalog(request, Cache::Public, empty, read, render).await
+}
+
+/// List the catalog
+///
+/// Oldest first.
+#[utoipa::path(
+    get, path = "/api/products/findAll", operation_id = "listProducts", tag = "Products",
+    params(CategoryFilter, TextFilter, Paging, Known),
+    responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
+)]
+pub(crate) async fn list(request: ListRequest) -> Answer {
+    let filter = ProductFilter::parse(request.query.get("category"), request.query.get("q"))?;
+    list_filtered(&request, filter).await
+}
+
+/// List the catalog of a category
+///
+/// Oldest first.
+#[utoipa::path(
+    get, path = "/api/products/category/{category}", operation_id = "listProductsByCategory", tag = "Products",
+    params(TextFilter, Paging, Known),
+    responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
+)]
+pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> Answer {
+    // In the path a category is always asked for, even a blank one.
+    Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
+    let filter = ProductFilter::parse(Some(&category), request.query.get("q"))?;
+    list_filtered(&request, filter).await
+}
+
+/// List the catalog in short
+///
+/// Oldest first: id, name and price of each product.
+#[utoipa::path(
+    get, path = "/api/products", operation_id = "listProductsShort", tag = "Products",
+    params(Paging, Known),
+    responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)),
+)]
+pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>) -> Answer {
+    let read = async |page| request.state.services.products.list_short(&caller, page).await;
+    let render = |product: &ProductSummary, entry: Entry<'_>| entry.write(&ShortProduct::of(product));
+    let empty = |_| ShortProductsAnswer { products: Vec::new() };
+    page_of_catalog(&request, Cache::Private, empty, read, render).await
+}
+
+/// Read a product
+#[utoipa::path(
+    get, path = "/api/products/{id}", operation_id = "getProduct", tag = "Products",
+    params(Known),
+    responses((status = 200, description = "The product.", body = ProductAnswer), NotFound),
+)]
+pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> Answer {
+    let product = state.services.products.get(id.get()).await?;
+    conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
+}
+
+/// Add a product
+///
+/// A SKU that is taken in any letter case is a conflict (409).
+#[utoipa::path(
+    post, path = "/api/products", operation_id = "createProduct", tag = "Products",
+    request_body = schemas::NewProduct,
+    responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)),
+)]
+pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt: Attempt, body: Body) -> Answer {
+    let mut fields = Fields::default();
+    let given = body.json::<ProductJson>().await?.fields(&mut fields);
+    let new = fields.finish(given.into_new())?;
+    let answer = |product: &Product| one(StatusCode::CREATED, "Product created successfully", product);
+    let product = state.services.products.create(&admin, new, attempt.once(answer)).await?;
+    respond(answer(&product))
+}
+
+/// Change a product
+///
+/// What is given changes. A SKU that is taken in any letter case is a conflict (409).
+#[utoipa::path(
+    put, path = "/api/products/{id}", operation_id = "updateProduct", tag = "Products",
+    params(Seen),
+    request_body = schemas::ProductChange,
+    responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound),
+)]
+pub(crate) async fn update(
+    state: Data<State>,
+    Auth(admin): Auth<Admin>,
+    id: PathId<ProductId>,
+    IfMatch(versions): IfMatch,
+    body: Body,
+) -> Answer {
+    let managed = state.services.products.managed(&admin, id.get()).await?;
+    let mut fields = Fields::default();
+    let given = body.json::<ProductJson>().await?.fields(&mut fields);
+    let edit = ProductEdit { versions, ..fields.finish(given.into_edit())? };
+    let product = state.services.products.update(managed, &edit).await?;
+    respond(one(StatusCode::OK, "Product updated successfully", &product))
+}
+
+/// Delete a product
+#[utoipa::path(
+    delete, path = "/api/products/{id}", operation_id = "deleteProduct", tag = "Products",
+    responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound),
+)]
+pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> Answer {
+    state.services.products.delete(&admin, id.get()).await?;
+    done("Product deleted successfully")
+}

@@ -1,0 +1,201 @@
+//! The limits on what one account has in progress at once.
+
+use std::{sync::Arc, time::Duration};
+
+use actix_web::{
+    dev::ServiceRequest,
+    http::header::{self, HeaderValue},
+};
+use agora_domain::{Error, id::UserId};
+use tokio::{sync::Semaphore, time::timeout};
+
+use crate::core::{
+    error::ApiError,
+    weak_map::{Entry, WeakMap},
+};
+
+/// The reads of one account that are in progress at once, at least.
+const MIN_READS: usize = 2;
+
+/// The uploads of one account that are in progress at once.
+const MAX_UPLOADS: usize = 4;
+
+/// How many more of each may wait; one more is refused.
+const MAX_WAITING: usize = 128;
+
+/// How long one of them waits.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The media type of an upload begins with this.
+const MULTIPART: &[u8] = b"multipart/";
+
+/// Limits how many reads and uploads of one account are in progress at once: reads to the number of threads that serve
+/// requests, uploads to a few. Others wait in the order in which they came.
+///
+/// So the requests of an account that asks for much at once wait for each other, and those of other accounts do not stand
+/// behind all of them. An upload waits before its body is read. What else an account writes is small, and is not limited.
+pub(crate) struct AccountLimits {
+    reads: PerAccount,
+    uploads: PerAccount,
+}
+
+impl AccountLimits {
+    /// Creates the limits for so many threads.
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { reads: PerAccount::new(workers.max(MIN_READS)), uploads: PerAccount::new(MAX_UPLOADS) }
+    }
+
+    /// Acquires the permit of a request of this account; `None` when it needs none.
+    ///
+    /// # Errors
+    /// [`ApiError::Busy`] when too many of its requests wait, [`Error::Unavailable`] when those before take long.
+    pub(crate) async fn acquire(
+        &self,
+        account: UserId,
+        request: &ServiceRequest,
+    ) -> Result<Option<AccountPermit>, ApiError> {
+        let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let is_multipart =
+            |value: &[u8]| value.get(..MULTIPART.len()).is_some_and(|start| start.eq_ignore_ascii_case(MULTIPART));
+        if request.method().is_safe() {
+            self.reads.acquire(account).await.map(Some)
+        } else if content_type.is_some_and(is_multipart) {
+            self.uploads.acquire(account).await.map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}
+
+/// A limit that each account has for itself.
+struct PerAccount {
+    limit: usize,
+    accounts: Arc<WeakMap<UserId, Permits>>,
+}
+
+/// The permits of one account.
+#[derive(Debug)]
+struct Permits {
+    in_progress: Semaphore,
+    waiting: Semaphore,
+}
+
+/// The permission to have a request in progress, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct AccountPermit(Arc<Entry<UserId, Permits>>);
+
+impl PerAccount {
+    fn new(limit: usize) -> Self {
+        Self { limit: limit.min(Semaphore::MAX_PERMITS), accounts: Arc::default() }
+    }
+
+    async fn acquire(&self, account: UserId) -> Result<AccountPermit, ApiError> {
+        let make = || Permits { in_progress: Semaphore::new(self.limit), waiting: Semaphore::new(MAX_WAITING) };
+        let permits = self.accounts.get_or_insert_with(account, make);
+        let permit = match permits.in_progress.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let _waiting = permits.waiting.try_acquire().map_err(|_| ApiError::Busy)?;
+                let acquired = timeout(PATIENCE, permits.in_progress.acquire()).await;
+                // It is never closed.
+                acquired.map_err(|_| timed_out())?.map_err(|_| ApiError::Busy)?
+            }
+        };
+        permit.forget();
+        Ok(AccountPermit(Arc::clone(&permits)))
+    }
+}
+
+fn timed_out() -> Error {
+    Error::unavailable("earlier requests of the account took too long")
+}
+
+impl Drop for AccountPermit {
+    fn drop(&mut self) {
+        self.0.in_progress.add_permits(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::{http::Method, test::TestRequest};
+    use futures_util::FutureExt;
+    use tokio::{task::unconstrained, time::Instant};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn account(n: u128) -> UserId {
+        UserId::new(Uuid::from_u128(n))
+    }
+
+    fn try_acquire(limits: &PerAccount, n: u128) -> Option<AccountPermit> {
+        unconstrained(limits.acquire(account(n))).now_or_never().map(Result::unwrap)
+    }
+
+    #[tokio::test]
+    async fn the_requests_of_an_account_wait_for_their_own_alone() {
+        let limits = PerAccount::new(4);
+        let mut held: Vec<_> = (0..100).map_while(|_| try_acquire(&limits, 1)).collect();
+        assert_eq!(held.len(), 4);
+        assert!(try_acquire(&limits, 2).is_some());
+        let mut waits = Box::pin(limits.acquire(account(1)));
+        assert!((&mut waits).now_or_never().is_none());
+        held.pop();
+        assert!(try_acquire(&limits, 1).is_none(), "whoever waits is first");
+        held.push(waits.await.unwrap());
+        assert!(try_acquire(&limits, 1).is_none());
+    }
+
+    #[tokio::test]
+    async fn reads_and_uploads_are_limited_and_nothing_else_is() {
+        for (workers, reads) in [(1, 2), (6, 6)] {
+            let limits = AccountLimits::new(workers);
+            let count = |method: Method, content_type: &str| {
+                let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));
+                let request = request.to_srv_request();
+                let acquire = || unconstrained(limits.acquire(account(1), &request)).now_or_never();
+                (0..100).map_while(|_| acquire()).map(Result::unwrap).collect::<Vec<_>>().len()
+            };
+            assert_eq!(count(Method::GET, ""), reads);
+            assert_eq!(count(Method::HEAD, ""), reads);
+            assert_eq!(count(Method::POST, "Multipart/Form-Data; boundary=x"), 4);
+            assert_eq!(count(Method::PUT, "application/json"), 100);
+            assert_eq!(count(Method::DELETE, ""), 100);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_has_waited_for_long_is_refused() {
+        let limits = PerAccount::new(1);
+        let _held = try_acquire(&limits, 1);
+        let begun = Instant::now();
+        assert!(matches!(limits.acquire(account(1)).await, Err(ApiError::Domain(Error::Unavailable(_)))));
+        assert_eq!(begun.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test]
+    async fn requests_beyond_those_that_may_wait_are_refused() {
+        let limits = PerAccount::new(4);
+        let _held: Vec<_> = (0..4).map(|_| try_acquire(&limits, 1)).collect();
+        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| Box::pin(limits.acquire(account(1)))).collect();
+        assert!(waiting.iter_mut().all(|waits| waits.now_or_never().is_none()));
+        assert!(matches!(limits.acquire(account(1)).await, Err(ApiError::Busy)));
+        waiting.pop();
+        assert!(limits.acquire(account(1)).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_permit_that_is_given_up_is_there_for_others_and_nothing_is_kept() {
+        let limits = PerAccount::new(4);
+        let held: Vec<_> = (0..4).map(|_| try_acquire(&limits, 1)).collect();
+        let mut given_up = Box::pin(limits.acquire(account(1)));
+        assert!((&mut given_up).now_or_never().is_none());
+        drop(held);
+        drop(given_up);
+        let held: Vec<_> = (0..100).map_while(|_| try_acquire(&limits, 1)).collect();
+        assert_eq!(held.len(), 4);
+        drop(held);
+        assert_eq!(limits.accounts.len(), 0);
+    }
+}

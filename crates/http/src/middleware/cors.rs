@@ -1,0 +1,157 @@
+//! What browsers are told: what they may do with a response, and which pages of other sites may ask for one.
+
+use std::{collections::BTreeSet, str::FromStr};
+
+use actix_cors::{Cors, CorsError};
+use actix_web::{
+    ResponseError,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        Method,
+        header::{self, HeaderMap, HeaderName, HeaderValue},
+    },
+    middleware::Next,
+};
+use url::Url;
+
+use crate::core::error::ApiError;
+
+/// What a response carries unless it says otherwise itself. Types are not guessed, addresses not passed on; what is
+/// opened as a page loads nothing, runs nothing and is in nobody's frame; and nothing is kept.
+pub(crate) const HEADERS: [(HeaderName, HeaderValue); 4] = [
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    ),
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+];
+
+/// Tells browsers what they may do with a response.
+pub(crate) fn protect(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        if !headers.contains_key(&name) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// The sites whose pages may call the service from a browser.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum CorsOrigins {
+    /// None: pages of other sites cannot read what they are answered.
+    #[default]
+    None,
+    /// Every one. Who calls is told by the token alone, which browsers do not send by themselves.
+    Any,
+    /// These.
+    These(BTreeSet<String>),
+}
+
+impl FromStr for CorsOrigins {
+    type Err = String;
+
+    /// `*`, or origins such as `https://app.example.org`, separated by commas.
+    fn from_str(list: &str) -> Result<Self, String> {
+        let origin = |text: &str| {
+            let given = text.trim_end_matches('/').to_ascii_lowercase();
+            let is_origin = Url::parse(&given).is_ok_and(|url| url.origin().ascii_serialization() == given);
+            // Elsewhere that stands for many, and here it would stand for none.
+            if is_origin && !given.contains('*') {
+                Ok(given)
+            } else {
+                Err(format!("{text:?} is no origin such as https://app.example.org"))
+            }
+        };
+        let entries: Vec<_> = list.split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect();
+        match entries.as_slice() {
+            [] => Ok(Self::None),
+            ["*"] => Ok(Self::Any),
+            entries => entries.iter().copied().map(origin).collect::<Result<_, _>>().map(Self::These),
+        }
+    }
+}
+
+impl CorsOrigins {
+    /// What lets their pages in. Cookies are not: there are none.
+    pub(crate) fn middleware(&self) -> Cors {
+        let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
+        let taken = [
+            header::ACCEPT,
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::IF_MATCH,
+            header::IF_NONE_MATCH,
+            header::IF_RANGE,
+            header::RANGE,
+            HeaderName::from_static("idempotency-key"),
+        ];
+        let shown = [
+            "Accept-Ranges",
+            "Content-Range",
+            "ETag",
+            "Idempotency-Replayed",
+            "Link",
+            "RateLimit-Limit",
+            "RateLimit-Remaining",
+            "RateLimit-Reset",
+            "Retry-After",
+            "WWW-Authenticate",
+            "X-Request-Id",
+        ];
+        // Answered without the headers, a request of another site's page is refused by the browser. Other clients, which
+        // may send anything, are not asked where they come from.
+        let cors = Cors::default().block_on_origin_mismatch(false).allowed_methods(methods).allowed_headers(taken);
+        let cors = cors.expose_headers(shown).max_age(3600);
+        match self {
+            Self::None => cors,
+            Self::Any => cors.allow_any_origin().send_wildcard(),
+            Self::These(origins) => origins.iter().fold(cors, |cors, origin| cors.allowed_origin(origin)),
+        }
+    }
+}
+
+/// Gives the refusal of a preflight the form that every failure has.
+pub(crate) async fn render_refusal(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let response = next.call(request).await?;
+    let refusal = response.response().error().and_then(|error| error.as_error::<CorsError>()).map(ToString::to_string);
+    Ok(match refusal {
+        Some(reason) => response.into_response(ApiError::Malformed(reason).error_response()),
+        None => response.map_into_boxed_body(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_a_scheme_a_host_and_a_port() {
+        let these = |origins: &[&str]| CorsOrigins::These(origins.iter().map(|&origin| origin.to_owned()).collect());
+        for (list, expected) in [
+            ("", CorsOrigins::None),
+            (" * ", CorsOrigins::Any),
+            ("https://App.example.org/", these(&["https://app.example.org"])),
+            ("http://localhost:3000, https://[::1]", these(&["http://localhost:3000", "https://[::1]"])),
+        ] {
+            assert_eq!(list.parse(), Ok(expected), "{list}");
+        }
+        for bad in [
+            "app.example.org",
+            "https://app.example.org/path",
+            "https://*.example.org",
+            "https://user@app.example.org",
+            "https://app.example.org:443",
+            "null",
+            "*, https://app.example.org",
+            "file:///etc",
+        ] {
+            assert!(bad.parse::<CorsOrigins>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `Idempotency-Key`: requests that a client may send again without their taking effect twice.
+
+use std::{
+    future::{Ready, ready},
+    iter,
+    panic::AssertUnwindSafe,
+};
+
+use actix_web::{
+    FromRequest, HttpMessage, HttpRequest,
+    body::{BoxBody, MessageBody},
+    dev::{Payload, ServiceRequest, ServiceResponse},
+    http::{
+        StatusCode,
+        header::{self, HeaderMap, HeaderName, HeaderValue},
+    },
+    middleware::Next,
+    rt, web,
+};
+use agora_domain::{
+    accounts::Caller,
+    idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start},
+};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use memchr::memmem;
+use tokio::sync::oneshot;
+
+use crate::{
+    core::{
+        error::{ApiError, Causes},
+        mac::{Purpose, Seal},
+        request_context::Trail,
+        state::State,
+    },
+    middleware::{authorize::Rule, request_log::is_told_by_itself},
+    request::{
+        body::{Body, JSON_LIMIT},
+        multipart,
+    },
+    response::envelope::Rendered,
+    routes::{Access, TakesKey},
+};
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// A body beyond so many bytes is digested on another thread than those that serve requests.
+const LARGE: usize = 64 * 1024;
+
+/// How often a body is in memory: it is kept as it came while the handler reads it.
+const COPIES: usize = 2;
+
+/// The key under which a request was sent, if it was.
+pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    let mut given = headers.get_all(KEY);
+    let Some(value) = given.next() else { return Ok(None) };
+    if given.next().is_some() {
+        return Err(ApiError::Malformed("Idempotency-Key must be given once".to_owned()));
+    }
+    let key = IdempotencyKey::parse(value.to_str().unwrap_or_default());
+    key.map(Some).map_err(|violation| ApiError::Malformed(violation.to_string()))
+}
+
+/// What a handler's service gives.
+pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
+
+/// Answers a request that was sent under a key: calls its handler, unless the same request was answered before.
+///
+/// From the moment it is on record it is carried out to its end, even if the client goes away: the retry of an impatient
+/// one finds the answer.
+pub(crate) async fn once(
+    state: web::Data<State>,
+    rule: Rule,
+    key: IdempotencyKey,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<Response, ApiError> {
+    let trail = Trail::of(request.request()).ok_or(ApiError::Panicked)?;
+    let payload = request.take_payload();
+    let body = Body::new(request.request(), payload);
+    let most = most_bytes(&state, rule);
+    body.make_room(most, COPIES).await?;
+    let body = body.bytes(most).await?;
+    let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
+    let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
+    let fingerprints = fingerprints(&state.settings.seal, request.request(), body.clone()).await?;
+    let (reply, answer) = oneshot::channel();
+    rt::spawn(async move {
+        let work = carry_out(&state, rule, (&name, fingerprints), (request, body), next);
+        let outcome = trail.follow(rule.path, work).await;
+        if let Err(outcome) = reply.send(outcome) {
+            log_unseen(&state, rule, trail, outcome);
+        }
+    });
+    answer.await.unwrap_or(Err(ApiError::Panicked))
+}
+
+async fn carry_out(
+    state: &State,
+    rule: Rule,
+    (name, fingerprints): (&RequestName, Fingerprints),
+    (mut request, body): (ServiceRequest, Bytes),
+    next: Next<impl MessageBody + 'static>,
+) -> Result<Response, ApiError> {
+    let attempt = match state.services.idempotency.begin(name, fingerprints).await? {
+        Start::First(attempt) => attempt,
+        Start::Again(answer) => {
+            let mut response = Rendered::restore(&answer)?.into_response();
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            return Ok(Ok(request.into_response(response)));
+        }
+    };
+    request.extensions_mut().insert(attempt);
+    request.set_payload(Payload::from(body));
+    let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
+    let outcome = match tokio::time::timeout(state.settings.request_time, handled).await {
+        Ok(Ok(response)) => Ok(response.map(ServiceResponse::map_into_boxed_body)),
+        Ok(Err(_panic)) => Err(ApiError::Panicked),
+        Err(_elapsed) => Err(ApiError::TimedOut),
+    };
+    settle(state, rule, attempt, outcome).await
+}
+
+/// Logs the causes of a failure that nobody is there to be told of.
+fn log_unseen(state: &State, rule: Rule, trail: Trail, outcome: Result<Response, ApiError>) {
+    let (status, causes) = match outcome {
+        Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
+        Ok(Err(_)) => return,
+        Err(error) => (error.status(), error.causes()),
+    };
+    let Some(Causes(causes)) = causes else { return };
+    if is_told_by_itself(state, status, &causes) {
+        let (id, route, status) = (trail.id(), rule.path, status.as_u16());
+        tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
+    }
+}
+
+/// How large a body may be to be kept until the request is known: as its handler takes it.
+fn most_bytes(state: &State, rule: Rule) -> usize {
+    match rule.takes_key {
+        TakesKey::WithImage => multipart::most_bytes(state.settings.max_image_bytes),
+        TakesKey::No | TakesKey::WithJson => JSON_LIMIT,
+    }
+}
+
+/// Remembers a refusal, and forgets a failure. What was carried out has stored its answer with what it wrote.
+async fn settle(
+    state: &State,
+    rule: Rule,
+    attempt: AttemptId,
+    outcome: Result<Response, ApiError>,
+) -> Result<Response, ApiError> {
+    let idempotency = &state.services.idempotency;
+    let (settled, outcome) = match outcome {
+        Ok(Ok(response)) if response.status().is_success() => return Ok(Ok(response)),
+        Ok(Ok(response)) if is_remembered(rule, response.status()) => {
+            let (refusal, response) = Rendered::read(response)?;
+            (idempotency.finish(attempt, &refusal.store()).await, Ok(Ok(response)))
+        }
+        outcome => (idempotency.abandon(attempt).await, outcome),
+    };
+    if let Err(error) = settled {
+        // A retry is told that it is under way, until the attempt is given up for lost.
+        tracing::warn!(%error, cause = ?std::error::Error::source(&error), "what became of a request is not on record");
+    }
+    outcome
+}
+
+/// Whether a refusal is remembered: not one that says to try again later, and not one of a stranger, who could fill the
+/// record with requests that come to nothing.
+fn is_remembered(rule: Rule, status: StatusCode) -> bool {
+    let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+    status.is_client_error() && !later.contains(&status) && rule.access != Access::Public
+}
+
+/// Digests of what a request says: its method and address, the type of its body and the body.
+async fn fingerprints(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprints, ApiError> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let head = format!("{} {}", request.method(), request.uri());
+    let (seal, content_type) = (seal.clone(), content_type.unwrap_or_default().to_owned());
+    let is_large = body.len() > LARGE;
+    let digest = move || {
+        let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let boundary = (essence == "multipart/form-data").then(|| boundary(&content_type)).flatten();
+        let said = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
+        let (own, accepted) = seal.codes(Purpose::Request, said);
+        Fingerprints { own: Fingerprint(own), accepted: accepted.map(Fingerprint) }
+    };
+    if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }
+}
+
+pub(crate) fn boundary(content_type: &str) -> Option<&str> {
+    let mut parameters = content_type.split(';').filter_map(|parameter| parameter.trim().split_once('='));
+    let (_, boundary) = parameters.find(|(name, _)| name.eq_ignore_ascii_case("boundary"))?;
+    Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
+}
+
+/// The body without the boundaries of its form: a client draws a new one each time it sends the same form.
+pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
+    let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
+    let mut rest = Some(body);
+    iter::from_fn(move || {
+        let body = rest.take()?;
+        let found = delimiter.as_ref().and_then(|it| Some((memmem::find(body, it)?, it.len())));
+        let Some((at, length)) = found else { return Some(body) };
+        rest = body.get(at + length..);
+        body.get(..at)
+    })
+}
+
+/// The attempt that a request is carried out as, if it was sent under a key.
+pub(crate) struct Attempt(Option<AttemptId>);
+
+impl Attempt {
+    /// Makes a write part of it, with what the request is answered given what the write gave.
+    pub(crate) fn once<T>(
+        &self,
+        answer: impl Fn(&T) -> agora_domain::Result<Rendered> + Send + Sync + 'static,
+    ) -> Option<Once<T>> {
+        self.0.map(|attempt| Once::new(attempt, move |given| Ok(answer(given)?.store())))
+    }
+}
+
+impl FromRequest for Attempt {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(request.extensions().get::<AttemptId>().copied())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_form_is_known_whatever_its_boundary() {
+        let form = |boundary: &str| format!("--{boundary}\r\nname\r\n\r\nvalue\r\n--{boundary}--\r\n");
+        let (one, two) = (form("one"), form("another"));
+        let of = |content_type: &str, body: &str| {
+            parts(boundary(content_type), body.as_bytes()).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        let known = of("multipart/form-data; boundary=one", &one);
+        assert_eq!(known, of("multipart/form-data; charset=utf-8; Boundary=\"another\"", &two));
+        assert_ne!(known, of("multipart/form-data; boundary=one", &two));
+        for none in ["application/json", "multipart/form-data; boundary=", "multipart/form-data"] {
+            assert_eq!(of(none, "--one"), [b"--one"]);
+        }
+    }
+}

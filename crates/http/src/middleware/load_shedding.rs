@@ -1,0 +1,221 @@
+//! What the service takes on at once, and how long a client may take for its part.
+//!
+//! | limit | beyond it |
+//! |---|---|
+//! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
+//! | requests in flight ([`admit`]), but for those of [`health`](crate::endpoints::health) | 503 |
+//! | reads and uploads of one account in progress ([`account_limits`]) | a bounded queue of its own, then 503 |
+//! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
+//! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
+//! | the time of a body ([`incoming`]) | 408, and the connection is closed |
+//! | the time to take an answer ([`stream`]) | the connection is closed |
+//!
+//! How long the work itself may take is the matter of `guard`.
+
+use std::{
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use actix_web::{
+    ResponseError,
+    body::{BodySize, BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{ConnectionType, StatusCode},
+    web,
+};
+use bytes::Bytes;
+
+use crate::{
+    core::{
+        concurrency_limit::{Gate, Place},
+        error::ApiError,
+        memory_budget::{MemoryBudget, MemoryPermit},
+        state::State,
+    },
+    endpoints::health,
+    middleware::account_limits::{AccountLimits, AccountPermit},
+    request::body_deadline,
+    transport::{connection::Connection, framing},
+};
+
+/// How much the service takes on at once, and how long a client may take for its part of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadLimits {
+    /// The most connections at once. One more is answered 503 and closed.
+    pub connections: usize,
+    /// The most requests in flight: those whose head is there and whose answer is not yet made. One more is answered
+    /// 503.
+    pub requests: usize,
+    /// The most bytes of large request bodies that are in memory at once, at least as many as the largest body has. A
+    /// body that finds no room waits for it, and is answered 503 when there is none in time.
+    pub upload_bytes: usize,
+    /// The most bytes of large answers that are in memory at once. One that finds no room waits for it, and is answered
+    /// 503 when there is none in time. It has its room until the client has taken it.
+    pub answer_bytes: usize,
+    /// How long a client may take to send the head of a request, once it began or the connection was made; then it is
+    /// answered 408, if there was anything, and cut.
+    pub head_time: Duration,
+    /// How long a client may take to send the body of a request; then it is answered 408 and cut.
+    pub body_time: Duration,
+    /// How long a client may take nothing, or next to nothing, of an answer; then it is cut.
+    pub answer_time: Duration,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            requests: 2048,
+            upload_bytes: 32 << 20,
+            answer_bytes: 64 << 20,
+            head_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            answer_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The limits at work: what they count is here.
+pub(crate) struct Overload {
+    pub(crate) limits: LoadLimits,
+    pub(crate) connections: Arc<Gate>,
+    pub(crate) requests: Arc<Gate>,
+    pub(crate) uploads: MemoryBudget,
+    pub(crate) answers: MemoryBudget,
+    pub(crate) accounts: AccountLimits,
+}
+
+impl Overload {
+    pub(crate) fn new(limits: LoadLimits, workers: usize) -> Self {
+        Self {
+            limits,
+            connections: Gate::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
+            requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
+            uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
+            answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
+            accounts: AccountLimits::new(workers),
+        }
+    }
+}
+
+/// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
+/// time that its client takes.
+pub(crate) async fn admit(
+    mut request: ServiceRequest,
+    next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
+) -> Result<ServiceResponse<Answer>, actix_web::Error> {
+    let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
+    // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
+    let is_limited = !health::is_asked_for(request.path());
+    let place = overload.as_ref().filter(|_| is_limited).map(|overload| overload.requests.enter());
+    if let Some(overload) = &overload {
+        body_deadline::watch(&mut request, overload.limits.body_time);
+    }
+    let mut response = if let Some(None) = place {
+        request.into_response(ApiError::Busy.error_response())
+    } else if framing::is_body_without_end(&request) {
+        let error = ApiError::Malformed("A request with Upgrade: websocket must be a GET without a body".to_owned());
+        request.into_response(error.error_response())
+    } else {
+        next(request).await?
+    };
+    let memory = {
+        let mut extensions = response.response_mut().extensions_mut();
+        // The answer is made, and compressed.
+        drop(extensions.remove::<AccountPermit>());
+        extensions.remove()
+    };
+    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _place: place.flatten(), _memory: memory }))
+}
+
+/// Has the connection closed after an answer behind which nothing can follow, and says so in it.
+pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
+    let request = response.request();
+    // Another protocol, which the service does not speak: actix-http would echo it, and close.
+    let wants_other = request.head().connection_type() == ConnectionType::Upgrade;
+    let is_broken = || request.conn_data::<Rc<Connection>>().is_some_and(|connection| connection.is_broken());
+    if wants_other || response.status() == StatusCode::REQUEST_TIMEOUT || is_broken() {
+        response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
+}
+
+/// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
+const SLICE: usize = 32 * 1024;
+
+/// The body of an answer, in slices. Until it is made, the request is in flight.
+pub(crate) struct Answer {
+    body: BoxBody,
+    /// What is left of the last chunk of the body.
+    rest: Bytes,
+    _place: Option<Place>,
+    /// The memory that is set aside for it, until the client has taken it.
+    _memory: Option<MemoryPermit>,
+}
+
+impl MessageBody for Answer {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.body).poll_next(cx) {
+                Poll::Ready(Some(Ok(chunk))) if chunk.len() > SLICE => self.rest = chunk,
+                other => return other,
+            }
+        }
+        let slice = self.rest.len().min(SLICE);
+        Poll::Ready(Some(Ok(self.rest.split_to(slice))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::{HttpResponse, body::BodyStream, test::TestRequest};
+    use agora_domain::id::UserId;
+    use futures_util::{FutureExt, future::poll_fn, stream};
+    use tokio::task::unconstrained;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
+        let limits = AccountLimits::new(1);
+        let account = UserId::new(uuid::Uuid::from_u128(1));
+        let request = || TestRequest::with_uri("/").to_srv_request();
+        let acquire = async || limits.acquire(account, &request()).await.unwrap().unwrap();
+        let _other = acquire().await;
+        let compress = async |request: ServiceRequest| {
+            let mut response = request.into_response(HttpResponse::Ok());
+            let permit = acquire().await;
+            response.response_mut().extensions_mut().insert(permit);
+            assert!(unconstrained(acquire()).now_or_never().is_none());
+            Ok(response)
+        };
+        let _unsent = admit(request(), compress).await.unwrap();
+        acquire().await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_comes_whole_and_in_slices() {
+        let bytes: Vec<u8> = (0..3 * SLICE + 5).map(|n| n as u8).collect();
+        let chunks = [&bytes[..10], &bytes[10..10 + SLICE], &[], &bytes[10 + SLICE..]].map(Bytes::copy_from_slice);
+        let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
+        for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
+            let mut answer = Answer { body, rest: Bytes::new(), _place: None, _memory: None };
+            let mut whole = Vec::new();
+            while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
+                let slice = slice.unwrap();
+                assert!(slice.len() <= SLICE);
+                whole.extend_from_slice(&slice);
+            }
+            assert_eq!(whole, bytes);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What is measured of requests, and how measurements are shown to Prometheus.
+//!
+//! Nothing of this is made when nobody looks at it. Otherwise a request costs a look at the clock, an addition and an
+//! observation under a lock of its endpoint's own: what it is counted under is found without making anything.
+
+mod page;
+mod requests;
+mod server;
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use prometheus_client::{collector::Collector, encoding::DescriptorEncoder, registry::Registry};
+
+pub(crate) use crate::middleware::metrics::requests::Requests;
+pub use crate::middleware::metrics::{page::Page, server::serve};
+use crate::middleware::{load_shedding::Overload, rate_limit::Refusals};
+
+/// What is measured of requests.
+pub struct HttpMetrics {
+    pub(crate) requests: Requests,
+    load: OnceLock<Load>,
+}
+
+/// What the service has taken on and what it has refused.
+struct Load {
+    overload: Arc<Overload>,
+    refusals: Arc<Refusals>,
+}
+
+impl HttpMetrics {
+    /// Measures for a registry: for one service, which is given them by [`Settings`](crate::Settings).
+    pub fn register(registry: &mut Registry) -> Arc<Self> {
+        let metrics = Arc::new(Self { requests: Requests::register(registry), load: OnceLock::new() });
+        registry.register_collector(Box::new(Arc::clone(&metrics)));
+        metrics
+    }
+
+    pub(crate) fn look_at(&self, overload: Arc<Overload>, refusals: Arc<Refusals>) {
+        // Of several services, only the first is looked at.
+        let _ = self.load.set(Load { overload, refusals });
+    }
+}
+
+impl fmt::Debug for HttpMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpMetrics").finish_non_exhaustive()
+    }
+}
+
+impl Collector for HttpMetrics {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(Load { overload, refusals }) = self.load.get() else { return Ok(()) };
+        let (uploads, answers, limits) = (&overload.uploads, &overload.answers, &overload.limits);
+        let mut page = Page::new(encoder);
+        page.gauge("agora_http_requests_in_flight", "Requests in flight", overload.requests.within())?;
+        page.gauge("agora_http_requests_in_flight_max", "The most requests in flight", limits.requests)?;
+        page.gauge("agora_http_connections", "Connections of clients", overload.connections.within())?;
+        page.gauge("agora_http_connections_max", "The most connections of clients", limits.connections)?;
+        page.gauge("agora_http_upload_bytes", "Memory set aside for large bodies", uploads.held())?;
+        page.gauge("agora_http_upload_bytes_max", "The most memory for large bodies", limits.upload_bytes)?;
+        page.gauge("agora_http_uploads_waiting", "Large bodies that wait for memory", uploads.waiting())?;
+        page.gauge("agora_http_answer_bytes", "Memory of large answers", answers.held())?;
+        page.gauge("agora_http_answer_bytes_max", "The most memory of large answers", limits.answer_bytes)?;
+        page.gauge("agora_http_answers_waiting", "Large answers that wait for memory", answers.waiting())?;
+        let overloaded = [
+            ("connections", overload.connections.refused()),
+            ("requests", overload.requests.refused()),
+            ("uploads", uploads.refused()),
+            ("answers", answers.refused()),
+        ];
+        page.counters(
+            "agora_http_refusals",
+            "Requests and connections that were refused, by the limit that they were beyond",
+            "limit",
+            overloaded.into_iter().chain(refusals.totals()),
+        )
+    }
+}

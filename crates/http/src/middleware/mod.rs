@@ -1,0 +1,12 @@
+//! What happens before and after every handler. It uses what stands above it: `core`, `transport`, `request` and
+//! `response`.
+
+pub(crate) mod account_limits;
+pub(crate) mod authorize;
+pub(crate) mod compress;
+pub(crate) mod cors;
+pub(crate) mod idempotency;
+pub(crate) mod load_shedding;
+pub mod metrics;
+pub(crate) mod rate_limit;
+pub(crate) mod request_log;

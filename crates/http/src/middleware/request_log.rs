@@ -1,0 +1,152 @@
+//! What every response carries, what the log says of it, and what is measured of it.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use actix_web::{
+    HttpMessage, HttpRequest,
+    body::{BodySize, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        StatusCode,
+        header::{HeaderName, HeaderValue},
+    },
+    middleware::Next,
+    web,
+};
+use agora_domain::accounts::Caller;
+use bytes::Bytes;
+use tracing::Level;
+use uuid::{Uuid, fmt::Simple};
+
+use crate::{
+    core::{
+        error::{ApiError, Causes},
+        request_context::Trail,
+        state::State,
+    },
+    endpoints::health,
+    middleware::{cors, load_shedding::close_if_over, rate_limit::Client},
+    router::Target,
+    transport::connection::Answering,
+};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The target of a line for each request: at `debug`, and at `trace` for what asks how the service is. So it can be
+/// asked for alone, and is not with what is logged by default.
+const ACCESS: &str = "agora_http::access";
+
+/// Gives the response an id, under which the log names the causes of a failure, and what tells browsers what they may do
+/// with it. Counts it, and logs it if that is asked for.
+pub(crate) async fn observe(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + Unpin>,
+) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    let answering = Answering::begin(&mut request);
+    let Some(state) = request.app_data::<web::Data<State>>().cloned() else {
+        return Err(ApiError::Panicked.into());
+    };
+    let trail = Trail::begin(state.services.ids.as_ref());
+    request.extensions_mut().insert(trail);
+    let route = state.paths.find(request.request()).map(|target| target.path);
+    let mut response = next.call(request).await?;
+    let (status, id) = (response.status(), trail.id());
+    let causes = response.response_mut().extensions_mut().remove::<Causes>();
+    let http = response.request();
+    if let Some(Causes(causes)) = causes {
+        let (method, route) = (http.method(), route.unwrap_or("-"));
+        if is_told_by_itself(&state, status, &causes) {
+            tracing::error!(request_id = %id, %method, route, status = status.as_u16(), causes);
+        } else {
+            tracing::debug!(request_id = %id, %method, route, status = status.as_u16(), causes);
+        }
+    }
+    let time = trail.time();
+    if let Some(metrics) = &state.settings.metrics {
+        metrics.requests.count(route, http.method(), status, time);
+    }
+    if tracing::enabled!(target: ACCESS, Level::DEBUG) {
+        log(&state, http, id, Some(status), time);
+    }
+    if let Ok(id) = HeaderValue::from_str(id.encode_lower(&mut Uuid::encode_buffer())) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    cors::protect(response.headers_mut());
+    close_if_over(&mut response);
+    Ok(response.map_body(|_, body| Answer { body, _answering: answering }))
+}
+
+/// The body of an answer. While it is sent, the next head is not waited for.
+struct Answer<B> {
+    body: B,
+    _answering: Option<Answering>,
+}
+
+impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
+    type Error = B::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
+    }
+}
+
+/// Whether the log is to be told of a failure by itself. Of those that end with 503, an attack or a dependency that is
+/// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
+pub(crate) fn is_told_by_itself(state: &State, status: StatusCode, causes: &str) -> bool {
+    status != StatusCode::SERVICE_UNAVAILABLE || state.failures.is_first(causes)
+}
+
+/// Tells of a request that is dropped before it was answered: its client has gone.
+pub(crate) struct Unanswered<'a> {
+    state: &'a State,
+    request: &'a HttpRequest,
+    trail: Trail,
+    is_answered: bool,
+}
+
+impl<'a> Unanswered<'a> {
+    pub(crate) fn new(state: &'a State, request: &'a HttpRequest, trail: Trail) -> Self {
+        Self { state, request, trail, is_answered: false }
+    }
+
+    pub(crate) fn was_answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        if let Some(metrics) = &self.state.settings.metrics {
+            metrics.requests.count_abandoned();
+        }
+        if tracing::enabled!(target: ACCESS, Level::DEBUG) {
+            log(self.state, self.request, self.trail.id(), None, self.trail.time());
+        }
+    }
+}
+
+/// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which
+/// endpoint it is: what is in it may be for nobody else.
+fn log(state: &State, request: &HttpRequest, id: Simple, status: Option<StatusCode>, time: Duration) {
+    let (method, route) = (request.method(), Target::of(request).map_or("-", |target| target.path));
+    let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
+    let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;
+    let user = request.extensions().get::<Caller>().map(|caller| tracing::field::display(caller.user.uuid()));
+    let client = Client::address(state, request);
+    if health::is_asked_for(request.path()) {
+        tracing::trace!(target: ACCESS, request_id = %id, %method, route, status, abandoned, milliseconds, user, %client);
+    } else {
+        tracing::debug!(target: ACCESS, request_id = %id, %method, route, status, abandoned, milliseconds, user, %client);
+    }
+}

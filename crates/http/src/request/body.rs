@@ -1,0 +1,136 @@
+//! Reads request bodies, within their limits.
+//!
+//! A handler reads the body itself, after the checks that come first by the contract: whether the resource exists and
+//! whether the caller may change it.
+
+use std::{
+    future::{Ready, ready},
+    rc::Rc,
+};
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    core::{error::ApiError, state::State},
+    middleware::rate_limit::Client,
+    request::body_deadline::{Incoming, is_too_slow},
+};
+
+/// The most bytes of a JSON body.
+pub(crate) const JSON_LIMIT: usize = 64 * 1024;
+
+/// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
+/// the refusal. A client that sends still more is cut off.
+pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
+
+/// The body of a request, not yet read.
+pub(crate) struct Body {
+    pub(crate) request: HttpRequest,
+    pub(crate) payload: Payload,
+    /// What is known of it; nothing when there is none.
+    incoming: Option<Rc<Incoming>>,
+}
+
+impl FromRequest for Body {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        ready(Ok(Self::new(request, payload.take())))
+    }
+}
+
+/// What a body says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContentType {
+    /// No content type at all.
+    None,
+    /// `application/json`.
+    Json,
+    /// `multipart/form-data`.
+    Form,
+    /// Anything else.
+    Other,
+}
+
+impl Body {
+    /// The body of a request.
+    pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
+        Self { request: request.clone(), payload, incoming: Incoming::of(request) }
+    }
+
+    /// Waits until there is room in memory for this body, of which at most `most` bytes are kept, so many times over.
+    pub(crate) async fn make_room(&self, most: usize, copies: usize) -> Result<(), ApiError> {
+        let state = self.request.app_data::<web::Data<State>>();
+        let Some((incoming, state)) = self.incoming.as_ref().zip(state) else { return Ok(()) };
+        let client = || Client::of(state, &self.request).0;
+        incoming.make_room(&state.overload.uploads, client, most, copies).await
+    }
+
+    /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and
+    /// takes no memory before it is filled.
+    pub(crate) fn expected(&self, most: usize) -> usize {
+        self.incoming.as_ref().map_or(0, |incoming| incoming.expected(most))
+    }
+
+    pub(crate) fn content_type(&self) -> ContentType {
+        let Some(value) = self.request.headers().get(header::CONTENT_TYPE) else { return ContentType::None };
+        let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if essence.eq_ignore_ascii_case("application/json") {
+            ContentType::Json
+        } else if essence.eq_ignore_ascii_case("multipart/form-data") {
+            ContentType::Form
+        } else {
+            ContentType::Other
+        }
+    }
+
+    /// The whole body of at most `limit` bytes.
+    pub(crate) async fn bytes(mut self, limit: usize) -> Result<Bytes, ApiError> {
+        let mut body = BytesMut::with_capacity(self.expected(limit));
+        let mut total = 0_usize;
+        while let Some(chunk) = self.payload.next().await {
+            let chunk = chunk.map_err(unreadable)?;
+            total = total.saturating_add(chunk.len());
+            if total <= limit {
+                body.extend_from_slice(&chunk);
+            } else if total > DRAIN_LIMIT {
+                break;
+            }
+        }
+        if total > limit {
+            return Err(ApiError::TooLarge(format!("The body must be at most {} KiB", limit / 1024)));
+        }
+        Ok(body.freeze())
+    }
+
+    /// The JSON object of the body.
+    pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T, ApiError> {
+        let content_type = self.content_type();
+        let bytes = self.bytes(JSON_LIMIT).await?;
+        if content_type != ContentType::Json {
+            return Err(ApiError::UnsupportedMediaType("application/json"));
+        }
+        parse_object(&bytes)
+    }
+}
+
+/// A JSON object; what else JSON allows is no body of this interface.
+pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let begins = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if begins != Some(&b'{') {
+        return Err(ApiError::Malformed("The body must be a JSON object".to_owned()));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| ApiError::Malformed("The body must be UTF-8 text".to_owned()))?;
+    serde_json::from_str(text).map_err(|error| {
+        ApiError::Malformed(format!("Malformed JSON at line {} column {}", error.line(), error.column()))
+    })
+}
+
+/// A body that took too long, ended early or whose encoding is broken.
+pub(crate) fn unreadable(error: PayloadError) -> ApiError {
+    if is_too_slow(&error) { ApiError::TooSlow } else { ApiError::Malformed("The body could not be read".to_owned()) }
+}

@@ -1,0 +1,174 @@
+//! The query parameters of lists, and the links to the pages beside one.
+
+use std::future::{Ready, ready};
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
+use agora_domain::{
+    FieldErrors,
+    clock::Timestamp,
+    page::{Neighbours, PageRequest, PageSize, Position},
+    posts::FeedRequest,
+};
+use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
+use url::form_urlencoded;
+
+use crate::{
+    core::{error::ApiError, mac::Seal, state::State},
+    request::cursor::{self, List},
+};
+
+/// The query of a request: its path, and its parameters in their order.
+pub(crate) struct Query {
+    path: String,
+    parameters: Vec<(String, String)>,
+    seal: Seal,
+}
+
+impl FromRequest for Query {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let Some(state) = request.app_data::<Data<State>>() else { return ready(Err(ApiError::Panicked)) };
+        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.settings.seal.clone())))
+    }
+}
+
+impl Query {
+    /// The query of a path, with a seal that tells the cursors of this service.
+    pub(crate) fn new(path: &str, query: &str, seal: Seal) -> Self {
+        let parameters = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        Self { path: path.to_owned(), parameters, seal }
+    }
+
+    /// The first parameter of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The page of a list that `size` and `cursor` ask for.
+    pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
+        Ok(self.checked_page(list, PageSize::LIST_DEFAULT)?)
+    }
+
+    /// The page of the following feed: `createAt` says before when its posts were made.
+    pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
+        let mut errors = FieldErrors::default();
+        let made_before = errors.check_given("createAt", self.get("createAt"), |given| {
+            parse_instant(given).ok_or_else(|| "createAt must be an RFC 3339 time or a date".into())
+        });
+        match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT))? {
+            Some(page) if errors.is_empty() => Ok(FeedRequest { made_before, page }),
+            _ => Err(errors.into()),
+        }
+    }
+
+    fn checked_page(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {
+        let mut errors = FieldErrors::default();
+        let size = errors.check_given("size", self.get("size"), PageSize::parse);
+        let from = errors.check_given("cursor", self.get("cursor"), |given| {
+            cursor::decode(&self.seal, list, given).ok_or_else(|| "cursor is not one of this list".into())
+        });
+        errors.into_result()?;
+        Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
+    }
+
+    /// The value of the `Link` header that names the pages beside one, at the address of the service; nothing when it
+    /// is the only one.
+    pub(crate) fn links(&self, public_url: &str, list: List, beside: Neighbours) -> Option<String> {
+        let beside = [("prev", beside.prev), ("next", beside.next)];
+        let links: Vec<_> = beside
+            .into_iter()
+            .filter_map(|(relation, position)| {
+                let address = self.address(public_url, list, position?);
+                Some(format!("<{address}>; rel=\"{relation}\""))
+            })
+            .collect();
+        (!links.is_empty()).then(|| links.join(", "))
+    }
+
+    /// Where the page at a position of the same list is: every parameter but the cursor is kept.
+    fn address(&self, public_url: &str, list: List, position: Position) -> String {
+        let cursor = cursor::encode(&self.seal, list, position);
+        let kept = self.parameters.iter().filter(|(name, _)| name != "cursor");
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(kept)
+            .extend_pairs(cursor.map(|cursor| ("cursor", cursor)))
+            .finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{public_url}{}{mark}{query}", self.path)
+    }
+}
+
+/// An RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it is left
+/// out. A `+` that was not encoded arrives as a space. Years have four digits: what lies further away is no time of RFC
+/// 3339, and some databases hold none of it.
+pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
+    const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
+    let text = text.trim();
+    let instant = match Date::parse(text, DATE) {
+        Ok(date) if (0..=9999).contains(&date.year()) => date.midnight().assume_utc(),
+        Ok(_) => return None,
+        Err(_) => OffsetDateTime::parse(&text.replacen(' ', "+", 1), &Rfc3339).ok()?,
+    };
+    let nanos = instant.unix_timestamp_nanos();
+    let millis = nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) > 0);
+    i64::try_from(millis).ok().map(Timestamp::from_unix_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::response::views::Instant;
+
+    #[test]
+    fn instants_are_rfc_3339_times_or_dates() {
+        let millis = |text| parse_instant(text).map(Timestamp::unix_millis);
+        assert_eq!(millis("2025-07-15T00:24:54.124+00:00"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T00:24:54.124 00:00"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T02:24:54.124+02:00"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T00:24:54.124Z"), Some(1_752_539_094_124));
+        assert_eq!(millis("2025-07-15T00:24:54.1240001Z"), Some(1_752_539_094_125));
+        assert_eq!(millis("2025-07-15"), Some(1_752_537_600_000));
+        for bad in ["", "yesterday", "2025-07-15T00:24:54", "2025-13-01", "1752539094", "2025-07-15T25:00:00Z"] {
+            assert_eq!(millis(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn years_have_four_digits() {
+        let millis = |text| parse_instant(text).map(Timestamp::unix_millis);
+        assert_eq!(millis("0000-01-01"), Some(-62_167_219_200_000));
+        assert_eq!(millis("9999-12-31T23:59:59.999Z"), Some(253_402_300_799_999));
+        for bad in ["-9999-01-01", "-0001-12-31", "-4714-01-01T00:00:00Z", "10000-01-01", "+10000-01-01", "999-01-01"] {
+            assert_eq!(millis(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(crate::made_up())]
+
+        #[test]
+        fn an_instant_is_read_as_it_is_shown(millis in -62_167_219_200_000..253_402_300_800_000_i64) {
+            let instant = Timestamp::from_unix_millis(millis);
+            let shown = Instant(instant).to_string();
+            prop_assert_eq!(parse_instant(&shown), Some(instant), "{}", &shown);
+            prop_assert_eq!(parse_instant(&shown.replace('+', " ")), Some(instant), "{}", &shown);
+        }
+
+        #[test]
+        fn a_query_goes_into_links_as_it_came(query in "([a-z+%&= <>\"é]|%[0-9A-F]{2}){0,20}") {
+            let kept = |query: &str| -> Vec<_> {
+                form_urlencoded::parse(query.as_bytes()).into_owned().filter(|(name, _)| name != "cursor").collect()
+            };
+            let of = Query::new("/api/posts/all", &query, Seal::new(b"a secret"));
+            let address = of.address("https://agora.example.org", List::Posts, Position::End);
+            prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)), "{}", address);
+            let (place, given) = address.split_once('?').unwrap_or_default();
+            prop_assert_eq!(place, "https://agora.example.org/api/posts/all");
+            prop_assert_eq!(kept(given), kept(&query));
+        }
+    }
+}

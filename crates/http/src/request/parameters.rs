@@ -1,0 +1,159 @@
+//! What requests say in their path, query and headers, each described once.
+
+use agora_domain::{
+    idempotency::IdempotencyKey,
+    page::PageSize,
+    products::{Category, ProductFilter},
+};
+use serde_json::json;
+use utoipa::{
+    IntoParams,
+    openapi::{
+        ObjectBuilder, RefOr, Required, Schema, Type,
+        path::{Parameter, ParameterBuilder, ParameterIn},
+    },
+};
+
+use crate::core::schema::format;
+
+/// The page of a list.
+pub(crate) enum Paging {}
+/// The page of the following feed.
+pub(crate) enum FeedPaging {}
+/// Which products are listed, whatever their category.
+pub(crate) enum TextFilter {}
+/// Which products are listed, by category.
+pub(crate) enum CategoryFilter {}
+/// Which part of an image is wanted, and which is there already.
+pub(crate) enum ImageConditions {}
+/// Which answer is there already.
+pub(crate) enum Known {}
+/// Which version an edit is meant for.
+pub(crate) enum Seen {}
+
+pub(crate) const IF_NONE_MATCH: &str = "If-None-Match";
+pub(crate) const IF_MATCH: &str = "If-Match";
+
+type Where = Option<ParameterIn>;
+
+impl IntoParams for Paging {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let default = format!("Without it, all entries up to {}.", PageSize::LIST_DEFAULT.get());
+        vec![size(&default, None), cursor()]
+    }
+}
+
+impl IntoParams for FeedPaging {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let default = PageSize::FEED_DEFAULT.get();
+        let before = "Only posts made before: an RFC 3339 time, or a date, which is its midnight in UTC.";
+        let instant = text().examples([json!("2025-07-15T00:24:54.124+00:00"), json!("2025-07-15")]);
+        vec![size("", Some(default)), cursor(), optional("createAt", ParameterIn::Query, before, instant)]
+    }
+}
+
+impl IntoParams for TextFilter {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let description = "Only products with this text in name, description or SKU, in any letter case.";
+        let schema = text().max_length(Some(ProductFilter::MAX_TEXT_CHARS)).examples([json!("mug")]);
+        vec![optional("q", ParameterIn::Query, description, schema)]
+    }
+}
+
+impl IntoParams for CategoryFilter {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let description = "Only products of this category, in any letter case.";
+        vec![optional("category", ParameterIn::Query, description, category())]
+    }
+}
+
+impl IntoParams for Known {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let description = "The `ETag` of an answer that is there already: if it still holds, the answer is 304.";
+        vec![optional(IF_NONE_MATCH, ParameterIn::Header, description, tag())]
+    }
+}
+
+impl IntoParams for Seen {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let description = "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is \
+                           412. Without it, or with `*`, the last edit wins.";
+        vec![optional(IF_MATCH, ParameterIn::Header, description, tag())]
+    }
+}
+
+fn tag() -> ObjectBuilder {
+    text().examples([json!("W/\"1980b7a5f6c-8f3a1c5b7d9e0246\"")])
+}
+
+/// The header that names a request which may be sent again.
+pub(crate) fn idempotency_key() -> Parameter {
+    let description = "A word of your own, new for each request, such as a UUID. For 24 hours the same request under the \
+                       same key gets the first answer and does nothing more; see the section on retries.";
+    let schema = text().min_length(Some(1)).max_length(Some(IdempotencyKey::MAX)).pattern(Some("^[!-~]+$"));
+    optional("Idempotency-Key", ParameterIn::Header, description, schema)
+}
+
+impl IntoParams for ImageConditions {
+    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
+        let header = |name, description, example: &str| {
+            optional(name, ParameterIn::Header, description, text().examples([json!(example)]))
+        };
+        let tag = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
+        vec![
+            header("Range", "One range of bytes. What is no such range is ignored.", "bytes=0-1023"),
+            header("If-Range", "The `ETag` of the image to which `Range` applies; for another, it is ignored.", tag),
+            header("If-None-Match", "The `ETag` of an image that is there already: then the answer is 304.", tag),
+        ]
+    }
+}
+
+/// The parameter of this name in a path.
+pub(crate) fn in_path(name: &str) -> Parameter {
+    let id = || text().format(format("uuid"));
+    let (description, schema) = match name {
+        "category" => ("The category, in any letter case.", category().min_length(Some(1))),
+        "key" => (
+            "The key of the image, from its address.",
+            text().examples([json!("0f1e2d3c4b5a69788796a5b4c3d2e1f0.png")]),
+        ),
+        "file" => ("A part of the page.", text().examples([json!("swagger-ui.css")])),
+        "commentId" => ("Names the comment.", id()),
+        "followedId" => ("Names the user who is followed.", id()),
+        "postId" => ("Names the post.", id()),
+        "userId" => ("Names the user.", id()),
+        _ => ("Names it.", id()),
+    };
+    let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
+    parameter.description(Some(description)).schema(Some(schema)).build()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn category() -> ObjectBuilder {
+    text().max_length(Some(Category::MAX_CHARS)).examples([json!("Kitchen")])
+}
+
+fn optional(name: &str, place: ParameterIn, description: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
+    let parameter = ParameterBuilder::new().name(name).parameter_in(place).required(Required::False);
+    parameter.description(Some(description)).schema(Some(schema)).build()
+}
+
+fn size(default_text: &str, default: Option<usize>) -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(f64::from(PageSize::MAX)))
+        .default(default.map(|default| json!(default)))
+        .build();
+    let description = format!("How many entries at most. {default_text}");
+    optional("size", ParameterIn::Query, description.trim_end(), schema)
+}
+
+fn cursor() -> Parameter {
+    let description = "Where the page is: from an address in the `Link` header of the page beside it. It holds for \
+                       the list it was made for.";
+    optional("cursor", ParameterIn::Query, description, text())
+}

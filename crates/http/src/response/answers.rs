@@ -1,0 +1,109 @@
+//! The bodies of successful responses. What they hold is described where it is rendered; here is what it is wrapped
+//! in, under the names that clients made from the document get to see.
+
+#![expect(dead_code, reason = "these describe what `envelope` writes")]
+
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+use crate::{
+    core::schema,
+    endpoints::comments::CommentBody,
+    response::views::{AdminAuthorBody, AuthorBody, LikerBody, PostBody, UserBody, UserSummaryBody},
+};
+
+macro_rules! answers {
+    ($($(#[doc = $doc:literal])+ $name:ident($data:ty);)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(ToSchema)]
+        pub(crate) struct $name {
+            #[schema(schema_with = schema::message)]
+            message: String,
+            data: $data,
+        }
+    )+};
+}
+
+answers! {
+    /// An account.
+    UserAnswer(UserBody<'static>);
+    /// Accounts.
+    UsersAnswer(Vec<UserBody<'static>>);
+    /// A post.
+    PostAnswer(Post);
+    /// Posts.
+    PostsAnswer(Vec<Post>);
+    /// Posts as administrators see them.
+    AdminPostsAnswer(Vec<AdminPost>);
+    /// Users who like a post.
+    LikersAnswer(Vec<LikerBody<'static>>);
+    /// Comments.
+    CommentsAnswer(Vec<CommentBody<'static>>);
+}
+
+/// The operation was carried out and returns no data.
+#[derive(ToSchema)]
+pub(crate) struct Done {
+    #[schema(schema_with = schema::message)]
+    message: String,
+    #[schema(schema_with = schema::null)]
+    data: (),
+}
+
+/// The relation is now as the message says.
+#[derive(ToSchema)]
+pub(crate) struct FollowAnswer {
+    #[schema(schema_with = schema::succeeded)]
+    success: bool,
+    #[schema(schema_with = schema::message)]
+    message: String,
+    #[schema(schema_with = schema::null)]
+    data: (),
+}
+
+/// Users who follow or are followed.
+#[derive(ToSchema)]
+pub(crate) struct FollowsAnswer {
+    #[schema(schema_with = schema::succeeded)]
+    success: bool,
+    #[schema(schema_with = schema::message)]
+    message: String,
+    data: Vec<UserSummaryBody<'static>>,
+}
+
+/// Gives each shape of a post a name of its own.
+macro_rules! posts {
+    ($($(#[doc = $doc:literal])+ $name:ident($author:ty);)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) enum $name {}
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let mut schema = PostBody::<'static, $author>::schema();
+                if let RefOr::T(Schema::Object(object)) = &mut schema {
+                    object.description = Some([$($doc),+].concat().trim().to_owned());
+                }
+                schema
+            }
+        }
+
+        impl ToSchema for $name {
+            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+                schemas.push((<$author>::name().into_owned(), <$author>::schema()));
+                <$author>::schemas(schemas);
+                schemas.push((LikerBody::name().into_owned(), LikerBody::schema()));
+            }
+        }
+    )+};
+}
+
+posts! {
+    /// A post.
+    Post(AuthorBody<'static>);
+    /// A post as administrators see it.
+    AdminPost(AdminAuthorBody<'static>);
+    /// A post as comments show it.
+    CommentedPost(UserSummaryBody<'static>);
+}

@@ -1,0 +1,279 @@
+//! How the domain's values look in responses.
+
+use std::fmt;
+
+use agora_domain::{
+    accounts::{Account, Author, UserSummary},
+    clock::Timestamp,
+    media::ImageKey,
+    posts::{Liker, PostView},
+};
+use serde::{Serialize, Serializer};
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::core::{schema, state::State};
+
+/// An instant as `2025-07-15T00:24:54.124+00:00`.
+pub(crate) struct Instant(pub(crate) Timestamp);
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.unix_millis();
+        let time = OffsetDateTime::from_unix_timestamp(self.0.unix_seconds()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = (time.year(), u8::from(time.month()), time.day());
+        let (hour, minute, second) = time.to_hms();
+        let milli = millis.rem_euclid(1000);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}+00:00")
+    }
+}
+
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
+    key.map(|key| state.image_url(key))
+}
+
+/// A role of an account.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Authority {
+    #[schema(schema_with = schema::role)]
+    authority: &'static str,
+}
+
+/// What an account may do and whether it is in good standing.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AccountStanding)]
+pub(crate) struct Standing {
+    /// The roles of the account.
+    authorities: Vec<Authority>,
+    /// True: accounts do not expire.
+    #[serde(rename = "accountNonExpired")]
+    account_non_expired: bool,
+    /// True: accounts are not locked.
+    #[serde(rename = "accountNonLocked")]
+    account_non_locked: bool,
+    /// True: credentials do not expire.
+    #[serde(rename = "credentialsNonExpired")]
+    credentials_non_expired: bool,
+    /// False once an administrator has disabled the account.
+    enabled: bool,
+}
+
+impl Standing {
+    fn of(account: &Account) -> Self {
+        Self {
+            authorities: account.roles.iter().map(|role| Authority { authority: role.as_str() }).collect(),
+            account_non_expired: true,
+            account_non_locked: true,
+            credentials_non_expired: true,
+            enabled: account.enabled,
+        }
+    }
+}
+
+/// A user as the users endpoints show them.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = User)]
+pub(crate) struct UserBody<'a> {
+    /// Names the user.
+    id: Uuid,
+    #[schema(schema_with = schema::username)]
+    username: &'a str,
+    #[schema(schema_with = schema::email)]
+    email: &'a str,
+    #[schema(schema_with = schema::biography_or_null, required = true)]
+    biography: Option<&'a str>,
+    #[schema(schema_with = schema::image_or_null, required = true)]
+    profile_picture: Option<String>,
+    #[schema(schema_with = schema::created_at)]
+    created_at: Instant,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+impl<'a> UserBody<'a> {
+    pub(crate) fn of(account: &'a Account, state: &State) -> Self {
+        Self {
+            id: account.id.uuid(),
+            username: account.username.as_str(),
+            email: account.email.as_str(),
+            biography: account.biography.as_ref().map(|text| text.as_str()),
+            profile_picture: image_url(state, account.profile_picture.as_ref()),
+            created_at: Instant(account.created_at),
+            standing: Standing::of(account),
+        }
+    }
+}
+
+/// The author of a post.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Author)]
+pub(crate) struct AuthorBody<'a> {
+    /// Names the user.
+    id: Uuid,
+    #[schema(schema_with = schema::username)]
+    username: &'a str,
+    #[schema(schema_with = schema::email)]
+    email: &'a str,
+    #[schema(schema_with = schema::biography_or_null, required = true)]
+    biography: Option<&'a str>,
+    #[schema(schema_with = schema::image_or_null, required = true)]
+    profile_picture: Option<String>,
+}
+
+impl<'a> AuthorBody<'a> {
+    pub(crate) fn of(author: &'a Author, state: &State) -> Self {
+        Self {
+            id: author.id.uuid(),
+            username: author.username.as_str(),
+            email: author.email.as_str(),
+            biography: author.biography.as_ref().map(|text| text.as_str()),
+            profile_picture: image_url(state, author.profile_picture.as_ref()),
+        }
+    }
+}
+
+/// The author of a post in the listing for administrators.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AdminAuthor)]
+pub(crate) struct AdminAuthorBody<'a> {
+    /// Names the user.
+    id: Uuid,
+    #[schema(schema_with = schema::username)]
+    username: &'a str,
+    #[schema(schema_with = schema::email)]
+    email: &'a str,
+    #[serde(flatten)]
+    standing: Standing,
+}
+
+impl<'a> AdminAuthorBody<'a> {
+    pub(crate) fn of(author: &'a Account) -> Self {
+        Self {
+            id: author.id.uuid(),
+            username: author.username.as_str(),
+            email: author.email.as_str(),
+            standing: Standing::of(author),
+        }
+    }
+}
+
+/// A user in comments and follow lists.
+#[derive(Serialize, ToSchema)]
+#[schema(as = UserSummary)]
+pub(crate) struct UserSummaryBody<'a> {
+    /// Names the user.
+    id: Uuid,
+    #[schema(schema_with = schema::username)]
+    username: &'a str,
+    #[schema(schema_with = schema::email)]
+    email: &'a str,
+}
+
+impl<'a> UserSummaryBody<'a> {
+    pub(crate) fn of(user: &'a UserSummary) -> Self {
+        Self { id: user.id.uuid(), username: user.username.as_str(), email: user.email.as_str() }
+    }
+
+    pub(crate) fn of_author(author: &'a Author) -> Self {
+        Self { id: author.id.uuid(), username: author.username.as_str(), email: author.email.as_str() }
+    }
+}
+
+/// A user who likes a post.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Liker)]
+pub(crate) struct LikerBody<'a> {
+    /// Names the user.
+    id: Uuid,
+    #[schema(schema_with = schema::username)]
+    username: &'a str,
+    #[schema(schema_with = schema::image_or_null, required = true)]
+    profile_picture: Option<String>,
+}
+
+impl<'a> LikerBody<'a> {
+    pub(crate) fn of(liker: &'a Liker, state: &State) -> Self {
+        Self {
+            id: liker.id.uuid(),
+            username: liker.username.as_str(),
+            profile_picture: image_url(state, liker.profile_picture.as_ref()),
+        }
+    }
+}
+
+/// A post, its author in the shape `A`.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PostBody<'a, A> {
+    /// Names the post.
+    id: Uuid,
+    #[schema(schema_with = schema::post_content)]
+    content: &'a str,
+    #[schema(schema_with = schema::image_or_null, required = true)]
+    image: Option<String>,
+    #[schema(schema_with = schema::visibility)]
+    visibility: &'static str,
+    #[schema(schema_with = schema::created_at)]
+    created_at: Instant,
+    #[schema(schema_with = schema::updated_at)]
+    updated_at: Instant,
+    #[schema(schema_with = schema::liked_by)]
+    liked_by: Vec<LikerBody<'a>>,
+    /// How many like it.
+    like_count: u64,
+    /// Whether the caller likes it.
+    liked_by_me: bool,
+    /// How many comments it has.
+    comment_count: u64,
+    #[schema(schema_with = schema::reference::<A>)]
+    author: A,
+}
+
+impl<'a, A> PostBody<'a, A> {
+    pub(crate) fn of<V>(view: &'a PostView<V>, state: &State, author: impl FnOnce(&'a V) -> A) -> Self {
+        let post = &view.post;
+        Self {
+            id: post.id.uuid(),
+            content: post.text.as_str(),
+            image: image_url(state, post.image.as_ref()),
+            visibility: post.visibility.as_str(),
+            created_at: Instant(post.created_at),
+            updated_at: Instant(post.updated_at),
+            liked_by: view.liked_by.iter().map(|liker| LikerBody::of(liker, state)).collect(),
+            like_count: view.like_count,
+            liked_by_me: view.liked_by_viewer,
+            comment_count: view.comment_count,
+            author: author(&view.author),
+        }
+    }
+}
+
+impl<'a> PostBody<'a, AuthorBody<'a>> {
+    /// The post as every listing but the administrators' shows it.
+    pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
+        Self::of(view, state, |author| AuthorBody::of(author, state))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_milliseconds_and_an_offset() {
+        let text = |millis| Instant(Timestamp::from_unix_millis(millis)).to_string();
+        assert_eq!(text(1_752_539_094_124), "2025-07-15T00:24:54.124+00:00");
+        assert_eq!(text(0), "1970-01-01T00:00:00.000+00:00");
+        assert_eq!(text(-1), "1969-12-31T23:59:59.999+00:00");
+    }
+}

@@ -1,0 +1,277 @@
+//! The stream of a connection: what actix-http reads from and writes to.
+
+use std::{
+    io,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use actix_web::rt::{
+    net::TcpStream,
+    time::{Instant, Sleep, sleep},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::{
+    core::{concurrency_limit::Place, error::ApiError, state::State},
+    transport::{
+        connection::{Connection, LINGER, Overdue},
+        reject,
+    },
+};
+
+/// How much is read before it is looked at: actix-http would fill its buffer of 128 KiB first, even with a body that
+/// nobody reads yet. The most bytes of a head are a multiple of it.
+const AT_ONCE: usize = 32 * 1024;
+
+/// How many bytes are written before the task yields to other connections of the thread. With a client that takes all as
+/// it comes, it would not yield before the end of the answer.
+const WRITE_YIELD_INTERVAL: usize = 32 * 1024;
+
+/// The stream of a connection.
+pub(crate) struct Stream {
+    tcp: TcpStream,
+    connection: Rc<Connection>,
+    state: Arc<State>,
+    /// When to look next whether the client is overdue.
+    next_look: Pin<Box<Sleep>>,
+    interval: Duration,
+    /// Set once the stream has refused what came: until when it is read on and thrown away.
+    refused: Option<Instant>,
+    /// The bytes handed on since whoever reads was last given the time to look at them.
+    in_a_row: usize,
+    /// The bytes written since the task last yielded.
+    written_since_yield: usize,
+    /// What came behind a request that is not yet answered.
+    held: Held,
+    _place: Place,
+}
+
+/// Bytes that were read and not yet handed on; takes no memory when there are none.
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// How many of them were handed on.
+    gone: usize,
+}
+
+impl Held {
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.gone..).unwrap_or_default()
+    }
+
+    fn hand_on(&mut self, bytes: usize) {
+        self.gone += bytes;
+        if self.rest().is_empty() {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, place: Place) -> Self {
+        let limits = &state.overload.limits;
+        // Often enough to be off by little, seldom enough to cost nothing; not anew for each request.
+        let interval = limits.head_time.min(limits.answer_time) / 8;
+        let next_look = Box::pin(sleep(interval));
+        let connection = Rc::new(Connection::new(limits));
+        let held = Held::default();
+        Self {
+            tcp,
+            connection,
+            state,
+            next_look,
+            interval,
+            refused: None,
+            in_a_row: 0,
+            written_since_yield: 0,
+            held,
+            _place: place,
+        }
+    }
+
+    pub(crate) fn connection(&self) -> Rc<Connection> {
+        Rc::clone(&self.connection)
+    }
+
+    /// Fails when the client is overdue.
+    fn look(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.next_look.as_mut().poll(cx).is_pending() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if self.refused.is_some_and(|until| until <= now) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match self.connection.overdue(now) {
+            _ if self.refused.is_some() => {}
+            None => {}
+            Some(Overdue::Head) => self.refuse(cx, &ApiError::TooSlow),
+            Some(Overdue::Silent) => return Err(io::ErrorKind::TimedOut.into()),
+            Some(Overdue::Answer) => {
+                // What the system keeps for the client goes as well, and the client is told.
+                let _ = self.tcp.set_zero_linger();
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        self.next_look.as_mut().reset(now + self.interval);
+        // Pending, since it lies ahead; so it is known whom to wake.
+        let _ = self.next_look.as_mut().poll(cx);
+        Ok(())
+    }
+
+    /// Answers what is no request, and listens on for a while so that the client sees the answer.
+    fn refuse(&mut self, cx: &mut Context<'_>, error: &ApiError) {
+        let answer = reject::answer(error, &self.state.services);
+        // It fits into what the system buffers for a connection; a client for which it does not is cut without.
+        let _ = Pin::new(&mut self.tcp).poll_write(cx, &answer);
+        self.say_goodbye(cx);
+    }
+
+    fn say_goodbye(&mut self, cx: &mut Context<'_>) {
+        self.refused = Some(Instant::now() + LINGER);
+        let _ = Pin::new(&mut self.tcp).poll_shutdown(cx);
+    }
+
+    /// Reads on and throws away; fails at the end.
+    fn drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let mut thrown = [0; 4096];
+        // Not without end in one go.
+        for _ in 0..16 {
+            let mut buf = ReadBuf::new(&mut thrown);
+            match ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buf)) {
+                Err(error) => return Poll::Ready(error),
+                Ok(()) if buf.filled().is_empty() => return Poll::Ready(io::ErrorKind::ConnectionAborted.into()),
+                Ok(()) => {}
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Has whoever reads look at what there is first.
+    fn pause(&mut self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        self.in_a_row = 0;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reads without handing on; only the end is told, and that the client is gone.
+    fn hold_back(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.in_a_row = 0;
+        if self.held.rest().is_empty() {
+            let before = buf.filled().len();
+            ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
+            if buf.filled().len() == before {
+                return Poll::Ready(Ok(()));
+            }
+            self.held.bytes = buf.filled()[before..].to_vec();
+            buf.set_filled(before);
+        }
+        self.connection.wake_when_answered(cx);
+        Poll::Pending
+    }
+
+    /// Hands on what belongs to the present request.
+    fn hand_on(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        if self.held.rest().is_empty() {
+            match Pin::new(&mut self.tcp).poll_read(cx, buf) {
+                Poll::Ready(Ok(())) => {}
+                failed_or_pending => {
+                    self.in_a_row = 0;
+                    return failed_or_pending;
+                }
+            }
+            let part = self.connection.part(&buf.filled()[before..]);
+            self.held.bytes.extend_from_slice(&buf.filled()[before + part..]);
+            buf.set_filled(before + part);
+        } else {
+            let there = self.held.rest().len().min(buf.remaining());
+            let part = self.connection.part(&self.held.rest()[..there]);
+            buf.put_slice(&self.held.rest()[..part]);
+            self.held.hand_on(part);
+        }
+        self.in_a_row += buf.filled().len() - before;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.look(cx)?;
+        if this.connection.has_new_head() {
+            this.in_a_row = 0;
+            let is_more = !this.held.rest().is_empty() || this.tcp.poll_read_ready(cx).is_ready();
+            return if is_more { this.pause(cx) } else { Poll::Pending };
+        }
+        if this.in_a_row >= AT_ONCE {
+            return this.pause(cx);
+        }
+        if this.refused.is_none() && this.connection.is_head_too_large() {
+            this.refuse(cx, &ApiError::HeadTooLarge);
+        }
+        if this.refused.is_some() {
+            return this.drain(cx).map(Err);
+        }
+        if this.connection.is_broken() {
+            return Poll::Ready(Ok(()));
+        }
+        if this.connection.is_turn() { this.hand_on(cx, buf) } else { this.hold_back(cx, buf) }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        this.look(cx)?;
+        if this.refused.is_none() && !this.connection.owes_answer() {
+            // What actix-http cannot read as a head it answers itself, with the status alone, and then it ends.
+            let is_too_large = buf.get(b"HTTP/1.1".len()..).is_some_and(|rest| rest.starts_with(b" 431"));
+            let malformed = || ApiError::Malformed("The head of the request is malformed".to_owned());
+            this.refuse(cx, &if is_too_large { ApiError::HeadTooLarge } else { malformed() });
+        }
+        if this.refused.is_some() {
+            return this.drain(cx).map(Err);
+        }
+        if this.written_since_yield >= WRITE_YIELD_INTERVAL {
+            this.written_since_yield = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let written = Pin::new(&mut this.tcp).poll_write(cx, buf);
+        match &written {
+            Poll::Ready(Ok(bytes)) => {
+                this.written_since_yield += bytes;
+                this.connection.sent(*bytes);
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => this.connection.could_not_send(),
+        }
+        written
+    }
+
+    /// Called when all that there is so far was written.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.connection.all_sent();
+        Pin::new(&mut this.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.look(cx)?;
+        if this.refused.is_none() {
+            if this.held.rest().is_empty() && this.tcp.poll_read_ready(cx).is_pending() {
+                return Pin::new(&mut this.tcp).poll_shutdown(cx);
+            }
+            this.say_goodbye(cx);
+        }
+        // There is more, which nobody will read: closed with that, the last answer might not reach the client.
+        this.drain(cx).map(|_| Ok(()))
+    }
+}
