@@ -1,9 +1,5 @@
 //! How busy the database is, as far as this process can tell without asking it.
 
-use std::path::Path;
-
-use crate::{Backend, Database};
-
 /// How busy the database is at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figures {
@@ -36,24 +32,4 @@ pub struct WriteGroups {
     pub groups: u64,
     /// Writes in them.
     pub writes: u64,
-}
-
-impl Database {
-    /// The file of a SQLite database.
-    pub fn file(&self) -> Option<&Path> {
-        match &self.backend {
-            Backend::Sqlite(database) => Some(database.file()),
-            Backend::Postgres(_) => None,
-        }
-    }
-
-    /// How busy it is. Takes no time to speak of, and does not ask the database.
-    pub fn figures(&self) -> Figures {
-        match &self.backend {
-            Backend::Sqlite(database) => {
-                Figures { lanes: database.lanes().into(), write_groups: Some(database.write_groups()) }
-            }
-            Backend::Postgres(database) => Figures { lanes: database.lanes().into(), write_groups: None },
-        }
-    }
 }

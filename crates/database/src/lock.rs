@@ -4,14 +4,11 @@ use std::fs::File;
 
 use agora_domain::Result;
 
-use crate::{Backend, Database, postgres};
-
-/// Work that one at a time does on a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Task {
-    /// Housekeeping: collecting what nothing names any more.
-    Sweep,
-}
+use crate::{
+    database::{Backend, Database},
+    postgres,
+    task::Task,
+};
 
 /// The right to do a task while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]

@@ -18,7 +18,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Backend, Database,
+    database::{Backend, Database},
     error::Outcome,
     hot, list,
     postgres::hot,

@@ -8,8 +8,9 @@ use diesel::{
 
 use crate::{
     Database, Options,
+    database::is_postgres,
     error::{Failure, OpenError},
-    is_postgres, postgres, sqlite,
+    postgres, sqlite,
     version::{self, Migrations, Opening},
 };
 

@@ -19,7 +19,8 @@ use crate::{
     feeds::Wanted,
     rows::{PostRow, Slice, Toward},
     sql_types::{DbId, DbInstant},
-    sqlite::{Conn, MIGRATIONS, complete, hot, queries},
+    sqlite::{Conn, complete, hot, queries},
+    version::MIGRATIONS,
 };
 
 const VISIBLE: [i16; 3] = [0, 1, 2];

@@ -8,8 +8,12 @@ use diesel::{
     sql_types::Bool,
     sqlite::Sqlite,
 };
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
-use crate::{error::OpenError, sqlite::MIGRATIONS};
+use crate::error::OpenError;
+
+/// The migrations of SQLite. PostgreSQL has the same versions.
+pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 
 /// The version of the schema that this program works on: that of its last migration.
 pub fn schema_version() -> String {

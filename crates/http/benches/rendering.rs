@@ -26,7 +26,6 @@ use agora_domain::{
 use agora_http::{
     CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies,
     bench::{Rendering, count, decode_cursor, encode_cursor},
-    metrics::HttpMetrics,
 };
 use divan::Bencher;
 use prometheus_client::registry::Registry;
@@ -141,7 +140,7 @@ fn cursor(bencher: Bencher) {
 /// What counting a request costs, where metrics are shown.
 #[divan::bench]
 fn counted_request(bencher: Bencher) {
-    let metrics = HttpMetrics::register(&mut Registry::default());
+    let metrics = agora_http::register_metrics(&mut Registry::default());
     bencher.bench(|| count(&metrics, divan::black_box("/api/posts/by-id/{postId}")));
 }
 

@@ -15,8 +15,7 @@ use agora_domain::{
 };
 
 use crate::{
-    Seal, Services, Settings,
-    core::state::State,
+    core::{mac::Seal, state::Services},
     middleware::metrics::HttpMetrics,
     request::cursor::{self, List},
     response::{
@@ -24,6 +23,7 @@ use crate::{
         list::{Entry, JsonList, MAX_BODY},
         views::PostBody,
     },
+    settings::{Settings, Shared},
 };
 
 /// The cursor of a position in a list of posts; nothing for the beginning.
@@ -37,7 +37,7 @@ pub fn decode_cursor(seal: &Seal, cursor: &str) -> Option<Position> {
 }
 
 /// Renders lists of posts.
-pub struct Rendering(State);
+pub struct Rendering(Shared);
 
 impl Rendering {
     /// With the addresses of images that these services and settings give.
@@ -45,15 +45,15 @@ impl Rendering {
     /// # Errors
     /// When the service could not be started.
     pub fn new(services: Services, settings: Settings) -> io::Result<Self> {
-        State::new(services, settings).map(Self)
+        Shared::new(services, settings).map(Self)
     }
 
     /// Renders a page of a list; whether that worked.
     pub fn posts(&self, page: &Page<PostView>) -> bool {
         let mut list = JsonList::new(false, MAX_BODY);
         let local = ClientAddress::of([127, 0, 0, 1].into());
-        let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &self.0));
-        let memory = || self.0.overload.answers.try_acquire(local, MAX_BODY);
+        let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &self.0.state));
+        let memory = || self.0.capacity.answers.try_acquire(local, MAX_BODY);
         let is_open = list.open(&empty_list(SUCCESS)).is_ok();
         let whole = poll_until_ready(list.extend(page, render, memory));
         is_open && whole.is_ok_and(|(count, _)| count == page.items.len()) && !list.close().0.is_empty()

@@ -21,8 +21,7 @@ use futures_util::{Stream, stream};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Seal,
-    core::{client_ip::TrustedProxies, error::ApiError},
+    core::{error::ApiError, mac::Seal, trusted_proxies::TrustedProxies},
     endpoints::{
         accounts::{LoginBody, RegisterBody},
         comments::CommentJson,
@@ -36,6 +35,7 @@ use crate::{
         cursor::{self, List},
         json::Fields,
         paging::{self, Query},
+        preconditions,
     },
     response::{etag, views::Instant},
 };
@@ -127,13 +127,13 @@ pub fn print_instant(millis: i64) -> String {
 
 /// Whether `If-None-Match` says that the client has what this tag is of.
 pub fn if_none_match(header: &[u8], tag: &str) -> bool {
-    with_header(header::IF_NONE_MATCH, header).is_some_and(|request| etag::has(&request, tag))
+    with_header(header::IF_NONE_MATCH, header).is_some_and(|request| preconditions::has(&request, tag))
 }
 
 /// The versions that an edit under this `If-Match` is meant for.
 pub fn if_match(header: &[u8]) -> Versions {
-    let list = with_header(header::IF_MATCH, header).and_then(|it| etag::list(&it, header::IF_MATCH));
-    list.map_or(Versions::Any, |list| etag::versions(&list))
+    let list = with_header(header::IF_MATCH, header).and_then(|it| preconditions::list(&it, header::IF_MATCH));
+    list.map_or(Versions::Any, |list| preconditions::versions(&list))
 }
 
 /// The tag of a version.

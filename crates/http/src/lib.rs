@@ -19,39 +19,37 @@ mod request;
 mod response;
 mod router;
 pub mod routes;
+mod settings;
 mod transport;
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
-use actix_http::{HttpService, Protocol, error::DispatchError};
+use actix_http::HttpService;
 use actix_service::{ServiceFactoryExt, fn_service, map_config};
 use actix_web::{
     App,
     body::MessageBody,
     dev::{AppConfig, Server, ServiceRequest, ServiceResponse},
     middleware::{Condition, Next, from_fn},
-    rt::net::TcpStream,
-    web,
 };
 pub use core::{
-    client_ip::TrustedProxies,
+    limits::LoadLimits,
     mac::Seal,
-    state::{Services, Settings, Stopping},
+    state::{Services, Stopping},
+    trusted_proxies::TrustedProxies,
 };
-pub use middleware::{cors::CorsOrigins, load_shedding::LoadLimits, metrics, rate_limit::Throttling};
-use tokio::sync::Semaphore;
+pub use middleware::{cors::CorsOrigins, metrics, rate_limit::Throttling};
+use prometheus_client::registry::Registry;
+pub use settings::Settings;
 
 use crate::{
-    core::state::State,
-    middleware::{compress, cors, load_shedding, rate_limit, request_log},
-    transport::{connection::LINGER, reject::turn_away, stream::Stream},
+    middleware::{compress, cors, load_shedding, metrics::HttpMetrics, rate_limit, request_log},
+    settings::Shared,
+    transport::{accept::Acceptor, connection::LINGER, stream::Stream},
 };
 
 /// How much longer than a request may take the server waits at shutdown for those in flight.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(5);
-
-/// How many connections beyond the limit are told so at once; others are closed without.
-const TOLD: usize = 256;
 
 /// Serves the interface on `listener` until the returned server's handle is told to stop; gracefully, it then stops
 /// accepting, finishes what is in flight and resolves. Signals are the caller's matter.
@@ -61,17 +59,16 @@ const TOLD: usize = 256;
 pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> io::Result<Server> {
     let (workers, origins) = (settings.workers, settings.cors_origins.clone());
     let longest = settings.load.body_time + settings.request_time + SHUTDOWN_MARGIN;
-    let state = web::Data::new(State::new(services, settings)?);
-    let told = Arc::new(Semaphore::new(TOLD));
+    let shared = Shared::new(services, settings)?;
+    let acceptor = Acceptor::new(shared.state.clone().into_inner(), shared.capacity.clone().into_inner());
     let builder = Server::build();
     let stopping = builder.graceful_shutdown_signal();
     // What `HttpServer` does, but with a stream that looks after the time its client takes.
     let connections = move || {
-        let (state, stopping) = (state.clone(), stopping.clone());
-        let (shared, told) = (Arc::clone(&state), Arc::clone(&told));
+        let (shared, acceptor, stopping) = (shared.clone(), acceptor.clone(), stopping.clone());
         let asks_origins = origins != CorsOrigins::None;
         let app = App::new()
-            .app_data(state)
+            .configure(|app| shared.register(app))
             .default_service(router::dispatch())
             .wrap(from_fn(take_on))
             .wrap(Condition::new(asks_origins, origins.middleware()))
@@ -87,7 +84,11 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
             .client_disconnect_timeout(LINGER)
             .on_connect_ext(|stream: &Stream, data| drop(data.insert(stream.connection())))
             .finish(map_config(app, |()| AppConfig::default()));
-        fn_service(move |tcp| accept(tcp, Arc::clone(&shared), Arc::clone(&told))).and_then(http)
+        fn_service(move |tcp| {
+            let acceptor = acceptor.clone();
+            async move { acceptor.accept(tcp).await }
+        })
+        .and_then(http)
     };
     Ok(builder
         .workers(workers)
@@ -99,6 +100,11 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
         .run())
 }
 
+/// Returns what measures the requests of one service for a registry: it is given to the service by [`Settings`].
+pub fn register_metrics(registry: &mut Registry) -> Arc<HttpMetrics> {
+    HttpMetrics::register(registry, routes::endpoints().iter().map(|endpoint| endpoint.path))
+}
+
 /// Takes a request on, within the limits of the service and of its client. One layer: each takes allocations.
 async fn take_on(
     request: ServiceRequest,
@@ -108,24 +114,6 @@ async fn take_on(
     let compressed = async |request| compress::compress(request, handle).await;
     let limited = async |request| rate_limit::limit(request, compressed).await;
     load_shedding::admit(request, limited).await
-}
-
-/// Takes a connection on, unless there are too many.
-async fn accept(
-    tcp: TcpStream,
-    state: Arc<State>,
-    told: Arc<Semaphore>,
-) -> Result<(Stream, Protocol, Option<std::net::SocketAddr>), DispatchError> {
-    let Some(place) = state.overload.connections.enter() else {
-        if let Ok(_told) = told.try_acquire() {
-            turn_away(tcp, &state.services).await;
-        }
-        return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
-    };
-    // A client that is gone already is noticed when it is read from.
-    let _ = tcp.set_nodelay(true);
-    let address = tcp.peer_addr().ok();
-    Ok((Stream::new(tcp, state, place), Protocol::Http1, address))
 }
 
 /// How made-up values are tried in tests: the same cases each time, so that a failure has to do with the change that it

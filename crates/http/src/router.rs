@@ -3,81 +3,31 @@
 //! actix-web's router tries the expression of one path after the other; a tree of all of them finds any path in the same
 //! time. It is looked into first of all, so that of refused requests too it is known what they asked for.
 
-use std::{borrow::Cow, future::ready};
+use std::future::ready;
 
 use actix_service::{Service, ServiceFactory, always_ready, fn_factory};
 use actix_web::{
-    HttpMessage, HttpRequest, ResponseError, Route,
+    ResponseError, Route,
     dev::{ServiceRequest, ServiceResponse},
     http::Method,
 };
 use futures_util::future::LocalBoxFuture;
 use matchit::InsertError;
-use percent_encoding::percent_decode_str;
 
 use crate::{
-    core::error::ApiError,
+    core::{
+        error::ApiError,
+        route::{Paths, Target},
+    },
     routes::{Endpoint, endpoints},
 };
 
-/// What a request is for: one of the paths, and the value of its parameter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Target {
-    /// Which of the paths.
-    number: usize,
-    /// The path, its parameter in braces.
-    pub(crate) path: &'static str,
-    /// Where the value of the parameter is in the path of the request.
-    begin: usize,
-    end: usize,
-}
-
-impl Target {
-    /// That of a request, if there is such an endpoint.
-    pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
-        request.extensions().get::<Self>().copied()
-    }
-
-    /// The name of the parameter of the path and the text that stands for it; both empty when there is none.
-    pub(crate) fn parameter(request: &HttpRequest) -> (&'static str, Cow<'_, str>) {
-        let Some(target) = Self::of(request) else { return Default::default() };
-        let value = address(request).get(target.begin..target.end).unwrap_or_default();
-        (parameter(target.path).unwrap_or_default(), percent_decode_str(value).decode_utf8_lossy())
-    }
-}
-
-/// The path of the request as paths are compared: decoded but for what is a character of the path itself.
-fn address(request: &HttpRequest) -> &str {
-    request.match_info().as_str()
-}
-
-/// The name of the parameter in a path.
-fn parameter(path: &str) -> Option<&str> {
-    Some(path.split_once('{')?.1.split_once('}')?.0)
-}
-
-/// All paths. Where two could match one request, the one that spells out more of its beginning does.
-pub(crate) struct Paths(matchit::Router<(usize, &'static str)>);
-
-impl Paths {
-    pub(crate) fn new() -> Result<Self, InsertError> {
-        let mut paths = matchit::Router::new();
-        for (number, (path, _)) in by_path().into_iter().enumerate() {
-            paths.insert(path, (number, path))?;
-        }
-        Ok(Self(paths))
-    }
-
-    /// Leaves with the request what it is for.
-    pub(crate) fn find(&self, request: &HttpRequest) -> Option<Target> {
-        let found = self.0.at(address(request)).ok()?;
-        let &(number, path) = found.value;
-        let begin = path.find('{').unwrap_or_default();
-        let end = begin + found.params.iter().next().map_or(0, |(_, value)| value.len());
-        let target = Target { number, path, begin, end };
-        request.extensions_mut().insert(target);
-        Some(target)
-    }
+/// Creates the table of the paths of all endpoints.
+///
+/// # Errors
+/// When two of them are the same.
+pub(crate) fn paths() -> Result<Paths, InsertError> {
+    Paths::new(by_path().into_iter().map(|(path, _)| path))
 }
 
 fn by_path() -> Vec<(&'static str, Vec<Endpoint>)> {
@@ -168,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_path_is_found_by_what_it_spells_out_and_its_parameter_is_decoded() {
-        let paths = Paths::new().unwrap();
+        let paths = paths().unwrap();
         for (address, expected) in [
             ("/api/posts/all", Some(("/api/posts/all", "", ""))),
             ("/api/posts/following/all", Some(("/api/posts/following/all", "", ""))),

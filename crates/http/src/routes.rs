@@ -2,43 +2,12 @@
 
 use actix_web::{Handler, Responder, Route, dev, http::Method, middleware::from_fn, web};
 
+pub use crate::core::access::{Access, Limited, TakesKey};
 use crate::{
+    core::access::{self, Rule},
     endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
-    middleware::authorize::{self, Rule},
+    middleware::authorize,
 };
-
-/// Who may call an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Anybody, without a token.
-    Public,
-    /// Any account with a valid token, even one without a role.
-    Account,
-    /// An account with USER or ADMIN.
-    Member,
-    /// An account with ADMIN.
-    Admin,
-}
-
-/// Whether requests of an endpoint may be sent again under an `Idempotency-Key`: those that create or toggle something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakesKey {
-    /// They may not, or need none.
-    No,
-    /// They may. They have a JSON body, or none.
-    WithJson,
-    /// They may. They may carry an image.
-    WithImage,
-}
-
-/// How often a client address may call an endpoint (contract, limits).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limited {
-    /// As often as it may log in.
-    Login,
-    /// As often as it may register.
-    Registration,
-}
 
 /// One method of one path.
 pub struct Endpoint {
@@ -147,8 +116,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint(get(),    "/media/{key}",                     Public,  media::get),
 
-        endpoint(get(),    health::LIVE,                       Public,  health::live),
-        endpoint(get(),    health::READY,                      Public,  health::ready),
+        endpoint(get(),    access::LIVENESS_PATH,                      Public,  health::live),
+        endpoint(get(),    access::READINESS_PATH,                      Public,  health::ready),
 
         endpoint(get(),    "/api-docs/openapi.json",           Public,  docs::document),
         endpoint(get(),    "/docs",                            Public,  docs::to_page),

@@ -27,6 +27,7 @@ use crate::{
     logging, manual,
     media::{self, command::MediaCommand},
     migrate::{self, MigrateCommand},
+    output::say,
     products::{self, command::ProductsCommand},
     progress::{INTERRUPTED, Interrupt},
     transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
@@ -309,13 +310,4 @@ async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
     app.run().await?;
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Says what was done, if there is anything to say.
-pub(crate) fn say(text: &str) -> Result<()> {
-    if text.is_empty() {
-        return Ok(());
-    }
-    let mut out = io::stdout().lock();
-    Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }

@@ -19,6 +19,7 @@ mod manual;
 mod media;
 mod metrics;
 mod migrate;
+mod output;
 mod products;
 mod progress;
 mod sweep;

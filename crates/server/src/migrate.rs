@@ -6,7 +6,7 @@ use agora_database::{Database, Migrated, Migrations};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 
-use crate::{app, cli::say, config::Config, data_dir};
+use crate::{app, config::Config, data_dir, output::say};
 
 /// What `agora migrate` does.
 #[derive(Debug, Subcommand)]

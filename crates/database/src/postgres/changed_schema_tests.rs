@@ -12,13 +12,11 @@ use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
 
 use super::{
-    connect::Connector,
-    pipeline::Text,
     tests::{HANG, id, write},
     *,
 };
 use crate::{
-    error::Outcome,
+    postgres::{hot, pipeline::Text},
     rows::Slice,
     values::{Filter, LikeRow},
 };

@@ -18,8 +18,8 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage, config::SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
-use super::Conn;
-use crate::{Options, error::OpenError};
+use super::dialect::Conn;
+use crate::{error::OpenError, options::Options};
 
 /// When either side notices that the other vanished: after this silence it asks so often, at this interval.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);

@@ -7,38 +7,37 @@
 //! answers already, so that many travel and are answered in one go. One that writes waits for locks and for the disk,
 //! and no other is to wait behind it.
 
+mod connection;
 mod in_flight;
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use agora_domain::Error;
-use futures_util::future::try_join;
 use tokio::{
     runtime::{self, Handle},
     sync::{Mutex as AsyncMutex, Semaphore},
-    task::AbortHandle,
     time::timeout,
 };
-use tokio_postgres::{
-    Client, Row, Statement,
-    types::{ToSql, Type},
-};
+use tokio_postgres::Row;
 
-use self::in_flight::{InFlight, Waiting};
-use super::{
-    ATTEMPTS,
-    connect::Connector,
-    pool::PROOF,
-    query_error::{QueryError, is_outdated, is_rolled_back, is_shutdown},
+pub(crate) use self::connection::{Text, Values};
+use self::{
+    connection::{Call, Pipeline, Waiting, lock},
+    in_flight::InFlight,
 };
-use crate::Lane;
+use super::{
+    connect::Connector,
+    dialect::ATTEMPTS,
+    pool::PROOF,
+    query_error::{QueryError, is_rolled_back, is_shutdown},
+};
+use crate::figures::Lane;
 
 /// How many shared connections a thread that serves requests makes for itself: one that is waited for, one to go on
 /// with.
@@ -53,18 +52,6 @@ const DEPTH: usize = 16;
 /// orders of magnitude for others, so it is told.
 pub(super) const PLANNING: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
     SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET jit = off";
-
-/// A statement that is its own transaction, with the types of its parameters.
-pub(crate) struct Text {
-    pub(crate) sql: &'static str,
-    pub(crate) types: &'static [Type],
-}
-
-/// The values of a statement's parameters.
-pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
-
-/// A statement with the values of its parameters.
-type Call<'a> = (&'a Text, Values<'a>);
 
 /// How connections to one database are used.
 pub(super) struct Limits {
@@ -81,7 +68,7 @@ pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
     /// A permit for each statement that the server may be at work on.
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     /// How many statements wait for their permit or for a connection.
     queued: AtomicUsize,
     is_shared: bool,
@@ -100,23 +87,6 @@ struct Slot {
     current: Mutex<Option<Arc<Pipeline>>>,
 }
 
-/// A connection, driven by the runtime that made it.
-struct Pipeline {
-    client: Client,
-    driver: AbortHandle,
-    is_given_up: AtomicBool,
-    /// What is prepared on it, by the address of its text.
-    prepared: Mutex<HashMap<usize, Statement>>,
-    /// How many statements wait for their answer.
-    waiting: AtomicUsize,
-    home: runtime::Id,
-    answered: Mutex<Instant>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Pipelines {
     /// So many connections for statements that read, and that are many on each at a time.
     pub(super) fn shared(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
@@ -130,7 +100,7 @@ impl Pipelines {
 
     fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Arc<Self> {
         let slots = (0..connections).map(|_| Slot::default()).collect();
-        let permits = Semaphore::new(connections * depth);
+        let permits = Arc::new(Semaphore::new(connections * depth));
         Arc::new(Self {
             connector,
             slots,
@@ -177,13 +147,13 @@ impl Pipelines {
     async fn run(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), QueryError> {
         let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
-            let permit = self.permits.acquire().await.map_err(|_| closed())?;
+            let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
             Ok::<_, Error>((permit, self.acquire().await?))
         });
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
         let (permit, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         drop(queued);
-        let in_flight = InFlight::begin(self, permit, &pipeline);
+        let in_flight = InFlight::begin(&pipeline, permit, self.limits.statement);
         let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
         in_flight.end();
         match answer {
@@ -348,59 +318,5 @@ impl Slot {
     fn vacate(&self, pipeline: &Arc<Pipeline>) -> bool {
         let mut current = lock(&self.current);
         current.take_if(|current| Arc::ptr_eq(current, pipeline)).is_some()
-    }
-}
-
-/// What a statement is prepared under: the address of its text.
-fn key(text: &Text) -> usize {
-    text.sql.as_ptr().addr()
-}
-
-impl Pipeline {
-    /// Closes the connection, whatever waits on it: the server ends what it does for nobody.
-    fn give_up(&self) {
-        self.is_given_up.store(true, Ordering::Release);
-        self.driver.abort();
-    }
-
-    async fn query(&self, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), tokio_postgres::Error> {
-        match two {
-            None => Ok((self.query_one(one).await?, Vec::new())),
-            Some(two) => try_join(self.query_one(one), self.query_one(two)).await,
-        }
-    }
-
-    /// Runs a statement. One that is no longer what was prepared is prepared anew, once, and run then: nothing of it was.
-    async fn query_one(&self, call: Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
-        match self.query_prepared(call).await {
-            Err(error) if is_outdated(&error) => {
-                lock(&self.prepared).remove(&key(call.0));
-                self.query_prepared(call).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn query_prepared(&self, (text, values): Call<'_>) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let known = lock(&self.prepared).get(&key(text)).cloned();
-        let statement = match known {
-            Some(statement) => statement,
-            None => {
-                let made = self.client.prepare_typed(text.sql, text.types).await?;
-                lock(&self.prepared).insert(key(text), made.clone());
-                made
-            }
-        };
-        self.client.query(&statement, values).await
-    }
-
-    /// Whether it answers within the time.
-    async fn is_there(&self, proof: Duration) -> bool {
-        let _waiting = Waiting::on(&self.waiting);
-        let answers = matches!(timeout(proof, self.client.batch_execute("")).await, Ok(Ok(())));
-        if answers {
-            *lock(&self.answered) = Instant::now();
-        }
-        answers
     }
 }

@@ -12,7 +12,7 @@ use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{SimpleAsyncConnection, pooled_connection::PoolableConnection};
 use tokio::time::timeout;
 
-use super::{Conn, connect::Connector};
+use super::{connect::Connector, dialect::Conn};
 
 /// A pool of connections.
 pub(super) type Pool = managed::Pool<Manager>;

@@ -4,10 +4,10 @@ use agora_domain::{Error, Result};
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::BoxFuture;
 
-use super::{Conn, connect::Connector};
+use super::{connect::Connector, dialect::Conn};
 use crate::{
-    Table,
     error::{Failure, Outcome},
+    transfer::Table,
 };
 
 /// A transaction. Dropping it undoes what is not committed, with the connection.

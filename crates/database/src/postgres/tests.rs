@@ -16,7 +16,12 @@ use tokio::{sync::Notify, task::JoinSet};
 use uuid::Uuid;
 
 use super::*;
-use crate::{rows::CommentRow, sql_types::DbInstant, values::LikeRow};
+use crate::{
+    postgres::hot,
+    rows::CommentRow,
+    sql_types::{DbId, DbInstant},
+    values::LikeRow,
+};
 
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;

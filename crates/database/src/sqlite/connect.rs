@@ -13,7 +13,10 @@ use diesel::{
 };
 use url::Url;
 
-use super::{Conn, complete, queries};
+use super::{
+    dialect::{Conn, complete},
+    queries,
+};
 use crate::{
     error::{Failure, OpenError, Outcome},
     version::{self, Opening},

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError};
 use diesel::{Connection, result::Error as DieselError};
 use tokio::sync::oneshot;
 
-use super::{Conn, work::Work};
+use super::{dialect::Conn, work::Work};
 use crate::error::{Failure, Outcome};
 
 /// How many writes share one commit at most: bounds how long the first of them waits.

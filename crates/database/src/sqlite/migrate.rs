@@ -10,13 +10,13 @@ use diesel::{RunQueryDsl, sql_types::Text};
 use diesel_migrations::MigrationHarness;
 
 use super::{
-    Conn, MIGRATIONS,
     connect::{create, give_to_owner},
+    dialect::Conn,
     locks::lock_service,
 };
 use crate::{
     error::OpenError,
-    version::{self, Migrated},
+    version::{self, MIGRATIONS, Migrated},
 };
 
 /// How many copies of one schema there can be.

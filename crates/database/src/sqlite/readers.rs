@@ -13,13 +13,14 @@ use crossbeam_channel::{Sender, bounded};
 use tokio::sync::oneshot;
 
 use super::{
-    Access, Conn, connect,
+    connect::{Access, connect},
+    dialect::Conn,
     jobs::{Next, Read, read_loop, receive, submit},
-    lock, spawn,
+    threads::{lock, spawn},
 };
 use crate::{
-    Lane,
     error::{OpenError, Outcome},
+    figures::Lane,
 };
 
 /// Threads that read.

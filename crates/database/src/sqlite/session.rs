@@ -7,7 +7,12 @@ use crossbeam_channel::{Sender, bounded};
 use diesel::connection::SimpleConnection;
 use tokio::sync::oneshot;
 
-use super::{Access, Conn, catching_panics, connect, receive, spawn};
+use super::{
+    connect::{Access, connect},
+    dialect::Conn,
+    jobs::{catching_panics, receive},
+    threads::spawn,
+};
 use crate::error::{OpenError, Outcome};
 
 type Job = Box<dyn FnOnce(&mut Conn) + Send>;

@@ -1,7 +1,8 @@
-use diesel::connection::SimpleConnection;
+use diesel::{QueryDsl as _, connection::SimpleConnection};
 use tempfile::TempDir;
 
 use super::*;
+use crate::sqlite::dialect::{RunQueryDsl, complete};
 
 fn fresh() -> (TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();
@@ -81,7 +82,7 @@ fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("agora.db");
         let start = |opening| {
-            thread::spawn({
+            std::thread::spawn({
                 let file = file.clone();
                 move || Sqlite::open(opening, &file, 1).map(drop)
             })

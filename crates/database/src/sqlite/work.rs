@@ -1,11 +1,8 @@
 //! What the writer is at.
 
-use std::{
-    path::Path,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::{Lane, WriteGroups};
+use crate::figures::WriteGroups;
 
 /// Counts what the writer does.
 #[derive(Debug, Default)]
@@ -16,6 +13,16 @@ pub(super) struct Work {
 }
 
 impl Work {
+    /// Returns the number of writes that are being committed.
+    pub(super) fn in_progress(&self) -> usize {
+        self.writing.load(Relaxed)
+    }
+
+    /// Returns what was committed.
+    pub(super) fn groups(&self) -> WriteGroups {
+        WriteGroups { groups: self.groups.load(Relaxed), writes: self.writes.load(Relaxed) }
+    }
+
     /// Commits so many writes, counted while it lasts.
     pub(super) fn writing(&self, writes: usize, commit: impl FnOnce()) {
         self.writing.store(writes, Relaxed);
@@ -23,25 +30,5 @@ impl Work {
         self.writing.store(0, Relaxed);
         self.groups.fetch_add(1, Relaxed);
         self.writes.fetch_add(u64::try_from(writes).unwrap_or(u64::MAX), Relaxed);
-    }
-}
-
-impl super::Sqlite {
-    /// The file of the database.
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
-    }
-
-    /// How busy the readers and the writer are.
-    pub(crate) fn lanes(&self) -> [Lane; 3] {
-        let writers = usize::from(super::lock(&self.writer_thread).is_some());
-        let (busy, waiting) = (self.work.writing.load(Relaxed), self.writer.len());
-        let writer = Lane { name: "write", size: writers, open: writers, busy, waiting };
-        [self.readers.lane("read"), self.lists.lane("list"), writer]
-    }
-
-    /// What the writer has committed.
-    pub(crate) fn write_groups(&self) -> WriteGroups {
-        WriteGroups { groups: self.work.groups.load(Relaxed), writes: self.work.writes.load(Relaxed) }
     }
 }

@@ -11,7 +11,12 @@ use futures_util::stream::{self, Stream};
 
 pub use self::tables::Table;
 pub(crate) use self::tables::{AnyKey, AnyRows};
-use crate::{Backend, Database, postgres, sql_types::DbId, sqlite};
+use crate::{
+    database::{Backend, Database},
+    postgres,
+    sql_types::DbId,
+    sqlite,
+};
 
 /// How many rows are handled at once: some megabytes of the longest posts.
 const BATCH: i64 = 500;

@@ -32,7 +32,10 @@ use agora_domain::{Error, FieldErrors, error::Conflict};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{core::schema, middleware::rate_limit, transport::connection::HEAD_LIMIT};
+use crate::core::{
+    limits::{HEAD_LIMIT, write_allowance},
+    schema,
+};
 
 /// Seconds after which a client may try again when the service is overloaded.
 pub(crate) const RETRY_AFTER: &str = "1";
@@ -212,7 +215,7 @@ impl ResponseError for ApiError {
         }
         let mut response = response.json(self.envelope());
         if let Self::Domain(Error::TooMany(allowance)) = self {
-            rate_limit::tell(response.headers_mut(), *allowance);
+            write_allowance(response.headers_mut(), *allowance);
         }
         if let Some(causes) = self.causes() {
             response.extensions_mut().insert(causes);

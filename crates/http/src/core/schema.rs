@@ -4,7 +4,7 @@
 use agora_domain::{
     accounts::{Biography, Email, Password, Role, Username},
     comments::CommentText,
-    posts::{PostText, SHOWN_LIKERS, Visibility},
+    posts::{PostText, Visibility},
     products::{Category, Color, Description, ImageUrl, ProductName, Size, Sku},
 };
 use serde_json::json;
@@ -15,8 +15,6 @@ use utoipa::{
         schema::{AdditionalProperties, SchemaFormat, SchemaType},
     },
 };
-
-use crate::response::views::LikerBody;
 
 /// The first price that is too high.
 const PRICE_LIMIT: f64 = 1e12;
@@ -223,14 +221,6 @@ pub(crate) fn form_text() -> ObjectBuilder {
 
 pub(crate) fn post_text_alias() -> ObjectBuilder {
     form_text().description(Some("Another name of `text`, which wins unless it is blank."))
-}
-
-pub(crate) fn liked_by() -> Array {
-    ArrayBuilder::new()
-        .items(reference::<LikerBody<'static>>())
-        .description(Some("Those who liked it last, newest first. The whole list: `GET /api/posts/{postId}/likes`."))
-        .max_items(Some(SHOWN_LIKERS))
-        .build()
 }
 
 pub(crate) fn comment_text() -> ObjectBuilder {

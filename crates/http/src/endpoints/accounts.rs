@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    core::{schema, state::State},
-    middleware::{idempotency::Attempt, rate_limit::Client},
+    core::{client_ip::Client, schema, state::State},
+    middleware::idempotency::Attempt,
     request::{
         body::Body,
         extract::Auth,

@@ -10,13 +10,11 @@ use agora_domain::{
     error::Violation,
     id::{CommentId, PostId},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::{
-    core::{schema, state::State},
+    core::state::State,
     middleware::idempotency::Attempt,
     request::{
         body::Body,
@@ -27,11 +25,12 @@ use crate::{
         schemas,
     },
     response::{
-        answers::{CommentedPost, CommentsAnswer, Done},
+        answers::{CommentsAnswer, Done},
+        comment_view::CommentBody,
         envelope::{Answer, Rendered, SUCCESS, done, empty_list, respond},
         failures::NotFound,
         list::{Entry, ListRequest},
-        views::{Instant, PostBody, UserSummaryBody},
+        views::{PostBody, UserSummaryBody},
     },
 };
 
@@ -83,38 +82,6 @@ impl CommentJson {
         // With an invalid one, finishing has failed.
         let target = target.ok_or_else(|| Error::field("commentId", "commentId is required"))?;
         Ok((target, content))
-    }
-}
-
-/// A comment with the post it is on, which is the same in every entry of a list.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Comment)]
-pub(crate) struct CommentBody<'a> {
-    /// Names the comment.
-    id: Uuid,
-    #[schema(schema_with = schema::comment_text)]
-    content: &'a str,
-    author: UserSummaryBody<'a>,
-    #[schema(schema_with = schema::created_at)]
-    created_at: Instant,
-    #[schema(schema_with = schema::updated_at)]
-    updated_at: Instant,
-    /// Rendered once for all entries.
-    #[schema(value_type = CommentedPost)]
-    post: &'a RawValue,
-}
-
-impl<'a> CommentBody<'a> {
-    fn of(view: &'a CommentView, post: &'a RawValue) -> Self {
-        Self {
-            id: view.comment.id.uuid(),
-            content: view.comment.content.as_str(),
-            author: UserSummaryBody::of(&view.author),
-            created_at: Instant(view.comment.created_at),
-            updated_at: Instant(view.comment.updated_at),
-            post,
-        }
     }
 }
 

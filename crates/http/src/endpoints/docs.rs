@@ -15,7 +15,6 @@ use utoipa_swagger_ui::Config;
 use crate::{
     core::error::ApiError,
     middleware::compress::Precompressed,
-    openapi,
     request::extract::PathText,
     response::{
         envelope::Answer,
@@ -39,6 +38,28 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     Arc::new(config.deep_linking(true).display_operation_id(true).filter(true).try_it_out_enabled(true))
 });
 
+/// The OpenAPI document, made and compressed when it is first asked for.
+pub(crate) struct ApiDocument {
+    make: fn() -> serde_json::Result<String>,
+    made: OnceLock<Precompressed>,
+}
+
+impl ApiDocument {
+    /// Creates a document that `make` makes.
+    pub(crate) fn new(make: fn() -> serde_json::Result<String>) -> Self {
+        Self { make, made: OnceLock::new() }
+    }
+
+    fn get(&self) -> Result<&Precompressed, Error> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let json = (self.make)().map_err(Error::internal)?;
+        let compressed = Precompressed::new(json.into()).map_err(Error::internal)?;
+        Ok(self.made.get_or_init(|| compressed))
+    }
+}
+
 /// This document
 ///
 /// The OpenAPI 3.1 document that describes every endpoint.
@@ -49,16 +70,8 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     tag = "Documentation",
     responses(Document)
 )]
-pub(crate) async fn document(request: HttpRequest) -> Answer {
-    static DOCUMENT: OnceLock<Precompressed> = OnceLock::new();
-    let document = match DOCUMENT.get() {
-        Some(document) => document,
-        None => {
-            let made = openapi::document().to_json().map_err(Error::internal)?;
-            let compressed = Precompressed::new(made.into()).map_err(Error::internal)?;
-            DOCUMENT.get_or_init(|| compressed)
-        }
-    };
+pub(crate) async fn document(document: web::Data<ApiDocument>, request: HttpRequest) -> Answer {
+    let document = document.get()?;
     let mut response = HttpResponse::Ok();
     response
         .insert_header((header::CONTENT_TYPE, "application/json"))

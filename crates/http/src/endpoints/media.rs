@@ -17,10 +17,9 @@ use futures_util::TryStreamExt;
 
 use crate::{
     core::{error::ApiError, request_context::Trail, state::State},
-    request::{extract::PathText, parameters::ImageConditions},
+    request::{extract::PathText, parameters::ImageConditions, preconditions},
     response::{
         envelope::Answer,
-        etag,
         failures::{NotFound, RangeNotSatisfiable},
         files::Image,
     },
@@ -46,7 +45,7 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     }
     let tag = format!("\"{}\"", key.as_str());
     let range = requested_range(&request, &tag);
-    let (known, head) = (etag::has(&request, &tag), request.method() == Method::HEAD);
+    let (known, head) = (preconditions::has(&request, &tag), request.method() == Method::HEAD);
     // Where no bytes are sent, none are fetched.
     let fetched = if known || head { Some(ByteRange::Last(0)) } else { range };
     let image = state.services.media.open(&key, fetched).await?;

@@ -19,12 +19,13 @@ use crate::{
         json::{Fields, Given, first_filled},
         multipart::{Accepts, FormOrJson},
         parameters::{FeedPaging, Known, Paging, Seen},
+        preconditions::IfMatch,
         schemas,
     },
     response::{
         answers::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
+        conditional::{Cache, Conditional},
         envelope::{Answer, Rendered, SUCCESS, done, empty_list, respond},
-        etag::{Cache, Conditional, IfMatch},
         failures::NotFound,
         list::{Entry, ListRequest},
         views::{AdminAuthorBody, LikerBody, PostBody},
@@ -104,7 +105,7 @@ pub(crate) async fn create(
     attempt: Attempt,
     body: Body,
 ) -> Answer {
-    let fields = post_fields(body, state.settings.max_image_bytes).await?;
+    let fields = post_fields(body, state.max_image_bytes).await?;
     let context = state.clone();
     let answer = move |view: &PostView| {
         let rendered = Rendered::created("Post created successfully", PostBody::with_author(view, &context))?;
@@ -197,7 +198,7 @@ pub(crate) async fn update(
     body: Body,
 ) -> Answer {
     let own = state.services.posts.own(&caller, id.get()).await?;
-    let fields = post_fields(body, state.settings.max_image_bytes).await?;
+    let fields = post_fields(body, state.max_image_bytes).await?;
     let view = state.services.posts.update(own, &requester, fields, versions).await?;
     let rendered = Rendered::ok("Post updated successfully", PostBody::with_author(&view, &state))?;
     Ok(rendered.of_version(view.post.updated_at).into_response())

@@ -22,12 +22,14 @@ use crate::{
         extract::{Auth, PathId, PathText},
         json::{Fields, Given},
         parameters::{CategoryFilter, Known, Paging, Seen, TextFilter},
+        preconditions::IfMatch,
         schemas,
     },
     response::{
         answers::Done,
+        conditional::{Cache, Conditional},
         envelope::{Answer, Rendered, SUCCESS, done, respond},
-        etag::{Cache, Conditional, IfMatch, tag_of},
+        etag::tag_of,
         failures::NotFound,
         list::{Entry, ListRequest, head_only},
         views::Instant,
@@ -208,8 +210,8 @@ async fn page_of_catalog<T, E: Serialize>(
     let (state, page) = (&request.state, request.query.page(List::Products)?);
     // Before the products: of one that changes in between, the new form would otherwise stand under the old tag for ever.
     let version = state.services.products.version().await?.uuid();
-    let parts = [version.as_bytes(), request.address().as_bytes(), state.settings.public_url.as_bytes()];
-    let tag = tag_of(&state.settings.seal, &parts);
+    let parts = [version.as_bytes(), request.address().as_bytes(), state.public_url.as_bytes()];
+    let tag = tag_of(&state.seal, &parts);
     let make = async || match request.is_head() {
         true => Ok(head_only()),
         false => request.answer(List::Products, page, empty, read, render).await,

@@ -8,8 +8,7 @@ use agora_domain::{
 use serde::Deserialize;
 
 use crate::{
-    core::state::State,
-    middleware::rate_limit::Client,
+    core::{client_ip::Client, state::State},
     request::{
         body::Body,
         cursor::List,
@@ -21,8 +20,8 @@ use crate::{
     },
     response::{
         answers::{Done, UserAnswer, UsersAnswer},
+        conditional::{Cache, Conditional},
         envelope::{Answer, Rendered, SUCCESS, done, empty_list, ok},
-        etag::{Cache, Conditional},
         failures::NotFound,
         list::{Entry, ListRequest},
         views::UserBody,
@@ -64,7 +63,7 @@ pub(crate) async fn update_me(
 ) -> Answer {
     let accepts = Accepts { texts: &[("biography", "biography")], image: "profilePicture" };
     let mut fields = Fields::default();
-    let (biography, picture) = match body.form_or_json(accepts, state.settings.max_image_bytes).await? {
+    let (biography, picture) = match body.form_or_json(accepts, state.max_image_bytes).await? {
         FormOrJson::Form(mut form) => {
             let taken = (form.take("biography"), form.take_image());
             fields.merge(form.errors);

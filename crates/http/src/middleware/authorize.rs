@@ -14,20 +14,20 @@ use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 
 use crate::{
-    core::{error::ApiError, request_context::Trail, state::State},
-    middleware::{idempotency, rate_limit, request_log::Unanswered},
+    core::{
+        access::{Access, Rule, TakesKey},
+        error::ApiError,
+        request_context::Trail,
+        state::State,
+    },
+    middleware::{
+        account_limits::AccountLimits,
+        idempotency,
+        rate_limit::RateLimiter,
+        request_log::{RequestLog, Unanswered},
+    },
     request::body_deadline::{Incoming, in_time},
-    routes::{Access, Limited, TakesKey},
 };
-
-/// What an endpoint asks of a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
-    pub(crate) access: Access,
-    pub(crate) path: &'static str,
-    pub(crate) takes_key: TakesKey,
-    pub(crate) limited: Option<Limited>,
-}
 
 /// Admits or refuses a request, then calls its handler within the time a request may take.
 pub(crate) async fn guard(
@@ -36,24 +36,30 @@ pub(crate) async fn guard(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let http = request.request().clone();
-    let (Some(state), Some(trail)) = (request.app_data::<web::Data<State>>().cloned(), Trail::of(&http)) else {
+    let (Some(state), Some(limiter), Some(account_limits), Some(request_log), Some(trail)) = (
+        request.app_data::<web::Data<State>>().cloned(),
+        request.app_data::<web::Data<RateLimiter>>().cloned(),
+        request.app_data::<web::Data<AccountLimits>>().cloned(),
+        request.app_data::<web::Data<RequestLog>>().cloned(),
+        Trail::of(&http),
+    ) else {
         return Ok(refuse(http, &ApiError::Panicked));
     };
-    let unanswered = Unanswered::new(&state, &http, trail);
+    let unanswered = Unanswered::new(&state, &request_log, &http, trail);
     let work = trail.follow(rule.path, async {
-        rate_limit::admit_to(rule.limited, &state, request.request())?;
-        let caller = admit(rule.access, &state, request.request()).await?;
+        limiter.admit_to(rule.limited, &state, request.request())?;
+        let caller = admit(rule.access, &state, &limiter, request.request()).await?;
         refuse_nul(request.request())?;
         let permit = match caller {
-            Some(caller) => state.overload.accounts.acquire(caller.user, &request).await?,
+            Some(caller) => account_limits.acquire(caller.user, &request).await?,
             None => None,
         };
         let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
         let mut answered = match key {
-            Some(key) => idempotency::once(state.clone(), rule, key, request, next).await?,
+            Some(key) => idempotency::once(state.clone(), request_log.clone(), rule, key, request, next).await?,
             None => {
                 let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
-                rate_limit::note_guesses(&state, &answered);
+                limiter.note_guesses(&answered);
                 answered
             }
         };
@@ -64,7 +70,7 @@ pub(crate) async fn guard(
         Ok(answered)
     });
     let work = AssertUnwindSafe(work).catch_unwind();
-    let outcome = in_time(work, state.settings.request_time, Incoming::of(&http)).await;
+    let outcome = in_time(work, state.request_time, Incoming::of(&http)).await;
     unanswered.was_answered();
     match outcome {
         Some(Ok(Ok(response))) => response,
@@ -79,7 +85,12 @@ fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
 }
 
 /// Checks the token and the roles that the endpoint needs, and leaves the caller, if it needs one, for the handler too.
-async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<Option<Caller>, ApiError> {
+async fn admit(
+    access: Access,
+    state: &State,
+    limiter: &RateLimiter,
+    request: &HttpRequest,
+) -> Result<Option<Caller>, ApiError> {
     if access == Access::Public {
         return Ok(None);
     }
@@ -87,7 +98,7 @@ async fn admit(access: Access, state: &State, request: &HttpRequest) -> Result<O
     let caller = state.services.authentication.authenticate(token).await?;
     // Before what may refuse it: the log tells who that was.
     request.extensions_mut().insert(caller);
-    rate_limit::admit_caller(&caller, state, request)?;
+    limiter.admit_caller(&caller, request)?;
     match access {
         Access::Public | Access::Account => {}
         Access::Member => caller.member().map(drop)?,

@@ -23,7 +23,7 @@ use flate2::{Compression, write::GzEncoder};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use zstd::bulk::Compressor;
 
-use crate::core::{error::ApiError, memory_budget::MemoryPermit, state::State};
+use crate::core::{error::ApiError, memory_budget::MemoryPermit};
 
 /// The most bytes of an answer that is sent as it is: it fits into one packet or so, compressed or not.
 const MAX_UNCOMPRESSED: u64 = 1024;
@@ -127,15 +127,15 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     }
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     let is_encoded = response.headers().contains_key(header::CONTENT_ENCODING);
-    let state = response.request().app_data::<Data<State>>().cloned().filter(|_| !is_encoded);
-    let (Some(encoding), Some(state)) = (encoding, state) else { return Ok(response) };
+    let limit = response.request().app_data::<Data<CompressionLimit>>().cloned().filter(|_| !is_encoded);
+    let (Some(encoding), Some(limit)) = (encoding, limit) else { return Ok(response) };
     let (request, response) = response.into_parts();
     let (mut response, body) = response.into_parts();
     let compressed = match body.try_into_bytes() {
         // The same headers but for the length, which is known when it was compressed.
         Ok(_) if request.method() == Method::HEAD => BoxBody::new(body::None::new()),
         Ok(plain) => {
-            let compressed = state.compression.compress(encoding, plain).await;
+            let compressed = limit.compress(encoding, plain).await;
             let compressed = compressed.map_err(|error| ApiError::from(Error::internal(error)))?;
             if let Some(memory) = response.extensions_mut().get_mut::<MemoryPermit>() {
                 memory.shrink_to(compressed.len());

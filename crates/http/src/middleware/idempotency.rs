@@ -28,18 +28,16 @@ use tokio::sync::oneshot;
 
 use crate::{
     core::{
+        access::{Access, Rule, TakesKey},
         error::{ApiError, Causes},
+        limits::JSON_LIMIT,
         mac::{Purpose, Seal},
         request_context::Trail,
         state::State,
     },
-    middleware::{authorize::Rule, request_log::is_told_by_itself},
-    request::{
-        body::{Body, JSON_LIMIT},
-        multipart,
-    },
+    middleware::request_log::RequestLog,
+    request::{body::Body, multipart},
     response::envelope::Rendered,
-    routes::{Access, TakesKey},
 };
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -71,6 +69,7 @@ pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
 /// one finds the answer.
 pub(crate) async fn once(
     state: web::Data<State>,
+    request_log: web::Data<RequestLog>,
     rule: Rule,
     key: IdempotencyKey,
     mut request: ServiceRequest,
@@ -84,13 +83,13 @@ pub(crate) async fn once(
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
-    let fingerprints = fingerprints(&state.settings.seal, request.request(), body.clone()).await?;
+    let fingerprints = fingerprints(&state.seal, request.request(), body.clone()).await?;
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
         let work = carry_out(&state, rule, (&name, fingerprints), (request, body), next);
         let outcome = trail.follow(rule.path, work).await;
         if let Err(outcome) = reply.send(outcome) {
-            log_unseen(&state, rule, trail, outcome);
+            log_unseen(&request_log, rule, trail, outcome);
         }
     });
     answer.await.unwrap_or(Err(ApiError::Panicked))
@@ -114,7 +113,7 @@ async fn carry_out(
     request.extensions_mut().insert(attempt);
     request.set_payload(Payload::from(body));
     let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
-    let outcome = match tokio::time::timeout(state.settings.request_time, handled).await {
+    let outcome = match tokio::time::timeout(state.request_time, handled).await {
         Ok(Ok(response)) => Ok(response.map(ServiceResponse::map_into_boxed_body)),
         Ok(Err(_panic)) => Err(ApiError::Panicked),
         Err(_elapsed) => Err(ApiError::TimedOut),
@@ -123,14 +122,14 @@ async fn carry_out(
 }
 
 /// Logs the causes of a failure that nobody is there to be told of.
-fn log_unseen(state: &State, rule: Rule, trail: Trail, outcome: Result<Response, ApiError>) {
+fn log_unseen(request_log: &RequestLog, rule: Rule, trail: Trail, outcome: Result<Response, ApiError>) {
     let (status, causes) = match outcome {
         Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
         Ok(Err(_)) => return,
         Err(error) => (error.status(), error.causes()),
     };
     let Some(Causes(causes)) = causes else { return };
-    if is_told_by_itself(state, status, &causes) {
+    if request_log.should_log(status, &causes) {
         let (id, route, status) = (trail.id(), rule.path, status.as_u16());
         tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
     }
@@ -139,7 +138,7 @@ fn log_unseen(state: &State, rule: Rule, trail: Trail, outcome: Result<Response,
 /// How large a body may be to be kept until the request is known: as its handler takes it.
 fn most_bytes(state: &State, rule: Rule) -> usize {
     match rule.takes_key {
-        TakesKey::WithImage => multipart::most_bytes(state.settings.max_image_bytes),
+        TakesKey::WithImage => multipart::most_bytes(state.max_image_bytes),
         TakesKey::No | TakesKey::WithJson => JSON_LIMIT,
     }
 }

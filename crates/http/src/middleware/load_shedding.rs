@@ -3,7 +3,7 @@
 //! | limit | beyond it |
 //! |---|---|
 //! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
-//! | requests in flight ([`admit`]), but for those of [`health`](crate::endpoints::health) | 503 |
+//! | requests in flight ([`admit`]), but for those of health probes | 503 |
 //! | reads and uploads of one account in progress ([`account_limits`]) | a bounded queue of its own, then 503 |
 //! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
 //! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
@@ -15,9 +15,7 @@
 use std::{
     pin::Pin,
     rc::Rc,
-    sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use actix_web::{
@@ -31,76 +29,13 @@ use bytes::Bytes;
 
 use crate::{
     core::{
-        concurrency_limit::{Gate, Place},
-        error::ApiError,
-        memory_budget::{MemoryBudget, MemoryPermit},
-        state::State,
+        access::is_health_probe, capacity::Capacity, concurrency_limit::Place, error::ApiError,
+        memory_budget::MemoryPermit,
     },
-    endpoints::health,
-    middleware::account_limits::{AccountLimits, AccountPermit},
+    middleware::account_limits::AccountPermit,
     request::body_deadline,
     transport::{connection::Connection, framing},
 };
-
-/// How much the service takes on at once, and how long a client may take for its part of a request.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadLimits {
-    /// The most connections at once. One more is answered 503 and closed.
-    pub connections: usize,
-    /// The most requests in flight: those whose head is there and whose answer is not yet made. One more is answered
-    /// 503.
-    pub requests: usize,
-    /// The most bytes of large request bodies that are in memory at once, at least as many as the largest body has. A
-    /// body that finds no room waits for it, and is answered 503 when there is none in time.
-    pub upload_bytes: usize,
-    /// The most bytes of large answers that are in memory at once. One that finds no room waits for it, and is answered
-    /// 503 when there is none in time. It has its room until the client has taken it.
-    pub answer_bytes: usize,
-    /// How long a client may take to send the head of a request, once it began or the connection was made; then it is
-    /// answered 408, if there was anything, and cut.
-    pub head_time: Duration,
-    /// How long a client may take to send the body of a request; then it is answered 408 and cut.
-    pub body_time: Duration,
-    /// How long a client may take nothing, or next to nothing, of an answer; then it is cut.
-    pub answer_time: Duration,
-}
-
-impl Default for LoadLimits {
-    fn default() -> Self {
-        Self {
-            connections: 4096,
-            requests: 2048,
-            upload_bytes: 32 << 20,
-            answer_bytes: 64 << 20,
-            head_time: Duration::from_secs(10),
-            body_time: Duration::from_secs(30),
-            answer_time: Duration::from_secs(30),
-        }
-    }
-}
-
-/// The limits at work: what they count is here.
-pub(crate) struct Overload {
-    pub(crate) limits: LoadLimits,
-    pub(crate) connections: Arc<Gate>,
-    pub(crate) requests: Arc<Gate>,
-    pub(crate) uploads: MemoryBudget,
-    pub(crate) answers: MemoryBudget,
-    pub(crate) accounts: AccountLimits,
-}
-
-impl Overload {
-    pub(crate) fn new(limits: LoadLimits, workers: usize) -> Self {
-        Self {
-            limits,
-            connections: Gate::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
-            requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
-            uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
-            answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
-            accounts: AccountLimits::new(workers),
-        }
-    }
-}
 
 /// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
 /// time that its client takes.
@@ -108,12 +43,12 @@ pub(crate) async fn admit(
     mut request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<Answer>, actix_web::Error> {
-    let overload = request.app_data::<web::Data<State>>().map(|state| Arc::clone(&state.overload));
+    let capacity = request.app_data::<web::Data<Capacity>>().cloned();
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
-    let is_limited = !health::is_asked_for(request.path());
-    let place = overload.as_ref().filter(|_| is_limited).map(|overload| overload.requests.enter());
-    if let Some(overload) = &overload {
-        body_deadline::watch(&mut request, overload.limits.body_time);
+    let is_limited = !is_health_probe(request.path());
+    let place = capacity.as_ref().filter(|_| is_limited).map(|capacity| capacity.requests.enter());
+    if let Some(capacity) = &capacity {
+        body_deadline::watch(&mut request, capacity.limits.body_time);
     }
     let mut response = if let Some(None) = place {
         request.into_response(ApiError::Busy.error_response())
@@ -177,6 +112,7 @@ impl MessageBody for Answer {
 
 #[cfg(test)]
 mod tests {
+    use crate::middleware::account_limits::AccountLimits;
     use actix_web::{HttpResponse, body::BodyStream, test::TestRequest};
     use agora_domain::id::UserId;
     use futures_util::{FutureExt, future::poll_fn, stream};

@@ -2,6 +2,7 @@
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -24,13 +25,16 @@ use uuid::{Uuid, fmt::Simple};
 
 use crate::{
     core::{
+        access::is_health_probe,
+        client_ip::Client,
         error::{ApiError, Causes},
+        log_sampler::Failures,
         request_context::Trail,
+        route::{Paths, Target},
+        security_headers,
         state::State,
     },
-    endpoints::health,
-    middleware::{cors, load_shedding::close_if_over, rate_limit::Client},
-    router::Target,
+    middleware::{load_shedding::close_if_over, metrics::HttpMetrics},
     transport::connection::Answering,
 };
 
@@ -47,26 +51,29 @@ pub(crate) async fn observe(
     next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
     let answering = Answering::begin(&mut request);
-    let Some(state) = request.app_data::<web::Data<State>>().cloned() else {
+    let (Some(state), Some(request_log)) =
+        (request.app_data::<web::Data<State>>().cloned(), request.app_data::<web::Data<RequestLog>>().cloned())
+    else {
         return Err(ApiError::Panicked.into());
     };
     let trail = Trail::begin(state.services.ids.as_ref());
     request.extensions_mut().insert(trail);
-    let route = state.paths.find(request.request()).map(|target| target.path);
+    let paths = request.app_data::<web::Data<Paths>>();
+    let route = paths.and_then(|paths| paths.find(request.request())).map(|target| target.path);
     let mut response = next.call(request).await?;
     let (status, id) = (response.status(), trail.id());
     let causes = response.response_mut().extensions_mut().remove::<Causes>();
     let http = response.request();
     if let Some(Causes(causes)) = causes {
         let (method, route) = (http.method(), route.unwrap_or("-"));
-        if is_told_by_itself(&state, status, &causes) {
+        if request_log.should_log(status, &causes) {
             tracing::error!(request_id = %id, %method, route, status = status.as_u16(), causes);
         } else {
             tracing::debug!(request_id = %id, %method, route, status = status.as_u16(), causes);
         }
     }
     let time = trail.time();
-    if let Some(metrics) = &state.settings.metrics {
+    if let Some(metrics) = &request_log.metrics {
         metrics.requests.count(route, http.method(), status, time);
     }
     if tracing::enabled!(target: ACCESS, Level::DEBUG) {
@@ -75,7 +82,7 @@ pub(crate) async fn observe(
     if let Ok(id) = HeaderValue::from_str(id.encode_lower(&mut Uuid::encode_buffer())) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
-    cors::protect(response.headers_mut());
+    security_headers::protect(response.headers_mut());
     close_if_over(&mut response);
     Ok(response.map_body(|_, body| Answer { body, _answering: answering }))
 }
@@ -98,23 +105,37 @@ impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
     }
 }
 
-/// Whether the log is to be told of a failure by itself. Of those that end with 503, an attack or a dependency that is
-/// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
-pub(crate) fn is_told_by_itself(state: &State, status: StatusCode, causes: &str) -> bool {
-    status != StatusCode::SERVICE_UNAVAILABLE || state.failures.is_first(causes)
+/// What requests are counted and logged by.
+pub(crate) struct RequestLog {
+    metrics: Option<Arc<HttpMetrics>>,
+    failures: Failures,
+}
+
+impl RequestLog {
+    /// Creates a log that counts for these metrics, if there are any.
+    pub(crate) fn new(metrics: Option<Arc<HttpMetrics>>) -> Self {
+        Self { metrics, failures: Failures::default() }
+    }
+
+    /// Returns whether a failure is to be logged by itself. Of those that end with 503, an attack or a dependency that is
+    /// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
+    pub(crate) fn should_log(&self, status: StatusCode, causes: &str) -> bool {
+        status != StatusCode::SERVICE_UNAVAILABLE || self.failures.is_first(causes)
+    }
 }
 
 /// Tells of a request that is dropped before it was answered: its client has gone.
 pub(crate) struct Unanswered<'a> {
     state: &'a State,
+    request_log: &'a RequestLog,
     request: &'a HttpRequest,
     trail: Trail,
     is_answered: bool,
 }
 
 impl<'a> Unanswered<'a> {
-    pub(crate) fn new(state: &'a State, request: &'a HttpRequest, trail: Trail) -> Self {
-        Self { state, request, trail, is_answered: false }
+    pub(crate) fn new(state: &'a State, request_log: &'a RequestLog, request: &'a HttpRequest, trail: Trail) -> Self {
+        Self { state, request_log, request, trail, is_answered: false }
     }
 
     pub(crate) fn was_answered(mut self) {
@@ -127,7 +148,7 @@ impl Drop for Unanswered<'_> {
         if self.is_answered {
             return;
         }
-        if let Some(metrics) = &self.state.settings.metrics {
+        if let Some(metrics) = &self.request_log.metrics {
             metrics.requests.count_abandoned();
         }
         if tracing::enabled!(target: ACCESS, Level::DEBUG) {
@@ -144,7 +165,7 @@ fn log(state: &State, request: &HttpRequest, id: Simple, status: Option<StatusCo
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;
     let user = request.extensions().get::<Caller>().map(|caller| tracing::field::display(caller.user.uuid()));
     let client = Client::address(state, request);
-    if health::is_asked_for(request.path()) {
+    if is_health_probe(request.path()) {
         tracing::trace!(target: ACCESS, request_id = %id, %method, route, status, abandoned, milliseconds, user, %client);
     } else {
         tracing::debug!(target: ACCESS, request_id = %id, %method, route, status, abandoned, milliseconds, user, %client);

@@ -12,10 +12,11 @@ use utoipa::openapi::{
 };
 
 use crate::{
+    core::access::{Access, TakesKey},
     openapi::{SECURITY, examples},
     request::parameters,
     response::{failures, files, headers::ResponseHeader},
-    routes::{self, Access, Endpoint, TakesKey},
+    routes::{self, Endpoint},
 };
 
 /// The paths that lead to the same endpoints as another one, which is preferred, and what the operations of both are

@@ -14,13 +14,9 @@ use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::{error::ApiError, state::State},
-    middleware::rate_limit::Client,
+    core::{capacity::Capacity, client_ip::Client, error::ApiError, limits::JSON_LIMIT, state::State},
     request::body_deadline::{Incoming, is_too_slow},
 };
-
-/// The most bytes of a JSON body.
-pub(crate) const JSON_LIMIT: usize = 64 * 1024;
 
 /// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
 /// the refusal. A client that sends still more is cut off.
@@ -64,10 +60,11 @@ impl Body {
 
     /// Waits until there is room in memory for this body, of which at most `most` bytes are kept, so many times over.
     pub(crate) async fn make_room(&self, most: usize, copies: usize) -> Result<(), ApiError> {
-        let state = self.request.app_data::<web::Data<State>>();
-        let Some((incoming, state)) = self.incoming.as_ref().zip(state) else { return Ok(()) };
+        let (state, capacity) =
+            (self.request.app_data::<web::Data<State>>(), self.request.app_data::<web::Data<Capacity>>());
+        let (Some(incoming), Some(state), Some(capacity)) = (&self.incoming, state, capacity) else { return Ok(()) };
         let client = || Client::of(state, &self.request).0;
-        incoming.make_room(&state.overload.uploads, client, most, copies).await
+        incoming.make_room(&capacity.uploads, client, most, copies).await
     }
 
     /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and

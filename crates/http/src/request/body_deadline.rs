@@ -26,9 +26,9 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use crate::{
     core::{
         error::ApiError,
+        limits::JSON_LIMIT,
         memory_budget::{MemoryBudget, MemoryPermit},
     },
-    request::body::JSON_LIMIT,
     transport::connection::Connection,
 };
 

@@ -12,7 +12,7 @@ use agora_domain::{
 };
 use uuid::Uuid;
 
-use crate::{core::error::ApiError, middleware::rate_limit::Client, router::Target};
+use crate::core::{client_ip::Client, error::ApiError, route::Target};
 
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
 pub(crate) struct Auth<C>(pub(crate) C);

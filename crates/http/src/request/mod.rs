@@ -9,4 +9,5 @@ pub(crate) mod json;
 pub(crate) mod multipart;
 pub(crate) mod paging;
 pub(crate) mod parameters;
+pub(crate) mod preconditions;
 pub(crate) mod schemas;

@@ -9,9 +9,9 @@ use futures_util::{StreamExt, stream};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::error::ApiError,
+    core::{error::ApiError, limits::JSON_LIMIT},
     request::{
-        body::{Body, ContentType, DRAIN_LIMIT, JSON_LIMIT, parse_object},
+        body::{Body, ContentType, DRAIN_LIMIT, parse_object},
         body_deadline::is_too_slow,
     },
 };

@@ -30,7 +30,7 @@ impl FromRequest for Query {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let Some(state) = request.app_data::<Data<State>>() else { return ready(Err(ApiError::Panicked)) };
-        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.settings.seal.clone())))
+        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.seal.clone())))
     }
 }
 

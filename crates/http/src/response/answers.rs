@@ -3,15 +3,14 @@
 
 #![expect(dead_code, reason = "these describe what `envelope` writes")]
 
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{RefOr, Schema},
-};
+use utoipa::ToSchema;
 
 use crate::{
     core::schema,
-    endpoints::comments::CommentBody,
-    response::views::{AdminAuthorBody, AuthorBody, LikerBody, PostBody, UserBody, UserSummaryBody},
+    response::{
+        comment_view::CommentBody,
+        views::{AdminPost, LikerBody, Post, UserBody, UserSummaryBody},
+    },
 };
 
 macro_rules! answers {
@@ -71,39 +70,4 @@ pub(crate) struct FollowsAnswer {
     #[schema(schema_with = schema::message)]
     message: String,
     data: Vec<UserSummaryBody<'static>>,
-}
-
-/// Gives each shape of a post a name of its own.
-macro_rules! posts {
-    ($($(#[doc = $doc:literal])+ $name:ident($author:ty);)+) => {$(
-        $(#[doc = $doc])+
-        pub(crate) enum $name {}
-
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                let mut schema = PostBody::<'static, $author>::schema();
-                if let RefOr::T(Schema::Object(object)) = &mut schema {
-                    object.description = Some([$($doc),+].concat().trim().to_owned());
-                }
-                schema
-            }
-        }
-
-        impl ToSchema for $name {
-            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-                schemas.push((<$author>::name().into_owned(), <$author>::schema()));
-                <$author>::schemas(schemas);
-                schemas.push((LikerBody::name().into_owned(), LikerBody::schema()));
-            }
-        }
-    )+};
-}
-
-posts! {
-    /// A post.
-    Post(AuthorBody<'static>);
-    /// A post as administrators see it.
-    AdminPost(AdminAuthorBody<'static>);
-    /// A post as comments show it.
-    CommentedPost(UserSummaryBody<'static>);
 }

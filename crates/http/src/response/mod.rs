@@ -2,6 +2,8 @@
 //! `transport` and `request`.
 
 pub(crate) mod answers;
+pub(crate) mod comment_view;
+pub(crate) mod conditional;
 pub(crate) mod envelope;
 pub(crate) mod etag;
 pub(crate) mod failures;

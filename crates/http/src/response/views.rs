@@ -6,11 +6,14 @@ use agora_domain::{
     accounts::{Account, Author, UserSummary},
     clock::Timestamp,
     media::ImageKey,
-    posts::{Liker, PostView},
+    posts::{Liker, PostView, SHOWN_LIKERS},
 };
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{Array, ArrayBuilder, RefOr, Schema},
+};
 use uuid::Uuid;
 
 use crate::core::{schema, state::State};
@@ -227,7 +230,7 @@ pub(crate) struct PostBody<'a, A> {
     created_at: Instant,
     #[schema(schema_with = schema::updated_at)]
     updated_at: Instant,
-    #[schema(schema_with = schema::liked_by)]
+    #[schema(schema_with = liked_by)]
     liked_by: Vec<LikerBody<'a>>,
     /// How many like it.
     like_count: u64,
@@ -263,6 +266,50 @@ impl<'a> PostBody<'a, AuthorBody<'a>> {
     pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
         Self::of(view, state, |author| AuthorBody::of(author, state))
     }
+}
+
+/// Returns the schema of the users who liked a post last.
+fn liked_by() -> Array {
+    ArrayBuilder::new()
+        .items(schema::reference::<LikerBody<'static>>())
+        .description(Some("Those who liked it last, newest first. The whole list: `GET /api/posts/{postId}/likes`."))
+        .max_items(Some(SHOWN_LIKERS))
+        .build()
+}
+
+/// Gives each shape of a post a name of its own.
+macro_rules! posts {
+    ($($(#[doc = $doc:literal])+ $name:ident($author:ty);)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) enum $name {}
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let mut schema = PostBody::<'static, $author>::schema();
+                if let RefOr::T(Schema::Object(object)) = &mut schema {
+                    object.description = Some([$($doc),+].concat().trim().to_owned());
+                }
+                schema
+            }
+        }
+
+        impl ToSchema for $name {
+            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+                schemas.push((<$author>::name().into_owned(), <$author>::schema()));
+                <$author>::schemas(schemas);
+                schemas.push((LikerBody::name().into_owned(), LikerBody::schema()));
+            }
+        }
+    )+};
+}
+
+posts! {
+    /// A post.
+    Post(AuthorBody<'static>);
+    /// A post as administrators see it.
+    AdminPost(AdminAuthorBody<'static>);
+    /// A post as comments show it.
+    CommentedPost(UserSummaryBody<'static>);
 }
 
 #[cfg(test)]

@@ -16,12 +16,9 @@ use std::{
 use actix_web::{dev::ServiceRequest, rt::time::Instant};
 
 use crate::{
-    middleware::load_shedding::LoadLimits,
+    core::limits::{HEAD_LIMIT, LoadLimits},
     transport::framing::{Body, Head, length_at_a_glance},
 };
-
-/// The most bytes of the head of a request.
-pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
 
 /// How long a client is listened to after it was refused, so that it sees the refusal.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);

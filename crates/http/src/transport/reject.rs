@@ -11,7 +11,7 @@ use actix_web::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{Services, core::error::ApiError, middleware::cors};
+use crate::core::{error::ApiError, security_headers, state::Services};
 
 /// How long a connection that is one too many may take to end.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(crate) fn answer(error: &ApiError, services: &Services) -> Vec<u8> {
          x-request-id: {id}\r\ndate: {date}\r\n",
         body.len()
     );
-    let usual = cors::HEADERS;
+    let usual = security_headers::HEADERS;
     let usual = usual.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
     let more = error.header();
     for (name, value) in usual.chain(more.iter().map(|(name, value)| (name.as_str(), value.as_str()))) {

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     rc::Rc,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -13,10 +13,13 @@ use actix_web::rt::{
     net::TcpStream,
     time::{Instant, Sleep, sleep},
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    task::yield_now,
+};
 
 use crate::{
-    core::{concurrency_limit::Place, error::ApiError, state::State},
+    core::{concurrency_limit::Place, error::ApiError, limits::LoadLimits, state::State},
     transport::{
         connection::{Connection, LINGER, Overdue},
         reject,
@@ -72,8 +75,7 @@ impl Held {
 }
 
 impl Stream {
-    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, place: Place) -> Self {
-        let limits = &state.overload.limits;
+    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, limits: &LoadLimits, place: Place) -> Self {
         // Often enough to be off by little, seldom enough to cost nothing; not anew for each request.
         let interval = limits.head_time.min(limits.answer_time) / 8;
         let next_look = Box::pin(sleep(interval));
@@ -148,15 +150,13 @@ impl Stream {
                 Ok(()) => {}
             }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        yield_to_others(cx)
     }
 
     /// Has whoever reads look at what there is first.
-    fn pause(&mut self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+    fn pause(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.in_a_row = 0;
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        yield_to_others(cx)
     }
 
     /// Reads without handing on; only the end is told, and that the client is gone.
@@ -200,6 +200,14 @@ impl Stream {
     }
 }
 
+/// Yields to the other connections of the thread, also to those whose sockets have become ready meanwhile. A task that
+/// merely woke itself would be polled some sixty times before anybody looks at the sockets.
+fn yield_to_others<T>(cx: &mut Context<'_>) -> Poll<T> {
+    // Woken by what this leaves with the runtime.
+    let _ = pin!(yield_now()).poll(cx);
+    Poll::Pending
+}
+
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
@@ -240,8 +248,7 @@ impl AsyncWrite for Stream {
         }
         if this.written_since_yield >= WRITE_YIELD_INTERVAL {
             this.written_since_yield = 0;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            return yield_to_others(cx);
         }
         let written = Pin::new(&mut this.tcp).poll_write(cx, buf);
         match &written {
@@ -273,5 +280,39 @@ impl AsyncWrite for Stream {
         }
         // There is more, which nobody will read: closed with that, the last answer might not reach the client.
         this.drain(cx).map(|_| Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, future::poll_fn, io::Write as _};
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_yields_again_and_again_lets_others_see_what_their_sockets_have() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let (polls, written_at) = (Cell::new(0), Cell::new(None));
+        let busy = poll_fn(|cx| -> Poll<()> {
+            polls.set(polls.get() + 1);
+            if polls.get() == 1000 {
+                client.write_all(b"x").unwrap();
+                written_at.set(Some(polls.get()));
+            }
+            yield_to_others(cx)
+        });
+        let seen = async {
+            stream.readable().await.unwrap();
+            polls.get() - written_at.get().unwrap_or_default()
+        };
+        let (busy, seen) = (pin!(busy), pin!(seen));
+        match futures_util::future::select(seen, busy).await {
+            futures_util::future::Either::Left((later, _)) => assert!(later < 10, "{later} polls later"),
+            futures_util::future::Either::Right(_) => unreachable!("it never ends"),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use ::gif::{DecodeOptions, Decoder, Encoder, MemoryLimit};
 use image::metadata::Orientation;
 
-use super::{ImageLimits, Result, memory::Pixels, undecodable};
+use super::{ImageLimits, Result, pixels::Pixels, undecodable};
 
 /// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are, so
 /// nothing is lost and the file does not grow; then what was written is decoded once.

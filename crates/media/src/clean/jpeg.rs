@@ -11,8 +11,8 @@ use image::{
 
 use super::{
     ImageLimits, Result, icc,
-    memory::Pixels,
     orientation::{OrientedView, orientation_of, profile_fits},
+    pixels::Pixels,
     take, take_array, undecodable,
 };
 

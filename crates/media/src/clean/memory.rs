@@ -3,22 +3,13 @@
 use agora_domain::media::{ImageFormat, ImageProblem};
 use image::metadata::Orientation;
 
-use super::{ImageLimits, Result, gif, jpeg, png, webp};
+use super::{ImageLimits, Result, gif, jpeg, pixels::Pixels, png, webp};
 
 /// What is allocated besides the pixels and the file: tables, rows, the encoder's state.
 const BESIDES: u64 = 2 * 1024 * 1024;
 
 /// How many times a file is in memory: as it came, cleaned, and as the decoder reads it.
 const COPIES: u64 = 3;
-
-/// What an image's header says of its pixels in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Pixels {
-    /// Bytes while it is decoded.
-    pub(super) decoding: u64,
-    /// Bytes while what came of it is turned and written.
-    pub(super) turning: u64,
-}
 
 /// The bytes of memory that it takes to clean an upload, of which its format tells what it makes of the pixels. A
 /// header that tells nothing is refused before anything is decoded.

@@ -10,6 +10,7 @@ mod jpeg;
 mod limits;
 mod memory;
 mod orientation;
+mod pixels;
 mod png;
 #[cfg(test)]
 mod tests;

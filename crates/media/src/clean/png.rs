@@ -6,8 +6,8 @@ use image::metadata::Orientation;
 
 use super::{
     ImageLimits, Result, icc,
-    memory::Pixels,
     orientation::{orientation_of, oriented_size, stored_position},
+    pixels::Pixels,
     take, take_array, undecodable,
 };
 

@@ -11,8 +11,8 @@ use image::{
 
 use super::{
     ImageLimits, Result, icc,
-    memory::Pixels,
     orientation::{orientation_of, profile_fits, upright},
+    pixels::Pixels,
     take, take_array, undecodable, vp8l,
 };
 

@@ -8,8 +8,8 @@ use toml::{
 };
 
 use super::{
+    entry::{Entry, Place, Problem},
     table::{self, Kind, Setting},
-    values::{Entry, Place, Problem},
 };
 
 /// What the file says, and what is wrong with it. No message repeats a value, which may be a secret.

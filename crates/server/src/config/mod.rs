@@ -11,6 +11,7 @@
 
 #[cfg(test)]
 mod document;
+mod entry;
 mod file;
 mod read;
 mod show;
@@ -27,14 +28,15 @@ use agora_domain::accounts::Registration;
 use agora_http::{CorsOrigins, Throttling, TrustedProxies};
 
 pub(crate) use self::{
+    entry::Place,
     read::in_words,
     show::{show, shown_url},
     start::{Flags, load},
-    values::Place,
 };
 pub use self::{
+    entry::Problem,
     table::Setting,
-    values::{Given, Problem, Sources, Values},
+    values::{Given, Sources, Values},
 };
 
 /// A text that is not shown in logs and errors.

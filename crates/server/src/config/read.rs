@@ -10,8 +10,9 @@ use url::Url;
 
 use super::{
     Config, LogFormat, Purpose, Secret,
+    entry::Problem,
     table::{self, Kind, Setting},
-    values::{Problem, Values},
+    values::Values,
 };
 
 /// The configuration that these values make. Where one is bad, its default stands in for it, and it is among the

@@ -10,8 +10,9 @@ use clap::Args;
 
 use super::{
     Loaded, Purpose,
+    entry::Problem,
     table::{self, PREFIX, Setting},
-    values::{Problem, Sources, read_secret},
+    values::{Sources, read_secret},
 };
 
 /// The file that is read when no other is named.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{
+    entry::{Entry, Place, Problem},
     file,
     table::{self, Kind, PREFIX, Setting},
 };
@@ -25,17 +26,6 @@ pub struct Sources<'a> {
     pub read: &'a dyn Fn(&Path) -> io::Result<String>,
 }
 
-/// Where a value was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// On a line of the file, counted from one.
-    File(PathBuf, usize),
-    /// In the environment.
-    Variable,
-    /// On the command line.
-    Flag,
-}
-
 /// A value that was given.
 #[derive(Clone)]
 pub struct Given {
@@ -45,17 +35,6 @@ pub struct Given {
     pub place: Place,
     /// The file of its own in which the value stands.
     pub own_file: Option<PathBuf>,
-}
-
-/// What is wrong with a configuration.
-#[derive(Debug, Clone)]
-pub struct Problem {
-    /// The variables of the settings that it leaves in doubt.
-    pub of: Vec<&'static str>,
-    /// Whether nothing of the file could be read.
-    pub is_of_whole_file: bool,
-    /// The problem, in words for an operator.
-    pub text: String,
 }
 
 /// Every value that was given.
@@ -199,15 +178,6 @@ impl Values {
 /// A value without the white space around it, which a password alone may mean.
 fn without_white_space(setting: &Setting, text: String) -> String {
     if matches!(setting.kind, Kind::Secret) { text } else { text.trim().to_owned() }
-}
-
-/// What a source says of a setting.
-pub(super) struct Entry {
-    pub(super) setting: &'static Setting,
-    /// Whether the text is the path of the file that holds the value.
-    pub(super) is_path: bool,
-    pub(super) text: String,
-    pub(super) place: Place,
 }
 
 impl Given {

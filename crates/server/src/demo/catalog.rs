@@ -7,7 +7,7 @@ use agora_domain::{
 use anyhow::Result;
 
 use super::{
-    JOINS_UNTIL, START,
+    calendar::{JOINS_UNTIL, START},
     random::{Ids, Purpose, Random},
 };
 use crate::config::in_words;

@@ -32,6 +32,7 @@ use crate::{
     transfer::Told,
 };
 
+mod calendar;
 mod catalog;
 mod people;
 mod posts;
@@ -43,17 +44,6 @@ mod tests;
 #[rustfmt::skip]
 mod vocabulary;
 mod words;
-
-const HOUR: i64 = 60 * 60 * 1_000;
-const DAY: i64 = 24 * HOUR;
-
-/// 2026-06-30T12:00:00Z: nothing is made later.
-const END: i64 = 1_782_820_800_000;
-const START: i64 = END - 365 * DAY;
-/// When the last ordinary account has joined.
-const JOINS_UNTIL: i64 = START + 60 * DAY;
-/// When the last follow has begun.
-const FOLLOWS_UNTIL: i64 = START + 90 * DAY;
 
 /// The password of every account.
 const PASSWORD: &str = "demo password";

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 use uuid::Uuid;
 
 use super::{
-    FOLLOWS_UNTIL, JOINS_UNTIL, START,
+    calendar::{FOLLOWS_UNTIL, JOINS_UNTIL, START},
     random::{Ids, Purpose, Random, Ranks},
 };
 

@@ -6,7 +6,7 @@ use agora_domain::posts::Visibility;
 use uuid::Uuid;
 
 use super::{
-    END, FOLLOWS_UNTIL, HOUR,
+    calendar::{END, FOLLOWS_UNTIL, HOUR},
     people::{Followers, People},
     random::{Ids, Purpose, Random, Ranks},
 };

@@ -8,7 +8,10 @@ use agora_domain::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::*;
+use super::{
+    calendar::{DAY, END, FOLLOWS_UNTIL, START},
+    *,
+};
 
 /// The rows of each table.
 type Made = HashMap<&'static str, Vec<Value>>;

@@ -10,7 +10,7 @@ use agora_domain::{
 use anyhow::{Result, bail, ensure};
 use indicatif::DecimalBytes;
 
-use crate::{cli::say, progress::Progress, transfer::Told};
+use crate::{output::say, progress::Progress, transfer::Told};
 
 /// What is looked at, as it is named to an operator.
 const IMAGES: &str = "the images";

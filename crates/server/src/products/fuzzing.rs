@@ -5,7 +5,8 @@ use anyhow::Result;
 
 use super::{
     format::Format,
-    source::{Position, Row, read},
+    row::{Position, Row},
+    source::read,
 };
 
 /// A row of a file of products: where it begins, counted from 1, and its fields with what is wrong with them, if they

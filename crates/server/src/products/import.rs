@@ -12,7 +12,8 @@ use anyhow::{Result, bail};
 
 use super::{
     products,
-    source::{Batch, Row, Source},
+    row::Row,
+    source::{Batch, Source},
 };
 use crate::{progress::Progress, transfer::Told};
 

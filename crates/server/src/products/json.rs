@@ -16,7 +16,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::source::{MAX_ROW, Position, Row, Take, too_long};
+use super::row::{MAX_ROW, Position, Row, Take, too_long};
 
 /// The fields as they are spelled. Which type they have is seen later, so that every wrong one can be named.
 #[derive(Deserialize)]

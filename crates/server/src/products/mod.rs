@@ -18,6 +18,7 @@ mod format;
 pub(crate) mod fuzzing;
 mod import;
 mod json;
+mod row;
 mod source;
 mod table;
 

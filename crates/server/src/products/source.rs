@@ -1,43 +1,32 @@
 //! A file of products, read row by row.
 
 use std::{
-    cell::Cell,
     fs::File,
     io::{self, BufRead, BufReader, Cursor, Read, Seek, Write},
     path::{Path, PathBuf},
     thread,
 };
 
-use agora_domain::products::{ImportPass, ImportRow};
+use agora_domain::products::ImportPass;
 use anyhow::{Context, Result, bail, ensure};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
 };
 
-use super::{format::Format, json, table};
+use super::{
+    format::Format,
+    json,
+    row::{MAX_ROW, Position, Row, Take, too_long},
+    table,
+};
 use crate::progress::{INTERRUPTED, Interrupt};
-
-/// The most bytes of a row.
-pub(super) const MAX_ROW: u64 = 1 << 20;
 
 /// How many bytes of rows are handed on at once, or one row of more.
 const BATCH: u64 = MAX_ROW;
 
 /// How much of what can be read only once is kept at a time.
 const COPIED: usize = 64 << 10;
-
-/// A row of a file.
-#[derive(Debug, Clone)]
-pub(super) enum Row {
-    /// Its fields, though not all of them may be right.
-    Fields(ImportRow),
-    /// Why it has none that can be told, and where it begins, counted from 1.
-    Bad { line: u64, reason: String },
-}
-
-/// Takes rows, as long as it says so.
-pub(super) type Take<'a> = &'a mut dyn FnMut(Row) -> bool;
 
 /// A file that can be read several times.
 pub(super) struct Source {
@@ -162,39 +151,6 @@ impl Rows {
         }
         Ok(None)
     }
-}
-
-/// How far a file is read.
-pub(super) struct Position {
-    /// The line of the next byte, counted from 1.
-    pub(super) line: Cell<u64>,
-    /// How many bytes were read.
-    pub(super) offset: Cell<u64>,
-    /// How many had been when the present row began.
-    row: Cell<u64>,
-}
-
-impl Default for Position {
-    fn default() -> Self {
-        Self { line: Cell::new(1), offset: Cell::new(0), row: Cell::new(0) }
-    }
-}
-
-impl Position {
-    /// A row begins.
-    pub(super) fn begin_row(&self) {
-        self.row.set(self.offset.get());
-    }
-
-    /// Whether the present row is longer than it may be.
-    pub(super) fn is_too_long(&self) -> bool {
-        self.offset.get() - self.row.get() > MAX_ROW
-    }
-}
-
-/// What is wrong with such a row.
-pub(super) fn too_long() -> String {
-    format!("it is longer than {} MiB", MAX_ROW >> 20)
 }
 
 /// A reader that keeps its position up to date, and fails within a row that is too long.

@@ -8,7 +8,7 @@ use csv::{ByteRecord, ReaderBuilder, Terminator};
 use super::{
     format::FIELDS,
     json::Given,
-    source::{Position, Row, Take, too_long},
+    row::{Position, Row, Take, too_long},
 };
 
 /// Reads a table. Its first line names its columns.

@@ -6,7 +6,8 @@ use agora_domain::products::{ProductFields, VariantFields};
 
 use super::{
     format::Format::{self, Csv, Json, Jsonl},
-    source::{MAX_ROW, Position, Row, copy, read},
+    row::{MAX_ROW, Position, Row},
+    source::{copy, read},
 };
 
 /// The rows of a file, each with its line and either its fields or what is wrong with it.

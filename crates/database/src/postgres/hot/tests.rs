@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{comments, feeds, follows, posts};
 use crate::{
     Options,
-    postgres::{Postgres, connect::Connector, pipeline::Text, private_postgres},
+    postgres::{Postgres, connect::Connector, database::private_postgres, pipeline::Text},
     rows::Toward,
     version::Opening,
 };

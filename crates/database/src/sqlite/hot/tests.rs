@@ -18,8 +18,9 @@ use crate::{
     rows::{Slice, Toward},
     schema::products,
     sql_types::DbId,
-    sqlite::{Conn, MIGRATIONS, complete},
+    sqlite::{Conn, complete},
     values::{Filter, TextFilter},
+    version::MIGRATIONS,
 };
 
 #[derive(QueryableByName)]

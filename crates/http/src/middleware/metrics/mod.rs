@@ -16,7 +16,7 @@ use prometheus_client::{collector::Collector, encoding::DescriptorEncoder, regis
 
 pub(crate) use crate::middleware::metrics::requests::Requests;
 pub use crate::middleware::metrics::{page::Page, server::serve};
-use crate::middleware::{load_shedding::Overload, rate_limit::Refusals};
+use crate::{core::capacity::Capacity, middleware::rate_limit::Refusals};
 
 /// What is measured of requests.
 pub struct HttpMetrics {
@@ -26,21 +26,21 @@ pub struct HttpMetrics {
 
 /// What the service has taken on and what it has refused.
 struct Load {
-    overload: Arc<Overload>,
+    capacity: Arc<Capacity>,
     refusals: Arc<Refusals>,
 }
 
 impl HttpMetrics {
-    /// Measures for a registry: for one service, which is given them by [`Settings`](crate::Settings).
-    pub fn register(registry: &mut Registry) -> Arc<Self> {
-        let metrics = Arc::new(Self { requests: Requests::register(registry), load: OnceLock::new() });
+    /// Measures for a registry: for one service, which is given them by [`Settings`](crate::settings::Settings).
+    pub(crate) fn register(registry: &mut Registry, paths: impl IntoIterator<Item = &'static str>) -> Arc<Self> {
+        let metrics = Arc::new(Self { requests: Requests::register(registry, paths), load: OnceLock::new() });
         registry.register_collector(Box::new(Arc::clone(&metrics)));
         metrics
     }
 
-    pub(crate) fn look_at(&self, overload: Arc<Overload>, refusals: Arc<Refusals>) {
+    pub(crate) fn attach(&self, capacity: Arc<Capacity>, refusals: Arc<Refusals>) {
         // Of several services, only the first is looked at.
-        let _ = self.load.set(Load { overload, refusals });
+        let _ = self.load.set(Load { capacity, refusals });
     }
 }
 
@@ -52,12 +52,12 @@ impl fmt::Debug for HttpMetrics {
 
 impl Collector for HttpMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(Load { overload, refusals }) = self.load.get() else { return Ok(()) };
-        let (uploads, answers, limits) = (&overload.uploads, &overload.answers, &overload.limits);
+        let Some(Load { capacity, refusals }) = self.load.get() else { return Ok(()) };
+        let (uploads, answers, limits) = (&capacity.uploads, &capacity.answers, &capacity.limits);
         let mut page = Page::new(encoder);
-        page.gauge("agora_http_requests_in_flight", "Requests in flight", overload.requests.within())?;
+        page.gauge("agora_http_requests_in_flight", "Requests in flight", capacity.requests.within())?;
         page.gauge("agora_http_requests_in_flight_max", "The most requests in flight", limits.requests)?;
-        page.gauge("agora_http_connections", "Connections of clients", overload.connections.within())?;
+        page.gauge("agora_http_connections", "Connections of clients", capacity.connections.within())?;
         page.gauge("agora_http_connections_max", "The most connections of clients", limits.connections)?;
         page.gauge("agora_http_upload_bytes", "Memory set aside for large bodies", uploads.held())?;
         page.gauge("agora_http_upload_bytes_max", "The most memory for large bodies", limits.upload_bytes)?;
@@ -66,8 +66,8 @@ impl Collector for HttpMetrics {
         page.gauge("agora_http_answer_bytes_max", "The most memory of large answers", limits.answer_bytes)?;
         page.gauge("agora_http_answers_waiting", "Large answers that wait for memory", answers.waiting())?;
         let overloaded = [
-            ("connections", overload.connections.refused()),
-            ("requests", overload.requests.refused()),
+            ("connections", capacity.connections.refused()),
+            ("requests", capacity.requests.refused()),
             ("uploads", uploads.refused()),
             ("answers", answers.refused()),
         ];

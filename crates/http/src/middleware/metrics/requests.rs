@@ -9,8 +9,6 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::routes;
-
 /// The upper bounds of the times that are told apart, in seconds.
 const TIMES: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
@@ -70,7 +68,7 @@ impl ByMethod {
 }
 
 impl Requests {
-    pub(super) fn register(registry: &mut Registry) -> Self {
+    pub(super) fn register(registry: &mut Registry, paths: impl IntoIterator<Item = &'static str>) -> Self {
         let counts = Family::<Answered, Counter>::default();
         let times: Times = Family::new_with_constructor(|| Histogram::new(TIMES));
         let abandoned = Counter::default();
@@ -86,7 +84,7 @@ impl Requests {
             Unit::Seconds,
             times.clone(),
         );
-        let routes = routes::endpoints().into_iter().map(|endpoint| (endpoint.path, ByMethod::new(endpoint.path)));
+        let routes = paths.into_iter().map(|path| (path, ByMethod::new(path)));
         Self { counts, times, abandoned, routes: routes.collect(), unknown: ByMethod::new(NO_ROUTE) }
     }
 
@@ -124,7 +122,7 @@ mod tests {
     #[test]
     fn requests_are_counted_by_route_method_and_status_of_which_there_are_only_so_many() {
         let mut registry = Registry::default();
-        let requests = Requests::register(&mut registry);
+        let requests = Requests::register(&mut registry, ["/media/{key}"]);
         let made_up = Method::from_bytes(b"BREW").unwrap();
         let time = Duration::from_millis(3);
         for (route, method, status) in [

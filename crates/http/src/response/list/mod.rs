@@ -24,15 +24,16 @@ pub(crate) use reads::ListReads;
 use serde::Serialize;
 
 use crate::{
-    core::{error::ApiError, memory_budget::MemoryPermit, state::State},
-    middleware::rate_limit::Client,
+    core::{capacity::Capacity, client_ip::Client, error::ApiError, memory_budget::MemoryPermit, state::State},
     request::{cursor::List, paging::Query},
-    response::{envelope::Answer, etag::Conditional},
+    response::{conditional::Conditional, envelope::Answer},
 };
 
 /// A request for a list: what it asks for, and what answers it.
 pub(crate) struct ListRequest {
     pub(crate) state: Data<State>,
+    capacity: Data<Capacity>,
+    reads: Data<ListReads>,
     pub(crate) query: Query,
     http: HttpRequest,
 }
@@ -42,9 +43,13 @@ impl FromRequest for ListRequest {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let state = request.app_data::<Data<State>>().cloned().ok_or(ApiError::Panicked);
         let query = Query::from_request(request, payload).into_inner();
-        ready(state.and_then(|state| Ok(Self { state, query: query?, http: request.clone() })))
+        let (Some(state), Some(capacity), Some(reads)) =
+            (request.app_data().cloned(), request.app_data().cloned(), request.app_data().cloned())
+        else {
+            return ready(Err(ApiError::Panicked));
+        };
+        ready(query.map(|query| Self { state, capacity, reads, query, http: request.clone() }))
     }
 }
 
@@ -85,7 +90,7 @@ impl ListRequest {
         let mut body = JsonList::new(page.is_backward(), MAX_BODY);
         let mut empty = Some(empty);
         while let Some(request) = page.next_part() {
-            let permit = self.state.list_reads.acquire(list, request.size.get()).await?;
+            let permit = self.reads.acquire(list, request.size.get()).await?;
             let part = read(request).await?;
             if let Some(empty) = empty.take() {
                 body.open(&empty(part.items.is_empty()))?;
@@ -105,7 +110,7 @@ impl ListRequest {
             }
         }
         let mut response = HttpResponse::Ok();
-        if let Some(links) = self.query.links(&self.state.settings.public_url, list, page.neighbours()) {
+        if let Some(links) = self.query.links(&self.state.public_url, list, page.neighbours()) {
             response.insert_header((header::LINK, links));
         }
         let (json, memory) = body.close();
@@ -122,12 +127,12 @@ impl ListRequest {
 
     /// Takes the memory of a large body if it is there.
     fn try_acquire_memory(&self) -> Option<MemoryPermit> {
-        self.state.overload.answers.try_acquire(self.client(), MAX_BODY)
+        self.capacity.answers.try_acquire(self.client(), MAX_BODY)
     }
 
     /// Waits for the memory of a large body.
     async fn acquire_memory(&self) -> Result<MemoryPermit, ApiError> {
-        self.state.overload.answers.acquire(self.client(), MAX_BODY).await
+        self.capacity.answers.acquire(self.client(), MAX_BODY).await
     }
 }
 

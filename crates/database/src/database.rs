@@ -1,0 +1,224 @@
+//! An open database of either kind.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use agora_domain::{
+    accounts::{AccountRepository, SessionRepository},
+    comments::CommentRepository,
+    follows::FollowRepository,
+    idempotency::IdempotencyRepository,
+    media::{NamedImages, UnnamedImages},
+    posts::PostRepository,
+    products::{Catalog, ProductRepository},
+};
+
+use crate::{
+    calls::{Calls, Watch},
+    error::OpenError,
+    feeds::Feeds,
+    figures::Figures,
+    options::Options,
+    postgres::{self, Postgres},
+    sqlite::Sqlite,
+    version::{Migrated, Migrations, Opening},
+};
+
+/// Checks that a URL names a database, there or not.
+///
+/// # Errors
+/// [`OpenError`], in words for an operator that do not repeat the URL.
+pub fn check_url(url: &str) -> Result<(), OpenError> {
+    if is_postgres(url) {
+        return postgres::check_url(url);
+    }
+    Database::named_file(url).map(drop).ok_or(OpenError::Scheme)
+}
+
+/// One of the databases.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    Sqlite(Arc<Sqlite>),
+    Postgres(Arc<Postgres>),
+}
+
+/// An open database: every repository of the domain.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) backend: Backend,
+    pub(crate) feeds: Arc<Feeds>,
+    pub(crate) calls: Arc<Calls>,
+}
+
+impl Database {
+    /// Opens the database that the URL names for a service: as [`Self::open`] does, but a SQLite database only when no
+    /// service has it, here or in another process, until it is closed or the process ends.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn open_to_serve(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Serve, url, options).await
+    }
+
+    /// Opens the database that the URL names and brings its schema up to date.
+    ///
+    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a
+    /// database of a PostgreSQL server, which the options are about. Blocks while it works, so it is called on a
+    /// runtime of several threads; that runtime then drives the connections of work in several steps.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn open(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Change, url, options).await
+    }
+
+    /// Opens the database that the URL names, as [`Self::open`] does, when it is there and has the schema of this
+    /// program. Nothing about it is changed.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn open_existing(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Inspect, url, options).await
+    }
+
+    /// Brings the schema of the database that the URL names up to date, as [`Self::open`] does, and does no more.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn migrate(url: &str, options: &Options) -> Result<Migrated, OpenError> {
+        if is_postgres(url) {
+            return Postgres::migrate(url, options).await;
+        }
+        Sqlite::migrate(&Self::named_file(url).ok_or(OpenError::Scheme)?)
+    }
+
+    /// The migrations of the database that the URL names. Nothing about it is changed.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator; not when the database is newer than this program.
+    pub async fn migrations(url: &str, options: &Options) -> Result<Migrations, OpenError> {
+        let applied = if is_postgres(url) {
+            Postgres::applied(url, options).await?
+        } else {
+            Sqlite::applied(&Self::named_file(url).ok_or(OpenError::Scheme)?)?
+        };
+        Ok(Migrations::of(applied))
+    }
+
+    async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
+        if is_postgres(url) {
+            let postgres = Postgres::open(opening, url, options).await?;
+            return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
+        }
+        let file = Self::named_file(url).ok_or(OpenError::Scheme)?;
+        let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+        Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
+    }
+
+    fn of(backend: Backend) -> Self {
+        Self { backend, feeds: Arc::default(), calls: Arc::default() }
+    }
+
+    /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { calls: Arc::new(Calls::new(watch)), ..self }
+    }
+
+    /// The file of the SQLite database that the URL names; nothing when it names none.
+    pub(crate) fn named_file(url: &str) -> Option<PathBuf> {
+        let path = url.strip_prefix("sqlite:")?;
+        let path = path.strip_prefix("//").unwrap_or(path);
+        // What SQLite takes for something else than a file's path: each connection would see another database.
+        let is_other = path.is_empty() || path.starts_with(':') || path.starts_with("file:");
+        (!is_other).then(|| PathBuf::from(path))
+    }
+
+    /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
+    /// refused as unavailable. Single statements on PostgreSQL, which are whole or not there, are not waited for. Blocks
+    /// until it is done, so it is not called on a thread that drives connections.
+    /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
+    pub fn close(&self) {
+        match &self.backend {
+            Backend::Sqlite(database) => database.close(),
+            Backend::Postgres(database) => database.close(),
+        }
+    }
+
+    /// The accounts.
+    pub fn accounts(&self) -> Arc<dyn AccountRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> Arc<dyn SessionRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The posts and likes.
+    pub fn posts(&self) -> Arc<dyn PostRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The comments.
+    pub fn comments(&self) -> Arc<dyn CommentRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The follow relations.
+    pub fn follows(&self) -> Arc<dyn FollowRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The catalog.
+    pub fn products(&self) -> Arc<dyn ProductRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The whole catalog, for work on all of it.
+    pub fn catalog(&self) -> Arc<dyn Catalog> {
+        Arc::new(self.clone())
+    }
+
+    /// The record of requests that may be sent again.
+    pub fn idempotency(&self) -> Arc<dyn IdempotencyRepository> {
+        Arc::new(self.clone())
+    }
+
+    /// The images that rows name.
+    pub fn named_images(&self) -> Arc<dyn NamedImages> {
+        Arc::new(self.clone())
+    }
+
+    /// The record of the images that no row names.
+    pub fn unnamed_images(&self) -> Arc<dyn UnnamedImages> {
+        Arc::new(self.clone())
+    }
+}
+
+impl Database {
+    /// The file of a SQLite database.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.backend {
+            Backend::Sqlite(database) => Some(database.file()),
+            Backend::Postgres(_) => None,
+        }
+    }
+
+    /// How busy it is. Takes no time to speak of, and does not ask the database.
+    pub fn figures(&self) -> Figures {
+        match &self.backend {
+            Backend::Sqlite(database) => {
+                Figures { lanes: database.lanes().into(), write_groups: Some(database.write_groups()) }
+            }
+            Backend::Postgres(database) => Figures { lanes: database.lanes().into(), write_groups: None },
+        }
+    }
+}
+
+/// Returns whether a URL names a PostgreSQL database.
+pub(crate) fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}

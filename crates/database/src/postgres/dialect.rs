@@ -1,0 +1,75 @@
+//! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
+
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+pub(crate) use diesel_async::RunQueryDsl;
+
+use crate::{
+    error::Outcome,
+    rows::{PostRow, UserRow},
+    schema::{comments, posts, products, users},
+    sql_types::DbId,
+    version::Answer,
+};
+
+/// The connection that the query functions run on.
+pub(crate) type Conn = diesel_async::AsyncPgConnection;
+
+/// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
+pub(super) const ATTEMPTS: u32 = 5;
+
+// What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
+// it: accounts with ADMIN, then any account, then its sessions; a post, then its likes and comments; a product, then
+// its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
+// for each other.
+
+/// The accounts with ADMIN, locked against changes by others; in one order, so that two changes cannot wait for each
+/// other.
+pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
+    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
+    admins.load::<DbId>(conn).await?;
+    Ok(())
+}
+
+/// The account, locked against changes by others.
+pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+    let row = users::table.find(id).select(UserRow::as_select()).for_no_key_update();
+    Ok(row.get_result(conn).await.optional()?)
+}
+
+/// The post that is not deleted, locked against changes by others.
+pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
+    let row =
+        posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()).for_no_key_update();
+    Ok(row.get_result(conn).await.optional()?)
+}
+
+/// The post's counters, locked against changes by others.
+pub(crate) async fn lock_counters(conn: &mut Conn, post: DbId) -> Outcome<()> {
+    posts::table.find(post).select(posts::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
+/// The counters of the post that the comment belongs to, locked against changes by others.
+pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<()> {
+    let post = comments::table.find(comment).select(comments::post_id);
+    let row = posts::table.filter(posts::id.eq_any(post)).select(posts::id).for_no_key_update();
+    row.get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
+/// The product, locked against changes by others.
+pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
+    products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
+/// Whether `posts.id` is one of these.
+pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>> {
+    posts::id.eq_any(ids)
+}
+
+/// Whether migrations were ever applied.
+pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
+    let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
+    Ok(diesel::sql_query(table).get_result::<Answer>(conn).await?.holds)
+}

@@ -1,0 +1,97 @@
+//! What the queries mean by a connection, by running a statement and by locking a row on SQLite.
+
+use std::future::{Future, Ready, ready};
+
+use agora_domain::Error;
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
+use futures_util::FutureExt;
+
+use crate::{
+    error::{Failure, Outcome},
+    rows::{PostRow, UserRow},
+    schema::{posts, users},
+    sql_types::DbId,
+    version::Answer,
+};
+
+/// The connection that the query functions run on.
+pub(crate) type Conn = diesel::SqliteConnection;
+
+/// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
+/// returns.
+pub(crate) trait RunQueryDsl: Sized {
+    /// Runs the statement and returns how many rows it touched.
+    fn execute(self, conn: &mut Conn) -> Ready<QueryResult<usize>>
+    where
+        Self: diesel::RunQueryDsl<Conn> + diesel::query_dsl::methods::ExecuteDsl<Conn>,
+    {
+        ready(diesel::RunQueryDsl::execute(self, conn))
+    }
+
+    /// Runs the query and returns all rows.
+    fn load<'q, U>(self, conn: &mut Conn) -> Ready<QueryResult<Vec<U>>>
+    where
+        Self: diesel::RunQueryDsl<Conn> + LoadQuery<'q, Conn, U>,
+    {
+        ready(diesel::RunQueryDsl::load(self, conn))
+    }
+
+    /// Runs the query and returns its first row.
+    fn get_result<'q, U>(self, conn: &mut Conn) -> Ready<QueryResult<U>>
+    where
+        Self: diesel::RunQueryDsl<Conn> + LoadQuery<'q, Conn, U>,
+    {
+        ready(diesel::RunQueryDsl::get_result(self, conn))
+    }
+}
+
+impl<T> RunQueryDsl for T {}
+
+// There is one writer at a time: what it reads is locked already.
+
+/// The accounts with ADMIN, locked against changes by others.
+pub(crate) async fn lock_admins(_: &mut Conn) -> Outcome<()> {
+    Ok(())
+}
+
+/// The account, locked against changes by others.
+pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+    Ok(RunQueryDsl::get_result(users::table.find(id).select(UserRow::as_select()), conn).await.optional()?)
+}
+
+/// The post that is not deleted, locked against changes by others.
+pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
+    Ok(RunQueryDsl::get_result(
+        posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()),
+        conn,
+    )
+    .await
+    .optional()?)
+}
+
+/// The post's counters, locked against changes by others.
+pub(crate) async fn lock_counters(_: &mut Conn, _: DbId) -> Outcome<()> {
+    Ok(())
+}
+
+/// The counters of the post that the comment belongs to, locked against changes by others.
+pub(crate) async fn lock_counters_of(_: &mut Conn, _: DbId) -> Outcome<()> {
+    Ok(())
+}
+
+/// The product, locked against changes by others.
+pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
+    Ok(())
+}
+
+/// Whether migrations were ever applied.
+pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
+    let tables = "SELECT count(*) > 0 AS holds FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
+    Ok(RunQueryDsl::get_result::<Answer>(diesel::sql_query(tables), conn).await?.holds)
+}
+
+/// The result of a query function: on SQLite its future is ready when it is first polled.
+pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let waited = || Failure::Rule(Error::internal("a query function waited for something other than the database"));
+    query.now_or_never().unwrap_or_else(|| Err(waited()))
+}

@@ -1,0 +1,16 @@
+//! Threads, and what they share.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+};
+
+use crate::error::OpenError;
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    thread::Builder::new().name(name).spawn(run).map_err(OpenError::Thread)
+}

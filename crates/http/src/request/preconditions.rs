@@ -1,0 +1,74 @@
+//! What a request says of what its client has already, and of the version that an edit is meant for: `If-None-Match` and
+//! `If-Match`.
+
+use std::future::{Ready, ready};
+
+use actix_web::{
+    FromRequest, HttpRequest,
+    dev::Payload,
+    http::header::{self, HeaderName},
+};
+use agora_domain::{clock::Timestamp, version::Versions};
+
+use crate::core::error::ApiError;
+
+/// The tags of a header, as they are without the mark of weak ones.
+fn tags(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(|tag| tag.trim().trim_start_matches("W/"))
+}
+
+/// All values of a header as one list; nothing when it is not there.
+pub(crate) fn list(request: &HttpRequest, name: HeaderName) -> Option<String> {
+    let mut values = request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default());
+    let first = values.next()?.to_owned();
+    Some(values.fold(first, |list, value| list + "," + value))
+}
+
+/// Whether the client has what this tag is of.
+pub(crate) fn has(request: &HttpRequest, tag: &str) -> bool {
+    let known = list(request, header::IF_NONE_MATCH);
+    let tag = tag.trim_start_matches("W/");
+    known.is_some_and(|known| tags(&known).any(|known| known == "*" || known == tag))
+}
+
+/// The versions that an edit is meant for: those of `If-Match`, or any.
+pub(crate) struct IfMatch(pub(crate) Versions);
+
+impl FromRequest for IfMatch {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(list(request, header::IF_MATCH).map_or(Versions::Any, |list| versions(&list)))))
+    }
+}
+
+pub(crate) fn versions(list: &str) -> Versions {
+    if list.trim() == "*" {
+        return Versions::Any;
+    }
+    // What is no tag of this service is none of a version that there is.
+    Versions::OneOf(tags(list).filter_map(version).collect())
+}
+
+fn version(tag: &str) -> Option<Timestamp> {
+    let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let version = tag.split_once('-').map_or(tag, |(version, _)| version);
+    // Digits of all its bits: those of a time before 1970, which a clock can go wrong by, begin with f.
+    u64::from_str_radix(version, 16).ok().map(|bits| Timestamp::from_unix_millis(bits.cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_meant_for_the_versions_named() {
+        let at = Timestamp::from_unix_millis;
+        assert_eq!(versions("*"), Versions::Any);
+        assert_eq!(versions("\"a-0f\", W/\"b\""), Versions::OneOf(vec![at(10), at(11)]));
+        for none in ["", "a", "\"", "\"\"", "\"x-1\"", "\"a", "a\"", "\"10000000000000000\""] {
+            assert_eq!(versions(none), Versions::OneOf(vec![]), "{none}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Answers that a client may have already.
+
+use std::future::{Ready, ready};
+
+use actix_web::{
+    FromRequest, HttpRequest, HttpResponse,
+    dev::Payload,
+    http::{
+        StatusCode,
+        header::{self, HeaderValue},
+    },
+};
+use agora_domain::clock::Timestamp;
+
+use crate::{
+    core::error::ApiError,
+    request::preconditions::has,
+    response::{
+        envelope::{Answer, Rendered},
+        etag::tag,
+    },
+};
+
+/// Who may keep an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// Nobody on the way, the store of a browser included. A client that keeps it by itself can ask whether it holds.
+    Private,
+    /// Anybody; each time, it is asked whether it still holds.
+    Public,
+}
+
+impl Cache {
+    const fn control(self) -> &'static str {
+        match self {
+            Self::Private => "no-store",
+            Self::Public => "public, no-cache",
+        }
+    }
+}
+
+/// The request of a thing that the client may have already.
+pub(crate) struct Conditional(HttpRequest);
+
+impl Conditional {
+    /// What a request says of that.
+    pub(crate) fn of(request: &HttpRequest) -> Self {
+        Self(request.clone())
+    }
+
+    /// The answer with its tag, without its body if the client has it.
+    pub(crate) fn answer(&self, cache: Cache, version: Option<Timestamp>, rendered: Rendered) -> Answer {
+        let tag = tag(version, rendered.body());
+        let response = self.unchanged(&tag).unwrap_or_else(|| rendered.into_response());
+        Ok(tagged(response, cache, &tag))
+    }
+
+    /// The answer that `make` makes, under a tag that is known before; not made if the client has it.
+    pub(crate) async fn answer_tagged(&self, cache: Cache, tag: &str, make: impl AsyncFnOnce() -> Answer) -> Answer {
+        let response = match self.unchanged(tag) {
+            Some(unchanged) => unchanged,
+            None => make().await?,
+        };
+        Ok(tagged(response, cache, tag))
+    }
+
+    fn unchanged(&self, tag: &str) -> Option<HttpResponse> {
+        has(&self.0, tag).then(|| HttpResponse::build(StatusCode::NOT_MODIFIED).finish())
+    }
+}
+
+fn tagged(mut response: HttpResponse, cache: Cache, tag: &str) -> HttpResponse {
+    let headers = [(header::CACHE_CONTROL, cache.control()), (header::ETAG, tag), (header::VARY, "Accept-Encoding")];
+    for (name, value) in headers {
+        // What it is made of is visible ASCII.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+impl FromRequest for Conditional {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self::of(request)))
+    }
+}

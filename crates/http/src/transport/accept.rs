@@ -1,0 +1,47 @@
+//! Takes connections on, up to their limit.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use actix_http::{Protocol, error::DispatchError};
+use actix_web::rt::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::{
+    core::{capacity::Capacity, state::State},
+    transport::{reject::turn_away, stream::Stream},
+};
+
+/// How many connections beyond the limit are answered 503 at once; others are closed without.
+const MAX_REJECTIONS_IN_FLIGHT: usize = 256;
+
+/// Takes connections on, unless there are too many.
+#[derive(Clone)]
+pub(crate) struct Acceptor {
+    state: Arc<State>,
+    capacity: Arc<Capacity>,
+    /// A permit for each connection that is being answered 503.
+    rejections: Arc<Semaphore>,
+}
+
+impl Acceptor {
+    pub(crate) fn new(state: Arc<State>, capacity: Arc<Capacity>) -> Self {
+        Self { state, capacity, rejections: Arc::new(Semaphore::new(MAX_REJECTIONS_IN_FLIGHT)) }
+    }
+
+    /// Takes a connection on.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(crate) async fn accept(self, tcp: TcpStream) -> Result<(Stream, Protocol, Option<SocketAddr>), DispatchError> {
+        let Some(place) = self.capacity.connections.enter() else {
+            if let Ok(_permit) = self.rejections.try_acquire() {
+                turn_away(tcp, &self.state.services).await;
+            }
+            return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
+        };
+        // A client that is gone already is noticed when it is read from.
+        let _ = tcp.set_nodelay(true);
+        let address = tcp.peer_addr().ok();
+        Ok((Stream::new(tcp, self.state, &self.capacity.limits, place), Protocol::Http1, address))
+    }
+}
