@@ -9,7 +9,7 @@ use agora_domain::{
 use async_trait::async_trait;
 
 use crate::{
-    Database, read, rows,
+    Database, hot, rows,
     sql_types::{DbId, DbInstant},
     write,
 };
@@ -26,7 +26,7 @@ impl SessionRepository for Database {
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
-        let found = read!(self, sessions::find(DbId(id.uuid())))?;
+        let found = hot!(self, read sessions::find(DbId(id.uuid())))?;
         Ok(found.map(|(user, opened_at, revoked_at, enabled, is_admin, is_user)| SessionState {
             session: Session { id, user: user.0.into(), opened_at: opened_at.0 },
             revoked: revoked_at.is_some(),

@@ -22,11 +22,12 @@ pub(super) const ATTEMPTS: u32 = 5;
 // its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
 // for each other.
 
-/// The accounts with ADMIN, locked against changes by others; in one order, so that two changes cannot wait for each
-/// other.
+/// Waits until nobody else changes who has ADMIN, and keeps others from it: by the first of these accounts, which every
+/// such change locks, so that it costs the same however many there are. One that comes before it becomes the first only by
+/// a change that waited for this one.
 pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
-    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
-    admins.load::<DbId>(conn).await?;
+    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id);
+    admins.limit(1).for_no_key_update().load::<DbId>(conn).await?;
     Ok(())
 }
 

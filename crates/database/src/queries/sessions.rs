@@ -1,7 +1,6 @@
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, dsl::exists};
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, dsl::exists};
 
 use super::{Conn, RunQueryDsl};
-use crate::values::SessionRow;
 use crate::{
     error::Outcome,
     schema::{sessions, users},
@@ -27,23 +26,6 @@ pub(crate) async fn open(
         .execute(conn)
         .await?;
     Ok(true)
-}
-
-pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<SessionRow>> {
-    Ok(sessions::table
-        .inner_join(users::table)
-        .filter(sessions::id.eq(id))
-        .select((
-            sessions::user_id,
-            sessions::opened_at,
-            sessions::revoked_at,
-            users::enabled,
-            users::is_admin,
-            users::is_user,
-        ))
-        .get_result(conn)
-        .await
-        .optional()?)
 }
 
 pub(crate) async fn revoke(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<()> {

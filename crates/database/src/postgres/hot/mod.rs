@@ -18,6 +18,7 @@ mod feeds;
 pub(crate) mod follows;
 pub(crate) mod health;
 pub(crate) mod posts;
+pub(crate) mod sessions;
 
 use agora_domain::Error;
 use tokio_postgres::{Row, types::FromSql};

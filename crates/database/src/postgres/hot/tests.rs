@@ -8,7 +8,7 @@ use diesel_async::SimpleAsyncConnection;
 use tokio_postgres::SimpleQueryMessage;
 use uuid::Uuid;
 
-use super::{comments, feeds, follows, posts};
+use super::{comments, feeds, follows, posts, sessions};
 use crate::{
     Options,
     postgres::{Postgres, connect::Connector, database::private_postgres, pipeline::Text},
@@ -69,6 +69,7 @@ async fn pages(size: u32) -> Vec<(String, i64)> {
     let mut statements: Vec<(&str, &Text, String)> = vec![
         ("post by id", &posts::FIND, format!("{viewer}, {post}")),
         ("access to a post", &posts::FIND_ACCESS, format!("{viewer}, {post}")),
+        ("a session", &sessions::FIND, viewer.clone()),
         ("whether one follows", &follows::IS_FOLLOWING, format!("{viewer}, {author}")),
         ("what changed", &feeds::CHANGES, format!("{viewer}, '1', '{{}}', 4096")),
         ("a feed for the first time", &feeds::LOAD, format!("{viewer}, {newest}, 26, '{{0,1}}', 20001")),

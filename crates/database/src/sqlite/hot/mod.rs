@@ -5,6 +5,7 @@ mod feeds;
 pub(crate) mod follows;
 pub(crate) mod health;
 pub(crate) mod posts;
+pub(crate) mod sessions;
 
 use super::{Conn, RunQueryDsl, queries};
 
