@@ -1,9 +1,18 @@
 //! The HTTP/JSON interface: requests become calls of one use case, results become responses.
 //!
-//! [`routes`] holds the whole route table on one page, with who may call what; `router` finds what a request is for.
-//! `guard` stands before every handler: it authenticates, bounds the time and turns panics into responses. Each
-//! feature's module holds its handlers next to the types of their requests and responses. Every failure leaves through
-//! `error`. [`openapi`] describes all of it.
+//! The folders are layers, each of which uses only itself and those before it:
+//!
+//! | layer | what is in it |
+//! |---|---|
+//! | `core` | errors, services and settings, the identity of requests and clients, limits |
+//! | `transport` | what actix-http lacks |
+//! | `request` | what is read of a request |
+//! | `response` | what is answered |
+//! | `middleware` | what happens before and after every handler |
+//! | `endpoints` | the handlers |
+//!
+//! Above them, [`routes`] holds the whole route table on one page, with who may call what; `router` calls the endpoint of a
+//! request; [`openapi`] describes all of it. `middleware_stack` below is the order of the middleware.
 
 #![forbid(unsafe_code)]
 
@@ -70,7 +79,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
         let app = App::new()
             .configure(|app| shared.register(app))
             .default_service(router::dispatch())
-            .wrap(from_fn(take_on))
+            .wrap(from_fn(middleware_stack))
             .wrap(Condition::new(asks_origins, origins.middleware()))
             .wrap(Condition::new(asks_origins, from_fn(cors::render_refusal)))
             .wrap(from_fn(request_log::observe));
@@ -105,8 +114,9 @@ pub fn register_metrics(registry: &mut Registry) -> Arc<HttpMetrics> {
     HttpMetrics::register(registry, routes::endpoints().iter().map(|endpoint| endpoint.path))
 }
 
-/// Takes a request on, within the limits of the service and of its client. One layer: each takes allocations.
-async fn take_on(
+/// Sheds load, holds the client to its rate limit and compresses the answer, in this order. One layer of actix-web, since
+/// each takes allocations.
+async fn middleware_stack(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<load_shedding::Answer>, actix_web::Error> {

@@ -2,15 +2,15 @@
 //!
 //! | limit | beyond it |
 //! |---|---|
-//! | connections ([`refusal`], [`serving`](super::serve)) | 503, and the connection is closed |
+//! | connections (`transport::accept`) | 503, and the connection is closed |
 //! | requests in flight ([`admit`]), but for those of health probes | 503 |
-//! | reads and uploads of one account in progress ([`account_limits`]) | a bounded queue of its own, then 503 |
-//! | bytes of uploads and of answers in memory ([`memory`]) | a bounded wait, then 503 |
-//! | the time and the size of a head ([`stream`]) | 408 or 431, and the connection is closed |
-//! | the time of a body ([`incoming`]) | 408, and the connection is closed |
-//! | the time to take an answer ([`stream`]) | the connection is closed |
+//! | reads and uploads of one account in progress (`account_limits`) | a bounded queue of its own, then 503 |
+//! | bytes of uploads and of answers in memory (`core::memory_budget`) | a bounded wait, then 503 |
+//! | the time and the size of a head (`transport::stream`) | 408 or 431, and the connection is closed |
+//! | the time of a body (`request::body_deadline`) | 408, and the connection is closed |
+//! | the time to take an answer (`transport::stream`) | the connection is closed |
 //!
-//! How long the work itself may take is the matter of `guard`.
+//! How long the work itself may take is the matter of `authorize`.
 
 use std::{
     pin::Pin,
