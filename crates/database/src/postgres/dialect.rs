@@ -1,6 +1,6 @@
 //! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
 
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, sql_types::BigInt};
 pub(crate) use diesel_async::RunQueryDsl;
 
 use crate::{
@@ -22,12 +22,18 @@ pub(super) const ATTEMPTS: u32 = 5;
 // its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
 // for each other.
 
-/// Waits until nobody else changes who has ADMIN, and keeps others from it: by the first of these accounts, which every
-/// such change locks, so that it costs the same however many there are. One that comes before it becomes the first only by
-/// a change that waited for this one.
+/// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
+const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
+
+/// The accounts with ADMIN, locked against changes by others.
+///
+/// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
+/// follow each other. The rows are locked as well, for what does not know of that: a node of the release before, and a
+/// database whose advisory locks do nothing.
 pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
-    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id);
-    admins.limit(1).for_no_key_update().load::<DbId>(conn).await?;
+    diesel::sql_query("SELECT pg_advisory_xact_lock($1)").bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
+    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
+    admins.load::<DbId>(conn).await?;
     Ok(())
 }
 

@@ -10,7 +10,10 @@ use std::{
     time::Instant,
 };
 
-use agora_domain::clock::Timestamp;
+use agora_domain::{
+    accounts::{Role, RoleAction, RoleChange},
+    clock::Timestamp,
+};
 use diesel::{QueryableByName, sql_types::Integer};
 use tokio::{sync::Notify, task::JoinSet};
 use uuid::Uuid;
@@ -95,6 +98,44 @@ async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_langu
     write(&database, "INSERT INTO written VALUES (1)").await.unwrap();
     let again = write(&database, "DO $$ BEGIN ASSERT (SELECT count(*) FROM written) = 1; END $$");
     again.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_who_is_admin_follow_each_other_and_none_is_run_again() {
+    const TASKS: u32 = 16;
+    const CHANGES: u32 = 20;
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
+    // The one who is made an admin and unmade comes before the one who is an admin all the time.
+    let (friend, admin) = (id(1, 1), id(1, 2));
+    let user = |id: DbId, name: &str, is_admin: bool| {
+        let columns =
+            "id, username, username_key, email, email_key, password_hash, is_admin, is_user, enabled, created_at";
+        let id = id.0;
+        format!(
+            "INSERT INTO users ({columns}) VALUES ('{id}', '{name}', '{name}', '{name}', '{name}', '', {is_admin}, true, true, now());"
+        )
+    };
+    write(&database, user(friend, "friend", false) + &user(admin, "admin", true)).await.unwrap();
+    let attempts = Arc::new(AtomicU32::new(0));
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (database, attempts) = (Arc::clone(&database), Arc::clone(&attempts));
+        tasks.spawn(async move {
+            for n in 0..CHANGES {
+                let action = if (task + n) % 2 == 0 { RoleAction::Add } else { RoleAction::Remove };
+                let change = RoleChange { role: Role::Admin, action };
+                let attempts = Arc::clone(&attempts);
+                let changed = database.write(move |conn| {
+                    attempts.fetch_add(1, Ordering::Relaxed);
+                    Box::pin(queries::accounts::change_role(conn, friend, change))
+                });
+                assert!(changed.await.unwrap());
+            }
+        });
+    }
+    tasks.join_all().await;
+    assert_eq!(AtomicU32::load(&attempts, Ordering::Relaxed), TASKS * CHANGES);
 }
 
 #[tokio::test(flavor = "multi_thread")]
