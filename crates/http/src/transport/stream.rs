@@ -150,13 +150,13 @@ impl Stream {
                 Ok(()) => {}
             }
         }
-        yield_to_others(cx)
+        poll_yield(cx)
     }
 
     /// Has whoever reads look at what there is first.
     fn pause(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.in_a_row = 0;
-        yield_to_others(cx)
+        poll_yield(cx)
     }
 
     /// Reads without handing on; only the end is told, and that the client is gone.
@@ -202,7 +202,7 @@ impl Stream {
 
 /// Yields to the other connections of the thread, also to those whose sockets have become ready meanwhile. A task that
 /// merely woke itself would be polled some sixty times before anybody looks at the sockets.
-fn yield_to_others<T>(cx: &mut Context<'_>) -> Poll<T> {
+fn poll_yield<T>(cx: &mut Context<'_>) -> Poll<T> {
     // Woken by what this leaves with the runtime.
     let _ = pin!(yield_now()).poll(cx);
     Poll::Pending
@@ -248,7 +248,7 @@ impl AsyncWrite for Stream {
         }
         if this.written_since_yield >= WRITE_YIELD_INTERVAL {
             this.written_since_yield = 0;
-            return yield_to_others(cx);
+            return poll_yield(cx);
         }
         let written = Pin::new(&mut this.tcp).poll_write(cx, buf);
         match &written {
@@ -303,7 +303,7 @@ mod tests {
                 client.write_all(b"x").unwrap();
                 written_at.set(Some(polls.get()));
             }
-            yield_to_others(cx)
+            poll_yield(cx)
         });
         let seen = async {
             stream.readable().await.unwrap();
