@@ -22,12 +22,6 @@ use crate::{
 /// How many requests were answered by each status; 0 are those that were not answered.
 pub(crate) type Answers = BTreeMap<u16, u64>;
 
-/// The priority of each client, on the system's scale: the lowest. All of them together weigh about a quarter of what one
-/// thread of ordinary priority does.
-const PRIORITY: i32 = 19;
-/// Where the kernel shares out time by sessions, the priority of theirs: as much.
-const PRIORITY_OF_SESSION: i32 = 6;
-
 // What the process is told, and what it tells.
 const ADDRESS: &str = "AGORA_FAIRNESS_ADDRESS";
 const ENDPOINT: &str = "AGORA_FAIRNESS_ENDPOINT";
@@ -48,9 +42,10 @@ impl Load {
     pub(crate) fn start(address: &str, network: &Network, endpoint: &str) -> Self {
         let known = network.home.path("known.json");
         fs::write(&known, serde_json::to_vec(&network.known).unwrap()).unwrap();
-        // What has a session of its own also gets its time apart from others, on Linux.
-        let mut command = Command::new("setsid");
-        command.arg(env::current_exe().unwrap()).args(["--exact", "--nocapture", "clients::are_a_process"]);
+        // They get the time that nobody else wants, and leave a core at once to whom wants it.
+        let mut command = Command::new("chrt");
+        command.args(["--idle", "0"]).arg(env::current_exe().unwrap());
+        command.args(["--exact", "--nocapture", "clients::are_a_process"]);
         command.env(ADDRESS, address).env(ENDPOINT, endpoint).env(KNOWN, known);
         let (mut process, input) = Process::spawn_open(command);
         process.error_line(ASKING);
@@ -73,8 +68,6 @@ impl Load {
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the process that began it")]
 fn are_a_process() {
     let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
-    // There is no such file where sessions do not matter.
-    let _ = fs::write("/proc/self/autogroup", PRIORITY_OF_SESSION.to_string());
     let known: Known = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
     let endpoint = routes::endpoints().into_iter().find(|endpoint| name_of(endpoint) == name).unwrap();
     let case = case_of(&endpoint).unwrap();
@@ -115,8 +108,6 @@ fn ask<'a>(
     asked: &AtomicU64,
     stopped: &AtomicBool,
 ) -> Answers {
-    // Of this thread alone.
-    rustix::process::setpriority_process(None, PRIORITY).unwrap();
     let mut client = Client::new(address, HANG);
     let mut answers = Answers::new();
     for template in turns {
