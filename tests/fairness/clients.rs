@@ -22,6 +22,9 @@ use crate::{
 /// How many requests were answered by each status; 0 are those that were not answered.
 pub(crate) type Answers = BTreeMap<u16, u64>;
 
+/// Where the kernel shares out time by sessions, the priority of theirs.
+const LOWEST_PRIORITY: &str = "19";
+
 // What the process is told, and what it tells.
 const ADDRESS: &str = "AGORA_FAIRNESS_ADDRESS";
 const ENDPOINT: &str = "AGORA_FAIRNESS_ENDPOINT";
@@ -42,9 +45,10 @@ impl Load {
     pub(crate) fn start(address: &str, network: &Network, endpoint: &str) -> Self {
         let known = network.home.path("known.json");
         fs::write(&known, serde_json::to_vec(&network.known).unwrap()).unwrap();
-        // They get the time that nobody else wants, and leave a core at once to whom wants it.
-        let mut command = Command::new("chrt");
-        command.args(["--idle", "0"]).arg(env::current_exe().unwrap());
+        // They get the time that nobody else wants, and leave a core at once to whom wants it. A session of their own also
+        // gets its time apart from others, on Linux.
+        let mut command = Command::new("setsid");
+        command.args(["chrt", "--idle", "0"]).arg(env::current_exe().unwrap());
         command.args(["--exact", "--nocapture", "clients::are_a_process"]);
         command.env(ADDRESS, address).env(ENDPOINT, endpoint).env(KNOWN, known);
         let (mut process, input) = Process::spawn_open(command);
@@ -68,6 +72,8 @@ impl Load {
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the process that began it")]
 fn are_a_process() {
     let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
+    // There is no such file where sessions do not matter.
+    let _ = fs::write("/proc/self/autogroup", LOWEST_PRIORITY);
     let known: Known = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
     let endpoint = routes::endpoints().into_iter().find(|endpoint| name_of(endpoint) == name).unwrap();
     let case = case_of(&endpoint).unwrap();

@@ -72,8 +72,10 @@ impl Network {
 }
 
 /// A program that serves these data, with all other settings as they are by default. Clients say where they come from.
+/// It has a session of its own, by which Linux shares out the processor: its clients have another.
 fn program(home: &Home, store: &Store) -> std::process::Command {
-    let mut command = home.program(&std::env::var("AGORA_FAIRNESS_BINARY").unwrap_or(AGORA.to_owned()));
+    let mut command = home.program("setsid");
+    command.arg(std::env::var("AGORA_FAIRNESS_BINARY").unwrap_or(AGORA.to_owned()));
     command.envs(store.variable()).env("AGORA_DATA_DIR", home.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0");
     command.env("AGORA_TRUSTED_PROXIES", "127.0.0.1");
     command
