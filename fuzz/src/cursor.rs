@@ -5,7 +5,7 @@ use agora_domain::{
     page::{Keyset, Position},
 };
 use agora_http::{
-    Seal,
+    MacKeys,
     fuzzing::{cursors, positions},
 };
 use uuid::Uuid;
@@ -15,11 +15,11 @@ use uuid::Uuid;
 /// # Panics
 /// When a text is taken that was not made, or a cursor is not read as what it was made of, for its own list alone.
 pub fn check(data: &[u8]) {
-    let seal = Seal::new(b"a secret that nobody knows");
+    let mac_keys = MacKeys::new(b"a secret that nobody knows");
     if let Ok(text) = std::str::from_utf8(data) {
-        for (list, position) in positions(&seal, text).into_iter().enumerate() {
+        for (list, position) in positions(&mac_keys, text).into_iter().enumerate() {
             if let Some(position) = position {
-                assert_eq!(cursors(&seal, position)[list].as_deref(), Some(text), "not as it was made");
+                assert_eq!(cursors(&mac_keys, position)[list].as_deref(), Some(text), "not as it was made");
             }
         }
     }
@@ -28,9 +28,9 @@ pub fn check(data: &[u8]) {
     let at = Timestamp::from_unix_millis(i64::from_be_bytes(*millis));
     let key = Keyset { at, id: Uuid::from_bytes(*id) };
     for position in [Position::After(key), Position::Before(key), Position::End] {
-        for (list, cursor) in cursors(&seal, position).into_iter().enumerate() {
+        for (list, cursor) in cursors(&mac_keys, position).into_iter().enumerate() {
             let cursor = cursor.expect("a cursor of every position but the beginning");
-            let read = positions(&seal, &cursor);
+            let read = positions(&mac_keys, &cursor);
             let expected = (0..read.len()).map(|of| (of == list).then_some(position)).collect::<Vec<_>>();
             assert_eq!(read, expected);
         }

@@ -5,7 +5,7 @@ use agora_domain::{
     page::{Keyset, Position},
 };
 use agora_http::{
-    Seal,
+    MacKeys,
     fuzzing::{links, positions},
 };
 use url::{Url, form_urlencoded};
@@ -20,10 +20,10 @@ const PATH: &str = "/api/posts/all";
 /// When a link leads elsewhere, loses or changes a parameter, or its cursor is another position.
 pub fn check(data: &[u8]) {
     let Ok(query) = std::str::from_utf8(data) else { return };
-    let seal = Seal::new(b"a secret that nobody knows");
+    let mac_keys = MacKeys::new(b"a secret that nobody knows");
     let key = Keyset { at: Timestamp::from_unix_millis(1_752_539_094_124), id: Uuid::from_u128(7) };
     let position = Position::After(key);
-    let Some(links) = links(&seal, SERVICE, PATH, query, position) else { return };
+    let Some(links) = links(&mac_keys, SERVICE, PATH, query, position) else { return };
 
     let parameters = |query: &str| -> Vec<(String, String)> {
         form_urlencoded::parse(query.as_bytes()).into_owned().filter(|(name, _)| name != "cursor").collect()
@@ -38,6 +38,6 @@ pub fn check(data: &[u8]) {
         assert_eq!((url.origin().ascii_serialization().as_str(), url.path()), (SERVICE, PATH));
         assert_eq!(parameters(url.query().unwrap_or_default()), given);
         let cursor = url.query_pairs().find(|(name, _)| name == "cursor").expect("a cursor").1;
-        assert!(positions(&seal, &cursor).contains(&Some(position)));
+        assert!(positions(&mac_keys, &cursor).contains(&Some(position)));
     }
 }

@@ -26,7 +26,7 @@ async fn an_account_follows_no_more_than_so_many_and_one_that_does_keeps_them() 
         store.run(&follow("eve", MOST + 50));
         let following = |id: &str| format!("/api/follow/follow/{id}");
         let refused = json!({
-            "success": false, "status": 400, "message": "You cannot follow more than 10,000 users"
+            "success": false, "status": 400, "code": "invalid_state", "message": "You cannot follow more than 10,000 users"
         });
         let id_of = |n: usize| format!("{n:032x}").parse::<uuid::Uuid>().unwrap().to_string();
 

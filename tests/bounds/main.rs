@@ -4,16 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/backend.rs"]
+#[path = "../support/backend.rs"]
 mod backend;
 mod follows;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/store.rs"]

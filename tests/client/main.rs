@@ -4,14 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/backend.rs"]
+#[path = "../support/backend.rs"]
 mod backend;
 mod fuzzing;
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 #[path = "../support/python.rs"]
 mod python;

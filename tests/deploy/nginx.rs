@@ -145,7 +145,16 @@ async fn expect_error(answer: Response, status: u16, message: &str) {
     assert_eq!(answer.status(), status);
     assert_eq!(answer.headers()[CONTENT_TYPE], "application/json");
     let body: Value = answer.json().await.unwrap();
-    assert_eq!(body, json!({ "success": false, "status": status, "message": message }));
+    let code = body["code"].as_str().unwrap_or_default().to_owned();
+    let expected: &[&str] = match status {
+        400 => &["malformed_request"],
+        404 => &["route_not_found"],
+        413 => &["payload_too_large"],
+        414 => &["malformed_request"],
+        _ => &["unavailable", "overloaded"],
+    };
+    assert!(expected.contains(&&*code), "{body}");
+    assert_eq!(body, json!({ "success": false, "status": status, "code": code, "message": message }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,9 @@
 
 mod access_log;
 mod administrators;
+#[path = "../support/api.rs"]
 mod api;
+#[path = "../support/backend.rs"]
 mod backend;
 mod catalog;
 mod configuration;
@@ -25,6 +27,7 @@ mod migrations;
 mod operator;
 mod parallel;
 #[allow(dead_code, reason = "some of it serves other tests alone")]
+#[path = "../support/process.rs"]
 mod process;
 mod retries;
 mod rotation;
@@ -32,4 +35,5 @@ mod secrecy;
 mod shutdown;
 mod times;
 mod tour;
+#[path = "../support/world.rs"]
 mod world;

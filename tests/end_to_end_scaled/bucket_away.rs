@@ -19,7 +19,7 @@ async fn expect_unavailable(request: RequestBuilder) {
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 503);
     assert!(response.headers().contains_key(RETRY_AFTER));
-    let envelope = json!({ "success": false, "status": 503, "message": "The service is temporarily unavailable" });
+    let envelope = json!({ "success": false, "status": 503, "code": "unavailable", "message": "The service is temporarily unavailable" });
     assert_eq!(response.json::<Value>().await.unwrap(), envelope);
 }
 

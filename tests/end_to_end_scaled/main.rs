@@ -10,7 +10,7 @@
 mod access_log;
 #[path = "../end_to_end/administrators.rs"]
 mod administrators;
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 mod bucket_away;
 #[path = "../end_to_end/catalog.rs"]
@@ -45,7 +45,7 @@ mod private_postgres;
 #[path = "../support/s3.rs"]
 mod private_s3;
 #[allow(dead_code, reason = "some of it serves the tests of the embedded default alone")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 #[path = "../end_to_end/retries.rs"]
 mod retries;
@@ -59,7 +59,7 @@ mod shutdown;
 mod times;
 #[path = "../end_to_end/tour.rs"]
 mod tour;
-#[path = "../end_to_end/world.rs"]
+#[path = "../support/world.rs"]
 mod world;
 
 /// A fresh database of a private PostgreSQL server, and a bucket of an S3 server of its own.

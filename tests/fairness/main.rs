@@ -10,10 +10,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/backend.rs"]
+#[path = "../support/backend.rs"]
 mod backend;
 mod clients;
 mod http;
@@ -24,7 +24,7 @@ mod pictures;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 mod requests;
 mod seed;

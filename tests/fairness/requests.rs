@@ -10,7 +10,7 @@ use agora_domain::{
     clock::Timestamp,
     id::{SessionId, UserId},
 };
-use agora_http::routes::{Endpoint, TakesKey};
+use agora_http::routes::{Endpoint, IdempotencySupport};
 use agora_security::JwtIssuer;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,11 @@ impl Template {
     pub(crate) fn all(case: &WorstCase, endpoint: &Endpoint, known: &Known, client: usize) -> Vec<Self> {
         let asks_for_head = case.method == "GET" && client >= CLIENTS - CLIENTS / 4;
         let method = if asks_for_head { "HEAD" } else { case.method };
-        let key = if endpoint.takes_key != TakesKey::No && client % 2 == 1 { "Idempotency-Key: {n}\r\n" } else { "" };
+        let key = if endpoint.idempotency != IdempotencySupport::None && client % 2 == 1 {
+            "Idempotency-Key: {n}\r\n"
+        } else {
+            ""
+        };
         let token = match case.by {
             By::Nobody => String::new(),
             By::Member => format!("Authorization: Bearer {}\r\n", known.mallory),

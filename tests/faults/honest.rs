@@ -31,7 +31,8 @@ pub(crate) async fn attempt(request: RequestBuilder) -> Option<Answer> {
     assert_eq!(body["success"], false);
     assert_eq!(body["status"], 503);
     assert_eq!(body["message"], UNAVAILABLE, "{body}");
-    assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
+    assert_eq!(body["code"], "unavailable");
+    assert_eq!(body.as_object().unwrap().len(), 4, "{body}");
     None
 }
 

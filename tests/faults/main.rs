@@ -5,10 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/backend.rs"]
+#[path = "../support/backend.rs"]
 mod backend;
 mod contention;
 #[path = "../support/disk.rs"]
@@ -25,7 +25,7 @@ mod private_postgres;
 #[path = "../support/s3.rs"]
 mod private_s3;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 #[path = "../support/proxy.rs"]
 mod proxy;

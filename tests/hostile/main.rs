@@ -5,10 +5,10 @@
 
 mod answers;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/backend.rs"]
+#[path = "../support/backend.rs"]
 mod backend;
 mod crowds;
 mod framing;
@@ -17,7 +17,7 @@ mod mixed;
 mod passwords;
 mod pipelined;
 #[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 mod raw;
 mod slow;

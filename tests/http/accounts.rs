@@ -264,7 +264,10 @@ async fn a_refused_login_does_not_tell_why() {
         ("bob", "wrong password"),
     ] {
         let answer = server.login(identifier, password).await.expect(401);
-        assert_eq!(answer.json(), json!({ "success": false, "status": 401, "message": "Invalid credentials" }));
+        assert_eq!(
+            answer.json(),
+            json!({ "success": false, "status": 401, "code": "invalid_credentials", "message": "Invalid credentials" })
+        );
         assert_eq!(answer.header(WWW_AUTHENTICATE), Some("Bearer"));
     }
 }

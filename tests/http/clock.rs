@@ -207,6 +207,8 @@ async fn a_token_is_taken_for_its_lifetime_and_five_seconds_longer_and_can_be_re
         let answer = server.get(&alice, "/api/users/me").await.expect(expected);
         let challenge = (expected == 401).then_some("Bearer error=\"invalid_token\"");
         assert_eq!(answer.header(WWW_AUTHENTICATE), challenge, "at {at}");
+        let code = (expected == 401).then_some("token_expired");
+        assert_eq!(answer.json()["code"].as_str(), code, "at {at}");
         server.call(&alice, Method::POST, "/api/auth/refresh").await.expect(expected);
     }
     // A token that was renewed at the last moment has a whole lifetime of its own.

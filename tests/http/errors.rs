@@ -1,6 +1,7 @@
 //! Failures: every one is the error envelope, with the status that comes first.
 
 mod bodies;
+mod codes;
 mod hostile;
 
 use std::collections::{BTreeSet, HashSet};

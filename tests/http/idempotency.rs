@@ -1,6 +1,6 @@
 //! Requests that are sent again under an `Idempotency-Key`.
 
-use agora_http::routes::{TakesKey, endpoints};
+use agora_http::routes::{IdempotencySupport, endpoints};
 use reqwest::{
     Method, RequestBuilder,
     header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
@@ -73,7 +73,8 @@ fn is_replayed(answer: &Answer) -> bool {
 
 #[test]
 fn every_post_that_creates_or_toggles_takes_a_key() {
-    let mut taking: Vec<_> = endpoints().into_iter().filter(|endpoint| endpoint.takes_key != TakesKey::No).collect();
+    let mut taking: Vec<_> =
+        endpoints().into_iter().filter(|endpoint| endpoint.idempotency != IdempotencySupport::None).collect();
     assert!(taking.iter().all(|endpoint| endpoint.method == Method::POST.as_str()));
     taking.sort_by_key(|endpoint| endpoint.path);
     let paths: Vec<_> = taking.iter().map(|endpoint| endpoint.path).collect();

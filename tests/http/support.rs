@@ -88,6 +88,21 @@ impl Answer {
         assert_eq!(json["success"], json!(false));
         assert_eq!(json["status"], json!(status));
         assert_eq!(json["message"], json!(message));
+        assert!(json["code"].is_string(), "{json}");
+        // A word for each message.
+        let lengths = |of: &Value| {
+            let fields = of.as_object().into_iter().flatten();
+            fields.map(|(field, all)| (field.clone(), all.as_array().map(Vec::len))).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(&json["data"]), lengths(&json["codes"]), "{json}");
+        answer
+    }
+
+    /// Checks that this is the error envelope of a status and a code.
+    #[track_caller]
+    pub(crate) fn expect_code(self, status: u16, code: &str) -> Self {
+        let answer = self.expect_failure(status);
+        assert_eq!(answer.json()["code"], json!(code), "{}", answer.json());
         answer
     }
 

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/api.rs"]
+#[path = "../support/api.rs"]
 mod api;
 mod backup;
 mod catalog;
@@ -22,10 +22,10 @@ mod private_postgres;
 #[path = "../support/s3.rs"]
 mod private_s3;
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../end_to_end/process.rs"]
+#[path = "../support/process.rs"]
 mod process;
 mod restore;
-#[path = "../end_to_end/world.rs"]
+#[path = "../support/world.rs"]
 mod world;
 
 /// An S3 server beside the embedded default; the tests name databases and stores themselves.

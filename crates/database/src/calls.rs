@@ -30,7 +30,7 @@ pub trait CallMeter: Send + Sync {
 
 /// What is to happen with the times of calls. By default nothing: they are not even taken.
 #[derive(Clone, Default)]
-pub struct Watch {
+pub struct QueryInstrumentation {
     /// Who is told of them.
     pub meter: Option<Arc<dyn CallMeter>>,
     /// From which time on a call is logged.
@@ -43,14 +43,14 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The calls of a database.
 #[derive(Default)]
 pub(crate) struct Calls {
-    watch: Watch,
+    watch: QueryInstrumentation,
     /// Slow calls since the last line.
     unlogged: AtomicU64,
     logged: Mutex<Option<Instant>>,
 }
 
 impl Calls {
-    pub(crate) fn new(watch: Watch) -> Self {
+    pub(crate) fn new(watch: QueryInstrumentation) -> Self {
         Self { watch, ..Self::default() }
     }
 
@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn every_call_is_told_of_however_it_ends() {
         let told = Arc::new(Told::default());
-        let calls = Calls::new(Watch { meter: Some(Arc::clone(&told) as Arc<dyn CallMeter>), slow: None });
+        let calls =
+            Calls::new(QueryInstrumentation { meter: Some(Arc::clone(&told) as Arc<dyn CallMeter>), slow: None });
         calls.begin("posts.find").end(Ok(())).unwrap();
         calls.begin("posts.edit").end::<()>(Err(Error::Stale)).unwrap_err();
         calls.begin("posts.list").end::<()>(Err(Error::unavailable("away"))).unwrap_err();

@@ -11,13 +11,13 @@ use agora_domain::{
     comments::CommentRepository,
     follows::FollowRepository,
     idempotency::IdempotencyRepository,
-    media::{NamedImages, UnnamedImages},
+    media::{ImageReferences, UnreferencedImages},
     posts::PostRepository,
     products::{Catalog, ProductRepository},
 };
 
 use crate::{
-    calls::{Calls, Watch},
+    calls::{Calls, QueryInstrumentation},
     error::OpenError,
     feeds::Feeds,
     figures::Figures,
@@ -123,7 +123,7 @@ impl Database {
     }
 
     /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
-    pub fn watched(self, watch: Watch) -> Self {
+    pub fn instrumented(self, watch: QueryInstrumentation) -> Self {
         Self { calls: Arc::new(Calls::new(watch)), ..self }
     }
 
@@ -188,12 +188,12 @@ impl Database {
     }
 
     /// The images that rows name.
-    pub fn named_images(&self) -> Arc<dyn NamedImages> {
+    pub fn named_images(&self) -> Arc<dyn ImageReferences> {
         Arc::new(self.clone())
     }
 
     /// The record of the images that no row names.
-    pub fn unnamed_images(&self) -> Arc<dyn UnnamedImages> {
+    pub fn unnamed_images(&self) -> Arc<dyn UnreferencedImages> {
         Arc::new(self.clone())
     }
 }

@@ -4,22 +4,22 @@ use agora_domain::{
     Result,
     clock::Timestamp,
     id::UserId,
-    media::{ImageKey, NamedImages, UnnamedImages},
+    media::{ImageKey, ImageReferences, UnreferencedImages},
 };
 use async_trait::async_trait;
 
 use crate::{Database, read, sql_types::DbInstant, write};
 
 #[async_trait]
-impl UnnamedImages for Database {
+impl UnreferencedImages for Database {
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()> {
         let key = key.as_str().to_owned();
         write!(self, images::announce(key, DbInstant(at)))
     }
 
-    async fn condemn(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>> {
+    async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let keys = write!(self, images::condemn(DbInstant(cutoff), DbInstant(now), limit))?;
+        let keys = write!(self, images::mark_for_deletion(DbInstant(cutoff), DbInstant(now), limit))?;
         Ok(keys.iter().filter_map(|text| ImageKey::parse(text)).collect())
     }
 
@@ -36,7 +36,7 @@ impl UnnamedImages for Database {
 }
 
 #[async_trait]
-impl NamedImages for Database {
+impl ImageReferences for Database {
     async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>> {
         let from = format!("{folder:02x}");
         // What comes after the last hexadecimal digit, after the last folder.

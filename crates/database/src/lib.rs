@@ -40,7 +40,7 @@ mod transfer;
 mod values;
 mod version;
 
-pub use calls::{CallMeter, CallOutcome, Watch};
+pub use calls::{CallMeter, CallOutcome, QueryInstrumentation};
 pub use check::damage;
 pub use database::{Database, check_url};
 pub use error::OpenError;

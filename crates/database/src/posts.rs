@@ -25,11 +25,11 @@ use crate::{
     rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
     sql_types::{DbId, DbInstant},
     sqlite,
-    values::{LikeRow, Seen, Visible},
+    values::{LikeRow, PostViewRow, Visible},
     write,
 };
 
-impl<R> Seen<R> {
+impl<R> PostViewRow<R> {
     /// The post, its author made of the columns read.
     pub(crate) fn view<A>(self, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
         let Self { row, liked_by } = self;
@@ -46,7 +46,7 @@ impl<R> Seen<R> {
 
 fn page_of_views<R, A>(
     page: PageRequest,
-    found: Vec<Seen<R>>,
+    found: Vec<PostViewRow<R>>,
     author: fn(R) -> Outcome<A>,
 ) -> Result<Page<PostView<A>>> {
     let positioned = found.into_iter().map(|seen| {
@@ -139,7 +139,7 @@ impl PostRepository for Database {
             Backend::Sqlite(database) => {
                 // It may be shown to others now.
                 let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
-                let announce = move |edited: &Option<(Seen<AuthorRow>, _)>| {
+                let announce = move |edited: &Option<(PostViewRow<AuthorRow>, _)>| {
                     if let (Some(feeds), Some((seen, _))) = (feeds, edited) {
                         feeds.announce(&seen.row.post);
                     }

@@ -16,7 +16,7 @@ use diesel::{
 use uuid::Uuid;
 
 use crate::{
-    feeds::Wanted,
+    feeds::FeedQuery,
     rows::{PostRow, Slice, Toward},
     sql_types::{DbId, DbInstant},
     sqlite::{Conn, complete, hot, queries},
@@ -105,7 +105,7 @@ fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
 fn a_page_of_posts_takes_two_queries() {
     let slice = || Slice::newest_first(page());
     expect_queries(2, |conn| {
-        let wanted = Wanted { viewer: user(0), visible: VISIBLE, toward: Toward::Older, limit: 60 };
+        let wanted = FeedQuery { viewer: user(0), visible: VISIBLE, toward: Toward::Older, limit: 60 };
         let keys = (1..60).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: post(n).0 }).collect();
         let posts = complete(hot::posts::list_at(conn, wanted, keys)).unwrap();
         assert!(!posts.is_empty() && posts.iter().all(|seen| !seen.liked_by.is_empty()));

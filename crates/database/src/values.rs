@@ -57,7 +57,7 @@ impl<A> ViewRow<A> {
 
 /// A post as a viewer sees it, with its newest likers, newest first.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen<A> {
+pub(crate) struct PostViewRow<A> {
     pub(crate) row: ViewRow<A>,
     pub(crate) liked_by: Vec<Liker>,
 }

@@ -246,7 +246,7 @@ async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_i
         load.clear().await.unwrap();
         fill(&mut load).await;
         load.commit().await.unwrap();
-        assert_eq!(unnamed.condemn(at(2), at(3), 10).await.unwrap(), [], "{kind:?}");
+        assert_eq!(unnamed.mark_for_deletion(at(2), at(3), 10).await.unwrap(), [], "{kind:?}");
     }
 }
 

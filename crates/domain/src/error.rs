@@ -1,6 +1,6 @@
 //! The one error type, its kinds by what a caller can do about it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use crate::limits::Allowance;
 
@@ -16,21 +16,24 @@ pub enum Error {
     /// Submitted data is invalid: correct the named fields.
     #[error("Validation failed")]
     Invalid(FieldErrors),
-    /// An invalid argument, or a state that forbids the operation.
+    /// An argument that is never allowed, or a state that forbids the operation.
     #[error("{0}")]
-    Disallowed(&'static str),
+    Disallowed(Disallowed),
     /// An image beyond a limit on bytes or pixels.
     #[error("{0}")]
     TooLarge(String),
     /// Login failed. It is not told why: unknown account, wrong password and disabled account are alike.
     #[error("Invalid credentials")]
     InvalidCredentials,
-    /// The token is malformed, forged or expired, or its session has ended.
+    /// The token is malformed or forged, or its session has ended.
     #[error("The access token is invalid or has expired")]
     InvalidToken,
+    /// The token was valid once: renew it in time, or log in again.
+    #[error("The access token is invalid or has expired")]
+    ExpiredToken,
     /// The caller may not do this.
     #[error("{0}")]
-    Forbidden(&'static str),
+    Forbidden(Forbidden),
     /// The thing named does not exist.
     #[error("{0} not found")]
     NotFound(Resource),
@@ -66,7 +69,7 @@ impl Error {
     }
 
     /// A validation failure of one field.
-    pub fn field(field: &'static str, violation: impl Into<Violation>) -> Self {
+    pub fn field(field: &'static str, violation: Violation) -> Self {
         let mut errors = FieldErrors::default();
         errors.add(field, violation);
         Self::Invalid(errors)
@@ -88,6 +91,60 @@ impl Error {
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the image was collected before a row named it")]
 pub struct ImageCollected;
+
+/// What is not allowed, whoever asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disallowed {
+    /// No enabled ADMIN would be left.
+    LastAdmin,
+    /// To follow oneself.
+    FollowSelf,
+    /// To follow more users than anybody may.
+    TooManyFollowed,
+}
+
+impl fmt::Display for Disallowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LastAdmin => "The last enabled ADMIN cannot lose the role or be disabled",
+            Self::FollowSelf => "You cannot follow yourself",
+            Self::TooManyFollowed => "You cannot follow more than 10,000 users",
+        })
+    }
+}
+
+/// Why the caller may not do this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forbidden {
+    /// It takes USER or ADMIN.
+    NoRole,
+    /// It takes ADMIN.
+    NotAdmin,
+    /// It takes following the user, or being the user.
+    NotFollower,
+    /// The post is not visible to the caller.
+    PostNotVisible,
+    /// It takes being the author of the post.
+    NotPostAuthor,
+    /// It takes being the author of the comment.
+    NotCommentAuthor,
+    /// It takes being the author of the comment or of the post.
+    NeitherAuthor,
+}
+
+impl fmt::Display for Forbidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRole => "The account has no role",
+            Self::NotAdmin => "ADMIN role is required",
+            Self::NotFollower => "Only the user and the user's followers may read this list",
+            Self::PostNotVisible => "You may not view this post",
+            Self::NotPostAuthor => "Only the author may change this post",
+            Self::NotCommentAuthor => "Only the author may edit this comment",
+            Self::NeitherAuthor => "Only the author of the comment or of the post may delete this comment",
+        })
+    }
+}
 
 /// A kind of thing that can be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,41 +200,69 @@ impl fmt::Display for Conflict {
     }
 }
 
+/// The kind of rule that a value breaks: by it a client chooses its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ViolationKind {
+    /// It is missing or blank.
+    Required,
+    /// It is too short.
+    TooShort,
+    /// It is too long.
+    TooLong,
+    /// It has not the form that it must have.
+    InvalidFormat,
+    /// It is of another type, such as a number in place of a text.
+    WrongType,
+    /// It is a number outside its bounds.
+    OutOfRange,
+    /// It is there more than once.
+    Duplicate,
+    /// It is none of the values that it may have.
+    NotAllowed,
+    /// It is not what it must be equal to, such as the current password.
+    Incorrect,
+    /// It contradicts another field.
+    Mismatch,
+}
+
 /// A rule that a value breaks, in words for the one who sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation(String);
+pub struct Violation {
+    kind: ViolationKind,
+    message: String,
+}
 
-impl<T: Into<String>> From<T> for Violation {
-    fn from(message: T) -> Self {
-        Self(message.into())
+impl Violation {
+    /// Creates a violation of a rule of this kind. The message is a sentence without a full stop.
+    pub fn new(kind: ViolationKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// Returns the kind of the rule.
+    pub const fn kind(&self) -> ViolationKind {
+        self.kind
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
-/// The invalid fields of one request, each with its messages, under the preferred names of the contract.
+/// The invalid fields of one request, each with its violations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldErrors(BTreeMap<&'static str, Vec<String>>);
+pub struct FieldErrors(BTreeMap<Cow<'static, str>, Vec<Violation>>);
 
 impl FieldErrors {
-    /// Adds a message to a field.
-    pub fn add(&mut self, field: &'static str, violation: impl Into<Violation>) {
-        self.0.entry(field).or_default().push(violation.into().0);
+    /// Adds a violation to a field.
+    pub fn add(&mut self, field: impl Into<Cow<'static, str>>, violation: Violation) {
+        self.0.entry(field.into()).or_default().push(violation);
     }
 
-    /// The value of a parsed field, or `None` with its violation recorded.
+    /// Returns the value of a parsed field, or `None` with its violation recorded.
     pub fn check<T>(&mut self, field: &'static str, parsed: Result<T, Violation>) -> Option<T> {
-        match parsed {
-            Ok(value) => Some(value),
-            Err(Violation(message)) => {
-                self.add(field, message);
-                None
-            }
-        }
+        parsed.map_err(|violation| self.add(field, violation)).ok()
     }
 
     /// Like [`check`](Self::check), for a field that may be absent.
@@ -205,11 +290,16 @@ impl FieldErrors {
         }
     }
 
-    /// Takes over the other's messages, except for fields that already have one here.
+    /// Takes over the other's violations, except for fields that already have one here.
     pub fn merge(&mut self, other: Self) {
-        for (field, messages) in other.0 {
-            self.0.entry(field).or_insert(messages);
+        for (field, violations) in other.0 {
+            self.0.entry(field).or_insert(violations);
         }
+    }
+
+    /// Whether this field is invalid.
+    pub fn contains(&self, field: &str) -> bool {
+        self.0.contains_key(field)
     }
 
     /// Whether every field was valid so far.
@@ -222,9 +312,9 @@ impl FieldErrors {
         if self.is_empty() { Ok(()) } else { Err(self.into()) }
     }
 
-    /// The fields in alphabetical order, each with its messages.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[String])> {
-        self.0.iter().map(|(field, messages)| (*field, messages.as_slice()))
+    /// Returns the fields in alphabetical order, each with its violations.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[Violation])> {
+        self.0.iter().map(|(field, violations)| (field.as_ref(), violations.as_slice()))
     }
 }
 

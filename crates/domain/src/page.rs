@@ -3,7 +3,13 @@
 
 use uuid::Uuid;
 
-use crate::{clock::Timestamp, error::Violation};
+use crate::{
+    clock::Timestamp,
+    error::{
+        Violation,
+        ViolationKind::{InvalidFormat, OutOfRange},
+    },
+};
 
 /// The position of an entry in a list: when it was made, then its identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +48,10 @@ impl PageSize {
     pub fn parse(size: &str) -> Result<Self, Violation> {
         match size.parse() {
             Ok(size @ 1..=Self::MAX) => Ok(Self(size)),
-            _ => Err(format!("Size must be a number from 1 to {}", Self::MAX).into()),
+            parsed => {
+                let kind = if parsed.is_ok() { OutOfRange } else { InvalidFormat };
+                Err(Violation::new(kind, format!("Size must be a number from 1 to {}", Self::MAX)))
+            }
         }
     }
 

@@ -4,7 +4,10 @@ use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use icu_properties::{CodePointSetData, props::DefaultIgnorableCodePoint};
 
-use crate::error::Violation;
+use crate::error::{
+    Violation,
+    ViolationKind::{InvalidFormat, Required, TooLong},
+};
 
 /// The form in which two texts are compared "without regard to letter case": Unicode case folding and compatibility
 /// composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the spelling of
@@ -26,11 +29,11 @@ pub fn fold(text: &str) -> String {
 pub fn trimmed(name: &str, text: &str, max: usize) -> Result<String, Violation> {
     let text = text.trim();
     if text.contains('\0') {
-        return Err(format!("{name} must not contain a NUL character").into());
+        return Err(Violation::new(InvalidFormat, format!("{name} must not contain a NUL character")));
     }
     // A scalar value takes at most four bytes: a text of more need not be counted.
     if text.len() > max * 4 || text.chars().count() > max {
-        return Err(format!("{name} must be at most {max} characters").into());
+        return Err(Violation::new(TooLong, format!("{name} must be at most {max} characters")));
     }
     Ok(text.to_owned())
 }
@@ -41,7 +44,7 @@ pub fn trimmed(name: &str, text: &str, max: usize) -> Result<String, Violation> 
 /// "`name` is required" for a blank text, or the violation of [`trimmed`].
 pub fn required(name: &str, text: &str, max: usize) -> Result<String, Violation> {
     let text = trimmed(name, text, max)?;
-    if text.is_empty() { Err(format!("{name} is required").into()) } else { Ok(text) }
+    if text.is_empty() { Err(Violation::new(Required, format!("{name} is required"))) } else { Ok(text) }
 }
 
 #[cfg(test)]

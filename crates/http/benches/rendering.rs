@@ -18,13 +18,13 @@ use agora_domain::{
     id::{MockIdGenerator, PostId, UserId},
     idempotency::{Idempotency, MockIdempotencyRepository},
     limits::{Limits, MockCounters},
-    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
+    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages},
     page::{Keyset, Page, Position},
     posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
     products::{MockProductRepository, Products},
 };
 use agora_http::{
-    CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies,
+    CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies,
     bench::{Rendering, count, decode_cursor, encode_cursor},
 };
 use divan::Bencher;
@@ -43,7 +43,7 @@ fn services() -> Services {
     let images = ImagePorts {
         cleaner: Arc::new(MockImageCleaner::new()),
         store: Arc::new(MockImageStore::new()),
-        unnamed: Arc::new(MockUnnamedImages::new()),
+        unnamed: Arc::new(MockUnreferencedImages::new()),
     };
     let probe = Arc::new(MockProbe::new());
     Services {
@@ -118,7 +118,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         trusted_proxies: TrustedProxies::default(),
         throttling: Throttling::default(),
         load: LoadLimits::default(),
-        seal: Seal::new(b"a secret"),
+        mac_keys: MacKeys::new(b"a secret"),
         stopping: Stopping::default(),
         metrics: None,
     };
@@ -129,11 +129,11 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
 
 #[divan::bench]
 fn cursor(bencher: Bencher) {
-    let seal = Seal::new(b"a secret");
+    let mac_keys = MacKeys::new(b"a secret");
     let position = Position::After(Keyset { at: AT, id: Uuid::from_u128(7) });
     bencher.bench(|| {
-        let cursor = encode_cursor(&seal, divan::black_box(position)).unwrap();
-        decode_cursor(&seal, &cursor).unwrap()
+        let cursor = encode_cursor(&mac_keys, divan::black_box(position)).unwrap();
+        decode_cursor(&mac_keys, &cursor).unwrap()
     });
 }
 

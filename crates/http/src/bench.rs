@@ -15,7 +15,7 @@ use agora_domain::{
 };
 
 use crate::{
-    core::{mac::Seal, state::Services},
+    core::{mac::MacKeys, state::Services},
     middleware::metrics::HttpMetrics,
     request::cursor::{self, List},
     response::{
@@ -27,13 +27,13 @@ use crate::{
 };
 
 /// The cursor of a position in a list of posts; nothing for the beginning.
-pub fn encode_cursor(seal: &Seal, position: Position) -> Option<String> {
-    cursor::encode(seal, List::Posts, position)
+pub fn encode_cursor(mac_keys: &MacKeys, position: Position) -> Option<String> {
+    cursor::encode(mac_keys, List::Posts, position)
 }
 
 /// The position of a cursor of a list of posts; nothing when it is none.
-pub fn decode_cursor(seal: &Seal, cursor: &str) -> Option<Position> {
-    cursor::decode(seal, List::Posts, cursor)
+pub fn decode_cursor(mac_keys: &MacKeys, cursor: &str) -> Option<Position> {
+    cursor::decode(mac_keys, List::Posts, cursor)
 }
 
 /// Renders lists of posts.

@@ -18,22 +18,24 @@ use agora_domain::{
 };
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::{error::ApiError, mac::Seal, trusted_proxies::TrustedProxies},
+    core::{error::ApiError, mac::MacKeys, trusted_proxies::TrustedProxies},
     endpoints::{
-        accounts::{LoginBody, RegisterBody},
-        comments::CommentJson,
-        media, posts,
-        products::ProductJson,
-        users::{EnabledBody, PasswordBody, ProfileBody, RoleBody},
+        accounts::{LoginRequest, RegisterRequest},
+        comments::{CommentChange, NewComment},
+        media,
+        posts::{self, PostRequest},
+        products::ProductRequest,
+        users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest},
     },
     middleware::{authorize, compress, idempotency},
     request::{
         body::{Body, parse_object},
         cursor::{self, List},
-        json::Fields,
+        field::violations,
         paging::{self, Query},
         preconditions,
     },
@@ -71,45 +73,41 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
         let parsed = parse_object(body).and_then(|body| parse(body).map_err(ApiError::from));
         parsed.map_or_else(|error| error.status().as_u16(), |_| 200)
     }
-    fn read_only<B: DeserializeOwned>(body: &[u8]) -> u16 {
-        read(body, |_: B| Ok(()))
+    fn validate<B: DeserializeOwned + Validate<Context = ()>>(body: &[u8]) -> u16 {
+        read(body, |body: B| violations(&body).into_result())
     }
     vec![
-        read(body, RegisterBody::parse),
-        read(body, LoginBody::parse),
-        read(body, CommentJson::for_create),
-        read(body, CommentJson::for_update),
-        read(body, |product: ProductJson| {
-            let mut fields = Fields::default();
-            let given = product.fields(&mut fields);
-            fields.finish(given.into_new())
+        validate::<RegisterRequest>(body),
+        validate::<LoginRequest>(body),
+        validate::<NewComment>(body),
+        validate::<CommentChange>(body),
+        read(body, |product: ProductRequest| {
+            let (edit, errors) = product.into_parts();
+            Ok(edit.into_new(errors)?)
         }),
-        read(body, |product: ProductJson| {
-            let mut fields = Fields::default();
-            let given = product.fields(&mut fields);
-            fields.finish(given.into_edit())
-        }),
-        read_only::<ProfileBody>(body),
-        read_only::<PasswordBody>(body),
-        read_only::<RoleBody>(body),
-        read_only::<EnabledBody>(body),
+        validate::<ProductRequest>(body),
+        validate::<PostRequest>(body),
+        validate::<ProfileChange>(body),
+        validate::<PasswordChange>(body),
+        validate::<RoleChangeRequest>(body),
+        validate::<EnabledChange>(body),
     ]
 }
 
 /// The cursor of a position in each list; nothing for the beginning.
-pub fn cursors(seal: &Seal, position: Position) -> Vec<Option<String>> {
-    LISTS.into_iter().map(|list| cursor::encode(seal, list, position)).collect()
+pub fn cursors(mac_keys: &MacKeys, position: Position) -> Vec<Option<String>> {
+    LISTS.into_iter().map(|list| cursor::encode(mac_keys, list, position)).collect()
 }
 
 /// The position that a text names in each list; nothing where it is no cursor of that list.
-pub fn positions(seal: &Seal, cursor: &str) -> Vec<Option<Position>> {
-    LISTS.into_iter().map(|list| cursor::decode(seal, list, cursor)).collect()
+pub fn positions(mac_keys: &MacKeys, cursor: &str) -> Vec<Option<Position>> {
+    LISTS.into_iter().map(|list| cursor::decode(mac_keys, list, cursor)).collect()
 }
 
 /// The links of a list of posts that is asked for with this query and has a page before and after `position`; nothing
 /// when the query is refused.
-pub fn links(seal: &Seal, public_url: &str, path: &str, query: &str, position: Position) -> Option<String> {
-    let query = Query::new(path, query, seal.clone());
+pub fn links(mac_keys: &MacKeys, public_url: &str, path: &str, query: &str, position: Position) -> Option<String> {
+    let query = Query::new(path, query, mac_keys.clone());
     query.page(List::Posts).ok()?;
     query.feed_page().ok()?;
     query.links(public_url, List::Posts, Neighbours { prev: Some(position), next: Some(position) })

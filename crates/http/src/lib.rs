@@ -11,8 +11,22 @@
 //! | `middleware` | what happens before and after every handler |
 //! | `endpoints` | the handlers |
 //!
-//! Above them, [`routes`] holds the whole route table on one page, with who may call what; `router` calls the endpoint of a
-//! request; [`openapi`] describes all of it. `middleware_stack` below is the order of the middleware.
+//! Above them, [`routes`] declares every endpoint on one page; `router` calls the endpoint of a request; [`openapi`] describes
+//! all of it.
+//!
+//! # The middleware stack
+//!
+//! From the outside in, as `serve` and `middleware_stack` below put it together:
+//!
+//! | middleware | what it does | why it stands there |
+//! |---|---|---|
+//! | `request_log::observe` | gives the request its id and finds its route; logs and counts its end | outermost: whatever refuses a request is logged under its id |
+//! | `cors` | answers preflights, and marks responses for pages of other sites | before any refusal, which a page could not read otherwise; not there without `AGORA_CORS_ORIGINS` |
+//! | `load_shedding::shed_load` | 503 when too many requests are in flight; bounds the memory of answers and the time of bodies | before anything is done for the request |
+//! | `rate_limit::limit` | 429 by client address | before the token is looked up |
+//! | `compress::compress` | compresses the answer | inside the limits: what they refuse is small; it works while the request still counts as in flight |
+//! | `router::dispatch` | calls the endpoint; 404 and 405 | the policy of the endpoint is known from here on |
+//! | `authorize::authorize` | rate limits of logins and registrations, 401, 403, rate limit and share of the account, `Idempotency-Key`, the deadline, panics | each needs the policy or the caller |
 
 #![forbid(unsafe_code)]
 
@@ -43,7 +57,7 @@ use actix_web::{
 };
 pub use core::{
     limits::LoadLimits,
-    mac::Seal,
+    mac::MacKeys,
     state::{Services, Stopping},
     trusted_proxies::TrustedProxies,
 };
@@ -123,13 +137,13 @@ async fn middleware_stack(
     let handle = async |request| next.call(request).await;
     let compressed = async |request| compress::compress(request, handle).await;
     let limited = async |request| rate_limit::limit(request, compressed).await;
-    load_shedding::admit(request, limited).await
+    load_shedding::shed_load(request, limited).await
 }
 
 /// How made-up values are tried in tests: the same cases each time, so that a failure has to do with the change that it
 /// stands beside. `PROPTEST_CASES` makes them more.
 #[cfg(test)]
-fn made_up() -> proptest::test_runner::Config {
+fn proptest_config() -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, RngSeed};
     Config { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() }
 }

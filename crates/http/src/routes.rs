@@ -1,15 +1,16 @@
 //! The whole route table, with who may call what.
 
 use actix_web::{Handler, Responder, Route, dev, http::Method, middleware::from_fn, web};
+use utoipa::openapi::OpenApi;
 
-pub use crate::core::access::{Access, Limited, TakesKey};
+pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::{
-    core::access::{self, Rule},
+    core::access::{self, EndpointPolicy},
     endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
     middleware::authorize,
 };
 
-/// One method of one path.
+/// One method of one path: all that is said of it.
 pub struct Endpoint {
     /// The method. A GET endpoint answers HEAD as well.
     pub method: Method,
@@ -18,110 +19,128 @@ pub struct Endpoint {
     /// Who may call it.
     pub access: Access,
     /// Whether it takes an `Idempotency-Key`.
-    pub takes_key: TakesKey,
+    pub idempotency: IdempotencySupport,
     /// How often a client address may call it, if that is limited.
-    pub limited: Option<Limited>,
-    route: Box<dyn Fn(Rule) -> Route>,
+    pub rate_limit: Option<RateLimitClass>,
+    route: Box<dyn Fn(EndpointPolicy) -> Route>,
+    /// What its handler says of itself.
+    pub(crate) describe: fn() -> OpenApi,
 }
 
-fn endpoint<H, Args>(method: Method, path: &'static str, access: Access, handler: H) -> Endpoint
+fn endpoint<H, Args>(
+    method: Method,
+    path: &'static str,
+    access: Access,
+    handler: H,
+    describe: fn() -> OpenApi,
+) -> Endpoint
 where
     H: Handler<Args>,
     Args: actix_web::FromRequest + 'static,
     H::Output: Responder + 'static,
 {
-    let route = move |rule: Rule| {
-        let guarded = move |request: dev::ServiceRequest, next| authorize::guard(rule, request, next);
-        web::route().to(handler.clone()).wrap(from_fn(guarded))
+    let route = move |policy: EndpointPolicy| {
+        let authorized = move |request: dev::ServiceRequest, next| authorize::authorize(policy, request, next);
+        web::route().to(handler.clone()).wrap(from_fn(authorized))
     };
-    Endpoint { method, path, access, takes_key: TakesKey::No, limited: None, route: Box::new(route) }
+    let idempotency = IdempotencySupport::None;
+    Endpoint { method, path, access, idempotency, rate_limit: None, route: Box::new(route), describe }
+}
+
+/// Declares an endpoint: its method and path, who may call it, its handler.
+macro_rules! endpoint {
+    ($method:ident, $path:expr, $access:ident, $module:ident::$handler:ident) => {{
+        #[derive(utoipa::OpenApi)]
+        #[openapi(paths($module::$handler))]
+        struct Described;
+        endpoint(Method::$method, $path, Access::$access, $module::$handler, <Described as utoipa::OpenApi>::openapi)
+    }};
 }
 
 impl Endpoint {
-    /// This endpoint, of requests that a client may send again under an `Idempotency-Key`.
-    fn with_key(self) -> Self {
-        Self { takes_key: TakesKey::WithJson, ..self }
+    /// Returns this endpoint as one whose requests a client may repeat under an `Idempotency-Key`.
+    fn idempotent(self) -> Self {
+        Self { idempotency: IdempotencySupport::Json, ..self }
     }
 
-    /// The same, of requests that may carry an image.
-    fn with_key_and_image(self) -> Self {
-        Self { takes_key: TakesKey::WithImage, ..self }
+    /// Returns the same, for requests that may carry an image.
+    fn idempotent_with_image(self) -> Self {
+        Self { idempotency: IdempotencySupport::Image, ..self }
     }
 
-    /// The same, which an address may only call so often.
-    fn limited(self, limited: Limited) -> Self {
-        Self { limited: Some(limited), ..self }
+    /// Returns this endpoint as one that an address may only call so often.
+    fn limited(self, class: RateLimitClass) -> Self {
+        Self { rate_limit: Some(class), ..self }
     }
 
-    /// What answers it.
+    /// Returns what answers it.
     pub(crate) fn route(&self) -> Route {
-        let Self { access, path, takes_key, limited, .. } = *self;
-        (self.route)(Rule { access, path, takes_key, limited })
+        let Self { access, path, idempotency, rate_limit, .. } = *self;
+        (self.route)(EndpointPolicy { access, path, idempotency, rate_limit })
     }
 }
 
-/// Every endpoint. A path has one parameter at most.
+/// Every endpoint, declared once. Where a handler stands twice, the first path is the preferred one. A path has one
+/// parameter at most.
 #[rustfmt::skip]
 pub fn endpoints() -> Vec<Endpoint> {
-    use Access::{Account, Admin, Member, Public};
-    let (get, post, put, delete) = (|| Method::GET, || Method::POST, || Method::PUT, || Method::DELETE);
     vec![
-        endpoint(post(),   "/api/auth/register",               Public,  accounts::register).with_key().limited(Limited::Registration),
-        endpoint(post(),   "/api/auth/login",                  Public,  accounts::login).limited(Limited::Login),
-        endpoint(post(),   "/api/auth/refresh",                Member,  accounts::refresh),
-        endpoint(post(),   "/api/auth/logout",                 Account, accounts::logout),
+        endpoint!(POST,   "/api/auth/register",               Public,  accounts::register).idempotent().limited(RateLimitClass::Registration),
+        endpoint!(POST,   "/api/auth/login",                  Public,  accounts::login).limited(RateLimitClass::Login),
+        endpoint!(POST,   "/api/auth/refresh",                Member,  accounts::refresh),
+        endpoint!(POST,   "/api/auth/logout",                 Account, accounts::logout),
 
-        endpoint(get(),    "/api/users/me",                    Account, users::me),
-        endpoint(put(),    "/api/users/me",                    Member,  users::update_me),
-        endpoint(put(),    "/api/users/me/password",           Member,  users::change_password),
-        endpoint(get(),    "/api/users/all",                   Admin,   users::list),
-        endpoint(get(),    "/api/users/by-id/{id}",            Admin,   users::get),
-        endpoint(put(),    "/api/users/update/{userId}",       Admin,   users::change_role),
-        endpoint(put(),    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
+        endpoint!(GET,    "/api/users/me",                    Account, users::me),
+        endpoint!(PUT,    "/api/users/me",                    Member,  users::update_me),
+        endpoint!(PUT,    "/api/users/me/password",           Member,  users::change_password),
+        endpoint!(GET,    "/api/users/all",                   Admin,   users::list),
+        endpoint!(GET,    "/api/users/by-id/{id}",            Admin,   users::get),
+        endpoint!(PUT,    "/api/users/update/{userId}",       Admin,   users::change_role),
+        endpoint!(PUT,    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
 
-        endpoint(post(),   "/api/posts/create",                Member,  posts::create).with_key_and_image(),
-        endpoint(get(),    "/api/posts/all",                   Admin,   posts::list_all),
-        endpoint(get(),    "/api/posts/following/all",         Member,  posts::following_feed),
-        endpoint(get(),    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
-        endpoint(get(),    "/api/posts/user/{userId}",         Member,  posts::list_by_author),
-        endpoint(get(),    "/api/posts/by-id/{postId}",        Member,  posts::get),
-        endpoint(put(),    "/api/posts/update/{postId}",       Member,  posts::update),
-        endpoint(delete(), "/api/posts/delete/{postId}",       Member,  posts::delete),
-        endpoint(post(),   "/api/posts/like/{postId}",         Member,  posts::toggle_like).with_key(),
-        endpoint(put(),    "/api/posts/like/{postId}",         Member,  posts::like),
-        endpoint(delete(), "/api/posts/like/{postId}",         Member,  posts::unlike),
-        endpoint(get(),    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
+        endpoint!(POST,   "/api/posts/create",                Member,  posts::create).idempotent_with_image(),
+        endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all),
+        endpoint!(GET,    "/api/posts/following/all",         Member,  posts::following_feed),
+        endpoint!(GET,    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
+        endpoint!(GET,    "/api/posts/user/{userId}",         Member,  posts::list_by_author),
+        endpoint!(GET,    "/api/posts/by-id/{postId}",        Member,  posts::get),
+        endpoint!(PUT,    "/api/posts/update/{postId}",       Member,  posts::update),
+        endpoint!(DELETE, "/api/posts/delete/{postId}",       Member,  posts::delete),
+        endpoint!(POST,   "/api/posts/like/{postId}",         Member,  posts::toggle_like).idempotent(),
+        endpoint!(PUT,    "/api/posts/like/{postId}",         Member,  posts::like),
+        endpoint!(DELETE, "/api/posts/like/{postId}",         Member,  posts::unlike),
+        endpoint!(GET,    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
 
-        endpoint(post(),   "/api/comments/create",             Member,  comments::create).with_key(),
-        endpoint(get(),    "/api/comments/all/{postId}",       Member,  comments::list),
-        endpoint(put(),    "/api/comments/update",             Member,  comments::update),
-        endpoint(delete(), "/api/comments/delete/{commentId}", Member,  comments::delete),
+        endpoint!(POST,   "/api/comments/create",             Member,  comments::create).idempotent(),
+        endpoint!(GET,    "/api/comments/all/{postId}",       Member,  comments::list),
+        endpoint!(PUT,    "/api/comments/update",             Member,  comments::update),
+        endpoint!(DELETE, "/api/comments/delete/{commentId}", Member,  comments::delete),
 
-        endpoint(post(),   "/api/follow/follow/{followedId}",  Member,  follows::toggle).with_key(),
-        endpoint(put(),    "/api/follow/follow/{followedId}",  Member,  follows::follow),
-        endpoint(delete(), "/api/follow/follow/{followedId}",  Member,  follows::unfollow),
-        endpoint(get(),    "/api/follow/followers/{userId}",   Member,  follows::list_followers),
-        endpoint(get(),    "/api/follow/followed/{userId}",    Member,  follows::list_followed),
-        endpoint(post(),   "/api/follow/{followedId}",         Member,  follows::toggle).with_key(),
-        endpoint(put(),    "/api/follow/{followedId}",         Member,  follows::follow),
-        endpoint(delete(), "/api/follow/{followedId}",         Member,  follows::unfollow),
+        endpoint!(POST,   "/api/follow/follow/{followedId}",  Member,  follows::toggle).idempotent(),
+        endpoint!(PUT,    "/api/follow/follow/{followedId}",  Member,  follows::follow),
+        endpoint!(DELETE, "/api/follow/follow/{followedId}",  Member,  follows::unfollow),
+        endpoint!(GET,    "/api/follow/followers/{userId}",   Member,  follows::list_followers),
+        endpoint!(GET,    "/api/follow/followed/{userId}",    Member,  follows::list_followed),
+        endpoint!(POST,   "/api/follow/{followedId}",         Member,  follows::toggle).idempotent(),
+        endpoint!(PUT,    "/api/follow/{followedId}",         Member,  follows::follow),
+        endpoint!(DELETE, "/api/follow/{followedId}",         Member,  follows::unfollow),
 
-        endpoint(get(),    "/api/products/findAll",            Public,  products::list),
-        endpoint(get(),    "/api/products/category/{category}", Public, products::list_by_category),
-        endpoint(get(),    "/api/products",                    Member,  products::list_short),
-        endpoint(post(),   "/api/products",                    Admin,   products::create).with_key(),
-        endpoint(get(),    "/api/products/{id}",               Public,  products::get),
-        endpoint(put(),    "/api/products/{id}",               Admin,   products::update),
-        endpoint(delete(), "/api/products/{id}",               Admin,   products::delete),
+        endpoint!(GET,    "/api/products/findAll",            Public,  products::list),
+        endpoint!(GET,    "/api/products/category/{category}", Public, products::list_by_category),
+        endpoint!(GET,    "/api/products",                    Member,  products::list_short),
+        endpoint!(POST,   "/api/products",                    Admin,   products::create).idempotent(),
+        endpoint!(GET,    "/api/products/{id}",               Public,  products::get),
+        endpoint!(PUT,    "/api/products/{id}",               Admin,   products::update),
+        endpoint!(DELETE, "/api/products/{id}",               Admin,   products::delete),
 
-        endpoint(get(),    "/media/{key}",                     Public,  media::get),
+        endpoint!(GET,    "/media/{key}",                     Public,  media::get),
 
-        endpoint(get(),    access::LIVENESS_PATH,                      Public,  health::live),
-        endpoint(get(),    access::READINESS_PATH,                      Public,  health::ready),
+        endpoint!(GET,    access::LIVENESS_PATH,             Public,  health::live),
+        endpoint!(GET,    access::READINESS_PATH,            Public,  health::ready),
 
-        endpoint(get(),    "/api-docs/openapi.json",           Public,  docs::document),
-        endpoint(get(),    "/docs",                            Public,  docs::to_page),
-        endpoint(get(),    "/docs/",                           Public,  docs::page),
-        endpoint(get(),    "/docs/{file}",                     Public,  docs::file),
+        endpoint!(GET,    "/api-docs/openapi.json",           Public,  docs::document),
+        endpoint!(GET,    "/docs",                            Public,  docs::to_page),
+        endpoint!(GET,    "/docs/",                           Public,  docs::page),
+        endpoint!(GET,    "/docs/{file}",                     Public,  docs::file),
     ]
 }

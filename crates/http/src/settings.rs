@@ -8,14 +8,14 @@ use crate::{
     core::{
         capacity::Capacity,
         limits::LoadLimits,
-        mac::Seal,
+        mac::MacKeys,
         route::Paths,
         state::{Services, State, Stopping},
         trusted_proxies::TrustedProxies,
     },
     endpoints::{docs::ApiDocument, health::Readiness},
     middleware::{
-        account_limits::AccountLimits,
+        account_concurrency::AccountConcurrency,
         compress::CompressionLimit,
         cors::CorsOrigins,
         metrics::HttpMetrics,
@@ -47,7 +47,7 @@ pub struct Settings {
     /// What is taken on at once, and how long clients may take.
     pub load: LoadLimits,
     /// Makes the codes in cursors and of requests: the same on every node.
-    pub seal: Seal,
+    pub mac_keys: MacKeys,
     /// Whether the service was told to stop.
     pub stopping: Stopping,
     /// What is measured of requests; nothing when nobody looks at it.
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     paths: Data<Paths>,
     rate_limiter: Data<RateLimiter>,
     request_log: Data<RequestLog>,
-    account_limits: Data<AccountLimits>,
+    account_concurrency: Data<AccountConcurrency>,
     compression: Data<CompressionLimit>,
     list_reads: Data<ListReads>,
     readiness: Data<Readiness>,
@@ -85,7 +85,7 @@ impl Shared {
             paths: Data::new(router::paths().map_err(io::Error::other)?),
             rate_limiter: Data::new(rate_limiter),
             request_log: Data::new(RequestLog::new(settings.metrics)),
-            account_limits: Data::new(AccountLimits::new(settings.workers)),
+            account_concurrency: Data::new(AccountConcurrency::new(settings.workers)),
             compression: Data::new(CompressionLimit::new(settings.workers)),
             list_reads: Data::new(ListReads::new(settings.workers)),
             readiness: Data::new(Readiness::new(services.probes.clone())),
@@ -96,7 +96,7 @@ impl Shared {
                 max_image_bytes: settings.max_image_bytes,
                 request_time: settings.request_time,
                 trusted_proxies: settings.trusted_proxies,
-                seal: settings.seal,
+                mac_keys: settings.mac_keys,
                 stopping: settings.stopping,
             }),
         })
@@ -109,7 +109,7 @@ impl Shared {
             .app_data(self.paths)
             .app_data(self.rate_limiter)
             .app_data(self.request_log)
-            .app_data(self.account_limits)
+            .app_data(self.account_concurrency)
             .app_data(self.compression)
             .app_data(self.list_reads)
             .app_data(self.readiness)

@@ -21,7 +21,7 @@ use agora_domain::{
     error::Conflict,
     health::MockProbe,
     id::{SessionId, UserId},
-    idempotency::{self, Begun, Met, MockIdempotencyRepository},
+    idempotency::{self, Begun, Lookup, MockIdempotencyRepository},
     limits::Requester,
     media::OpenImage,
     products::CatalogVersion,
@@ -103,7 +103,18 @@ async fn expect_failure(answer: Answer, status: u16, message: &str) -> String {
     assert_eq!(headers[CONTENT_TYPE], "application/json");
     assert_eq!(headers.contains_key(RETRY_AFTER), status == StatusCode::SERVICE_UNAVAILABLE);
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
-    assert_eq!(body, json!({ "success": false, "status": status, "message": message }));
+    let code = match status {
+        401 => "unauthenticated",
+        404 if message == "Route not found" => "route_not_found",
+        404 => "product_not_found",
+        409 => "conflict",
+        422 => "idempotency_key_reused",
+        500 => "internal",
+        503 if message == "The service is overloaded" => "overloaded",
+        503 => "unavailable",
+        other => panic!("{other}"),
+    };
+    assert_eq!(body, json!({ "success": false, "status": status, "code": code, "message": message }));
     headers["x-request-id"].to_str().unwrap().to_owned()
 }
 
@@ -146,7 +157,7 @@ async fn a_session_that_cannot_be_looked_up_is_not_an_invalid_token() {
     for (error, status, message) in failures {
         let mut ports = Ports::default();
         let (user, session) = (UserId::new(Uuid::nil()), SessionId::new(Uuid::nil()));
-        ports.tokens.expect_verify().return_const(Some(TokenClaims { user, session }));
+        ports.tokens.expect_verify().returning(move |_, _| Ok(TokenClaims { user, session }));
         ports.sessions.expect_find().returning(move |_| Err(error()));
         expect_failure(get(&ports.start(), "/api/users/me").await, status, message).await;
     }
@@ -318,20 +329,20 @@ async fn a_login_is_answered_before_its_hash_is_renewed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
-    let meets = |met: Met| {
+    let meets = |met: Lookup| {
         let mut ports = Ports::default();
-        ports.idempotency.expect_begin().once().returning(move |_, _, _, _| Ok(Begun::Met(met.clone())));
+        ports.idempotency.expect_begin().once().returning(move |_, _, _, _| Ok(Begun::Found(met.clone())));
         ports.start()
     };
-    let running = register_once(&meets(Met::Running)).await;
+    let running = register_once(&meets(Lookup::Running)).await;
     assert_eq!(running.headers[RETRY_AFTER], "1");
     let body: Value = serde_json::from_slice(&running.body).unwrap();
     let message = "A request with this Idempotency-Key is under way";
-    assert_eq!(body, json!({ "success": false, "status": 409, "message": message }));
-    let differs = register_once(&meets(Met::Differs)).await;
+    assert_eq!(body, json!({ "success": false, "status": 409, "code": "idempotency_in_progress", "message": message }));
+    let differs = register_once(&meets(Lookup::Differs)).await;
     expect_failure(differs, 422, "Idempotency-Key was used for another request").await;
     // What is on record is damaged.
-    expect_failure(register_once(&meets(Met::Answered(idempotency::Answer("x".into())))).await, 500, INTERNAL).await;
+    expect_failure(register_once(&meets(Lookup::Answered(idempotency::Answer("x".into())))).await, 500, INTERNAL).await;
     let mut ports = Ports::default();
     ports.idempotency.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable(SECRET)));
     ports.idempotency.expect_abandon().once().returning(|_| Ok(()));

@@ -160,9 +160,10 @@ fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
     let id: Part<'_> = Some((HeaderName::from_static("x-request-id"), "1"));
     let json: Part<'_> = Some((CONTENT_TYPE, "application/json"));
     let list = r#"{"message": "No products found", "products": []}"#;
-    let failure = r#"{"success": false, "status": 404, "message": "Route not found"}"#;
+    let failure = r#"{"success": false, "status": 404, "code": "route_not_found", "message": "Route not found"}"#;
     let close: Part<'_> = Some((CONNECTION, "close"));
-    let malformed = r#"{"success":false,"status":400,"message":"The head of the request is malformed"}"#;
+    let malformed =
+        r#"{"success":false,"status":400,"code":"malformed_request","message":"The head of the request is malformed"}"#;
     let is_accepted = |method: &str, path: &str, status, parts: &[Part<'_>], body: &str| {
         // What every response has besides, and every page of the catalog.
         let everywhere = [X_CONTENT_TYPE_OPTIONS, REFERRER_POLICY, CONTENT_SECURITY_POLICY, CACHE_CONTROL];
@@ -201,4 +202,26 @@ fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
     ] {
         assert!(!is_accepted(method, path, status, &parts, body), "{method} {path} {status} {parts:?} {body}");
     }
+}
+
+/// The words in code quotes in the columns of the tables of `docs/api.md` whose headers are this.
+fn documented(header: &str) -> BTreeSet<String> {
+    let manual = include_str!("../../../docs/api.md");
+    let (_, table) = manual.split_once(header).expect("the table");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let column = header.split('|').position(|it| it.trim().starts_with("code")).expect("the column");
+    let cells = rows.filter_map(|row| row.split('|').nth(column));
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+fn words(schema: &Value) -> BTreeSet<String> {
+    schema["enum"].as_array().expect("an enumeration").iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_code_stands_in_the_manual_and_in_the_document() {
+    let schemas = &DOCUMENT["components"]["schemas"];
+    assert_eq!(documented("| status | code | when |"), words(&schemas["ErrorCode"]));
+    let of_fields = &schemas["Failure"]["properties"]["codes"]["additionalProperties"]["items"];
+    assert_eq!(documented("| code of a field | when |"), words(of_fields));
 }

@@ -14,7 +14,7 @@ use agora_domain::{
     comments::CommentRepository,
     follows::FollowRepository,
     idempotency::IdempotencyRepository,
-    media::{NamedImages, UnnamedImages},
+    media::{ImageReferences, UnreferencedImages},
     posts::PostRepository,
     products::{Catalog, ProductRepository},
 };
@@ -44,9 +44,9 @@ pub struct Repositories {
     /// Requests that are sent again.
     pub idempotency: Arc<dyn IdempotencyRepository>,
     /// The record of the images that no row names.
-    pub images: Arc<dyn UnnamedImages>,
+    pub images: Arc<dyn UnreferencedImages>,
     /// The images that rows name.
-    pub named_images: Arc<dyn NamedImages>,
+    pub named_images: Arc<dyn ImageReferences>,
 }
 
 /// Publishes the cases listed and makes the macro that tests them all. The first token is a dollar sign, which a macro

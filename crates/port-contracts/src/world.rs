@@ -176,7 +176,7 @@ impl World {
 
     /// What is on record. It is condemned by that.
     pub(crate) async fn unnamed(&self) -> HashSet<ImageKey> {
-        let condemned = self.db.images.condemn(at(1_000_000_000), self.now(), 10_000).await.unwrap();
+        let condemned = self.db.images.mark_for_deletion(at(1_000_000_000), self.now(), 10_000).await.unwrap();
         condemned.into_iter().collect()
     }
 

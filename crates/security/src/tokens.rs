@@ -115,16 +115,16 @@ impl TokenIssuer for JwtIssuer {
         jsonwebtoken::encode(&self.header, &claims, &self.signing_key).map_err(Error::internal)
     }
 
-    fn verify(&self, token: &str, now: Timestamp) -> Option<TokenClaims> {
-        let claims = self.claims(token)?;
+    fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims> {
+        let claims = self.claims(token).ok_or(Error::InvalidToken)?;
         let now = now.unix_seconds();
-        let has_expired = claims.exp.saturating_add(EXPIRED_SINCE_SECONDS) <= now;
-        if has_expired || claims.iat > now.saturating_add(ISSUED_AHEAD_SECONDS) {
-            return None;
+        if claims.iat > now.saturating_add(ISSUED_AHEAD_SECONDS) {
+            return Err(Error::InvalidToken);
         }
-        let user = UserId::new(Uuid::parse_str(&claims.sub).ok()?);
-        let session = SessionId::new(Uuid::parse_str(&claims.sid).ok()?);
-        Some(TokenClaims { user, session })
+        let user = UserId::new(Uuid::parse_str(&claims.sub).map_err(|_| Error::InvalidToken)?);
+        let session = SessionId::new(Uuid::parse_str(&claims.sid).map_err(|_| Error::InvalidToken)?);
+        let has_expired = claims.exp.saturating_add(EXPIRED_SINCE_SECONDS) <= now;
+        if has_expired { Err(Error::ExpiredToken) } else { Ok(TokenClaims { user, session }) }
     }
 }
 
@@ -142,6 +142,12 @@ mod tests {
 
     /// `{"typ":"JWT","alg":"HS256"}`
     const HS256_HEADER: &str = "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9";
+
+    impl JwtIssuer {
+        fn valid_claims(&self, token: &str, now: Timestamp) -> Option<TokenClaims> {
+            self.verify(token, now).ok()
+        }
+    }
 
     fn issuer() -> JwtIssuer {
         JwtIssuer::new(SECRET, Duration::from_secs(3600))
@@ -191,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_token_tells_what_it_was_issued_for() {
-        assert_eq!(issuer().verify(&valid(), NOW), Some(CLAIMS));
+        assert_eq!(issuer().valid_claims(&valid(), NOW), Some(CLAIMS));
     }
 
     #[test]
@@ -213,15 +219,15 @@ mod tests {
         let changing = JwtIssuer::new(NEW, Duration::from_secs(3600)).accepting(SECRET);
         let new = changing.issue(CLAIMS, NOW).unwrap();
         for token in [&old, &new] {
-            assert_eq!(changing.verify(token, NOW), Some(CLAIMS));
+            assert_eq!(changing.valid_claims(token, NOW), Some(CLAIMS));
         }
         let changed = JwtIssuer::new(NEW, Duration::from_secs(3600));
-        assert_eq!((changed.verify(&new, NOW), changed.verify(&old, NOW)), (Some(CLAIMS), None));
-        assert_eq!(issuer().verify(&new, NOW), None);
+        assert_eq!((changed.valid_claims(&new, NOW), changed.valid_claims(&old, NOW)), (Some(CLAIMS), None));
+        assert_eq!(issuer().valid_claims(&new, NOW), None);
         // Nodes that are told the new secret first accept it before any signs with it.
-        assert_eq!(issuer().accepting(NEW).verify(&new, NOW), Some(CLAIMS));
+        assert_eq!(issuer().accepting(NEW).valid_claims(&new, NOW), Some(CLAIMS));
         // The time that a token is valid holds for both.
-        assert_eq!(changing.verify(&old, at_second(NOW_SECONDS + 3605)), None);
+        assert_eq!(changing.valid_claims(&old, at_second(NOW_SECONDS + 3605)), None);
     }
 
     #[test]
@@ -235,7 +241,7 @@ mod tests {
         };
         let (new, old) = (changing.own.id.clone(), issuer().own.id.clone());
         for (id, accepted) in [(None, true), (Some(&*old), true), (Some(&*new), false), (Some("another"), false)] {
-            assert_eq!(changing.verify(&named(id), NOW).is_some(), accepted, "{id:?}");
+            assert_eq!(changing.valid_claims(&named(id), NOW).is_some(), accepted, "{id:?}");
         }
     }
 
@@ -253,8 +259,18 @@ mod tests {
             (Timestamp::from_unix_millis(i64::MAX), false),
             (Timestamp::from_unix_millis(i64::MIN), false),
         ] {
-            assert_eq!(issuer().verify(&token, now).is_some(), expected, "{now:?}");
+            assert_eq!(issuer().valid_claims(&token, now).is_some(), expected, "{now:?}");
         }
+    }
+
+    #[test]
+    fn an_expired_token_is_told_from_an_invalid_one() {
+        let (later, expired) = (at_second(NOW_SECONDS + 7200), valid());
+        assert!(matches!(issuer().verify(&expired, later), Err(Error::ExpiredToken)));
+        for invalid in ["", &expired[1..]] {
+            assert!(matches!(issuer().verify(invalid, later), Err(Error::InvalidToken)), "{invalid}");
+        }
+        assert!(matches!(issuer().verify(&expired, at_second(NOW_SECONDS - 61)), Err(Error::InvalidToken)));
     }
 
     #[test]
@@ -262,7 +278,7 @@ mod tests {
         let forever = JwtIssuer::new(SECRET, Duration::MAX);
         let token = forever.issue(CLAIMS, NOW).unwrap();
         for now in [NOW, Timestamp::from_unix_millis(i64::MAX)] {
-            assert_eq!(forever.verify(&token, now), Some(CLAIMS));
+            assert_eq!(forever.valid_claims(&token, now), Some(CLAIMS));
         }
     }
 
@@ -273,23 +289,23 @@ mod tests {
             let mut bytes = token.clone().into_bytes();
             bytes[i] = if bytes[i] == b'A' { b'B' } else { b'A' };
             let altered = String::from_utf8(bytes).unwrap();
-            assert_eq!(issuer().verify(&altered, NOW), None, "byte {i}");
+            assert_eq!(issuer().valid_claims(&altered, NOW), None, "byte {i}");
         }
         let unsigned = token.rsplit_once('.').unwrap().0;
         for altered in ["", ".", "..", "a.b.c", unsigned, &format!("{unsigned}."), &format!("{token}."), &token[1..]] {
-            assert_eq!(issuer().verify(altered, NOW), None, "{altered}");
+            assert_eq!(issuer().valid_claims(altered, NOW), None, "{altered}");
         }
     }
 
     #[test]
     fn a_token_of_another_secret_is_refused() {
         let other = JwtIssuer::new(b"another secret of at least 32 bytes, too", Duration::from_secs(3600));
-        assert_eq!(issuer().verify(&other.issue(CLAIMS, NOW).unwrap(), NOW), None);
+        assert_eq!(issuer().valid_claims(&other.issue(CLAIMS, NOW).unwrap(), NOW), None);
     }
 
     #[test]
     fn every_algorithm_but_hs256_is_refused() {
-        assert!(issuer().verify(&with_header(HS256_HEADER, &valid()), NOW).is_some());
+        assert!(issuer().valid_claims(&with_header(HS256_HEADER, &valid()), NOW).is_some());
         for (name, header) in [
             ("none", "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0"),
             ("None", "eyJhbGciOiJOb25lIiwidHlwIjoiSldUIn0"),
@@ -297,23 +313,23 @@ mod tests {
             ("HS384", "eyJhbGciOiJIUzM4NCIsInR5cCI6IkpXVCJ9"),
         ] {
             let token = with_header(header, &valid());
-            assert_eq!(issuer().verify(&token, NOW), None, "{name}");
+            assert_eq!(issuer().valid_claims(&token, NOW), None, "{name}");
             let unsigned = token.rsplit_once('.').unwrap().0;
-            assert_eq!(issuer().verify(&format!("{unsigned}."), NOW), None, "{name} without signature");
+            assert_eq!(issuer().valid_claims(&format!("{unsigned}."), NOW), None, "{name} without signature");
         }
         for algorithm in [Algorithm::HS384, Algorithm::HS512] {
             let token = signed(algorithm, &claims());
-            assert_eq!(issuer().verify(&token, NOW), None, "{algorithm:?}");
+            assert_eq!(issuer().valid_claims(&token, NOW), None, "{algorithm:?}");
         }
     }
 
     #[test]
     fn every_claim_is_required() {
-        assert_eq!(issuer().verify(&signed(ALGORITHM, &claims()), NOW), Some(CLAIMS));
+        assert_eq!(issuer().valid_claims(&signed(ALGORITHM, &claims()), NOW), Some(CLAIMS));
         for missing in ["iss", "sub", "sid", "iat", "exp"] {
             let mut claims = claims();
             claims.remove(missing);
-            assert_eq!(issuer().verify(&signed(ALGORITHM, &claims), NOW), None, "{missing}");
+            assert_eq!(issuer().valid_claims(&signed(ALGORITHM, &claims), NOW), None, "{missing}");
         }
     }
 
@@ -335,7 +351,7 @@ mod tests {
         {
             let mut claims = claims();
             claims.insert(name, value);
-            assert_eq!(issuer().verify(&signed(ALGORITHM, &claims), NOW), None, "row {i}, {name}");
+            assert_eq!(issuer().valid_claims(&signed(ALGORITHM, &claims), NOW), None, "row {i}, {name}");
         }
     }
 

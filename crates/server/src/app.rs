@@ -9,7 +9,7 @@ use std::{
 };
 
 use actix_web::dev::{Server, ServerHandle};
-use agora_database::{CallMeter, Database, Watch};
+use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::{
     accounts::{Accounts, Authentication, PasswordHasher, SessionRepository},
     clock::Clock,
@@ -23,7 +23,7 @@ use agora_domain::{
     posts::Posts,
     products::Products,
 };
-use agora_http::{Seal, Services, Settings, Stopping};
+use agora_http::{MacKeys, Services, Settings, Stopping};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
@@ -88,7 +88,8 @@ impl Adapters {
     async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>, meter: Option<Arc<dyn CallMeter>>) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let opened = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database).await;
-        let database = opened.context(CANNOT_OPEN)?.watched(Watch { meter, slow: config.slow_query });
+        let database =
+            opened.context(CANNOT_OPEN)?.instrumented(QueryInstrumentation { meter, slow: config.slow_query });
         Self::over(database, config, data_dir, clock).await
     }
 
@@ -266,10 +267,10 @@ impl App {
             }
         };
         let mut tokens = JwtIssuer::new(secret.expose().as_bytes(), config.token_lifetime);
-        let mut seal = Seal::new(secret.expose().as_bytes());
+        let mut mac_keys = MacKeys::new(secret.expose().as_bytes());
         if let Some(accepted) = &config.jwt_accepted_secret {
             tokens = tokens.accepting(accepted.expose().as_bytes());
-            seal = seal.accepting(accepted.expose().as_bytes());
+            mac_keys = mac_keys.accepting(accepted.expose().as_bytes());
         }
         let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(address)));
         let settings = Settings {
@@ -289,7 +290,7 @@ impl App {
                 body_time: config.client_timeout,
                 answer_time: config.client_timeout,
             },
-            seal,
+            mac_keys,
             stopping: Stopping::default(),
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
         };

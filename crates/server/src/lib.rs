@@ -4,12 +4,12 @@
 
 mod admin;
 pub mod app;
+mod atomic_file;
 pub mod cli;
 pub mod config;
 mod data_dir;
 mod demo;
 mod doctor;
-mod draft;
 mod files;
 mod greeting;
 mod health;

@@ -10,7 +10,7 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
-use crate::config::table::{self, Default, Setting};
+use crate::config::table::{self, DefaultValue, Setting};
 
 /// What makes the shell complete this command.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> String {
@@ -64,8 +64,8 @@ fn settings() -> Roff {
 
 fn default(setting: &Setting) -> String {
     match setting.default {
-        Default::Is(value) => value.to_owned(),
-        Default::Of(_, words) | Default::None(words) => plain(words),
+        DefaultValue::Is(value) => value.to_owned(),
+        DefaultValue::Of(_, words) | DefaultValue::None(words) => plain(words),
     }
 }
 

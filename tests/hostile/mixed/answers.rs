@@ -30,7 +30,7 @@ impl Answer {
         if self.status >= 400 && !alone && !asked.starts_with("HEAD ") {
             let envelope: Value = serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", what()));
             assert_eq!((&envelope["success"], &envelope["status"]), (&false.into(), &self.status.into()), "{}", what());
-            assert!(envelope["message"].is_string(), "{}", what());
+            assert!(envelope["message"].is_string() && envelope["code"].is_string(), "{}", what());
         }
     }
 }

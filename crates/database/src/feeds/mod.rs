@@ -12,8 +12,8 @@
 //! comes in like a new one.
 
 mod recent;
-mod stretch;
 mod timeline;
+mod window;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
@@ -28,8 +28,8 @@ use quick_cache::{
 
 use self::{
     recent::Recent,
-    stretch::Stretch,
     timeline::{Part, Timeline},
+    window::Window,
 };
 pub(crate) use self::{
     recent::{NewPost, Snapshot},
@@ -39,7 +39,7 @@ use crate::{
     error::Outcome,
     rows::{AuthorRow, PostRow, Slice, Toward, keyset},
     sql_types::DbId,
-    values::{Seen, Visible},
+    values::{PostViewRow, Visible},
 };
 
 /// How many bytes the feeds that are remembered take at most, about.
@@ -82,7 +82,7 @@ pub(crate) struct Changes {
 
 /// Which posts are read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct FeedQuery {
     pub(crate) viewer: DbId,
     pub(crate) visible: Visible,
     /// In which order, the first ones first.
@@ -106,15 +106,15 @@ pub(crate) trait Source {
 
     /// Reads the posts at these positions that are there, whose author the viewer follows and that have one of the
     /// visibilities.
-    async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>>;
+    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Outcome<Vec<PostViewRow<AuthorRow>>>;
 
     /// Does the same, and reads what has changed since a snapshot.
     async fn read_with_changes(
         &self,
-        wanted: Wanted,
+        wanted: FeedQuery,
         keys: Vec<Keyset>,
         since: &Snapshot,
-    ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)>;
+    ) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)>;
 }
 
 /// A number of rows as the value of a query.
@@ -172,7 +172,7 @@ impl Default for Feeds {
 
 /// What became of an attempt to make a page of what is remembered.
 enum Attempt {
-    Done(Vec<Seen<AuthorRow>>),
+    Done(Vec<PostViewRow<AuthorRow>>),
     /// What is remembered has changed, or is forgotten.
     Again,
     /// What is remembered is as of a moment since the request began: what came in after that need not be shown.
@@ -180,7 +180,7 @@ enum Attempt {
     /// More of the candidates turned out not to be shown than expected.
     Short,
     /// It cannot be made of what is remembered.
-    Not,
+    Uncacheable,
 }
 
 /// The part of a feed that a page is made of, and what was known when it was taken.
@@ -199,29 +199,29 @@ impl Feeds {
         viewer: DbId,
         visible: Visible,
         feed: FeedRequest,
-    ) -> Outcome<Vec<Seen<AuthorRow>>> {
-        let stretch = Stretch::of(feed);
-        let wanted = Wanted { viewer, visible, toward: stretch.toward, limit: feed.page.overfetch() };
+    ) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+        let window = Window::of(feed);
+        let wanted = FeedQuery { viewer, visible, toward: window.toward, limit: feed.page.overfetch() };
         // Some of the candidates are gone, or not for this viewer.
         let mut candidates = wanted.limit + wanted.limit / 4;
         let mut is_current = false;
         for _ in 0..ATTEMPTS {
-            match self.attempt(source, wanted, &stretch, candidates, is_current).await? {
+            match self.attempt(source, wanted, &window, candidates, is_current).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Again => {}
                 Attempt::Current => is_current = true,
                 Attempt::Short => candidates *= 2,
-                Attempt::Not => break,
+                Attempt::Uncacheable => break,
             }
         }
-        page_from_authors(source, wanted, stretch, candidates).await
+        page_from_authors(source, wanted, window, candidates).await
     }
 
     async fn attempt(
         &self,
         source: &impl Source,
-        wanted: Wanted,
-        stretch: &Stretch,
+        wanted: FeedQuery,
+        window: &Window,
         candidates: usize,
         is_current: bool,
     ) -> Outcome<Attempt> {
@@ -235,13 +235,13 @@ impl Feeds {
             Some(remembered) => remembered,
             None => return self.load(source, wanted, candidates).await,
         };
-        let Some(Taken { part, version, known, generation }) = self.take(&remembered, stretch, candidates) else {
+        let Some(Taken { part, version, known, generation }) = self.take(&remembered, window, candidates) else {
             return Ok(self.forget(viewer));
         };
         let keys = match part {
             Part::Enough(keys) => keys,
             Part::Beyond(end) => return self.extend(source, wanted, &remembered, end, candidates.max(CHUNK)).await,
-            Part::Elsewhere => return Ok(Attempt::Not),
+            Part::Elsewhere => return Ok(Attempt::Uncacheable),
         };
         let are_all = keys.len() < candidates;
         let (changes, posts) = source.read_with_changes(wanted, keys.clone(), &known).await?;
@@ -256,7 +256,7 @@ impl Feeds {
         if changes.version != Some(version) {
             return Ok(self.forget(viewer));
         }
-        let looked_at = keys.last().filter(|_| !are_all).map_or(*stretch, |last| stretch.up_to(*last));
+        let looked_at = keys.last().filter(|_| !are_all).map_or(*window, |last| window.up_to(*last));
         let has_changed = {
             let timeline = lock(&remembered);
             changes.posts.iter().any(|post| timeline.is_missing(post, &keys, &looked_at))
@@ -272,8 +272,8 @@ impl Feeds {
         })
     }
 
-    /// The positions of a stretch, with what came in up to now; nothing when that is not known any more.
-    fn take(&self, remembered: &Remembered, stretch: &Stretch, candidates: usize) -> Option<Taken> {
+    /// The positions of a window, with what came in up to now; nothing when that is not known any more.
+    fn take(&self, remembered: &Remembered, window: &Window, candidates: usize) -> Option<Taken> {
         let recent = self.recent();
         let mut timeline = lock(remembered);
         if timeline.generation != recent.generation() {
@@ -282,14 +282,14 @@ impl Feeds {
         let next = timeline.next;
         timeline.absorb(recent.since(next)?);
         timeline.next = recent.next();
-        let part = timeline.part(stretch, candidates);
+        let part = timeline.part(window, candidates);
         Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation() })
     }
 
     async fn load(
         &self,
         source: &impl Source,
-        Wanted { viewer, visible, .. }: Wanted,
+        FeedQuery { viewer, visible, .. }: FeedQuery,
         limit: usize,
     ) -> Outcome<Attempt> {
         // Before it is read: what comes in from here on may be missing in it.
@@ -297,7 +297,7 @@ impl Feeds {
             let recent = self.recent();
             (recent.generation(), recent.next(), recent.known().is_some())
         };
-        let Some(loaded) = source.load(viewer, visible, limit).await? else { return Ok(Attempt::Not) };
+        let Some(loaded) = source.load(viewer, visible, limit).await? else { return Ok(Attempt::Uncacheable) };
         if !self.recent_mut().join(generation, was_known, &loaded.snapshot) {
             return Ok(Attempt::Again);
         }
@@ -308,7 +308,7 @@ impl Feeds {
     async fn extend(
         &self,
         source: &impl Source,
-        Wanted { viewer, visible, .. }: Wanted,
+        FeedQuery { viewer, visible, .. }: FeedQuery,
         remembered: &Remembered,
         end: Keyset,
         limit: usize,
@@ -317,7 +317,7 @@ impl Feeds {
         let older = source.positions(viewer, visible, Slice::new(Toward::Older, Some(end), limit)).await?;
         let has_room = lock(remembered).extend(end, older, limit, next);
         self.remember(viewer, remembered);
-        Ok(if has_room { Attempt::Again } else { Attempt::Not })
+        Ok(if has_room { Attempt::Again } else { Attempt::Uncacheable })
     }
 
     fn remember(&self, viewer: DbId, timeline: &Remembered) {
@@ -349,17 +349,17 @@ impl Feeds {
 /// Makes a page from a look at each followed author's posts.
 async fn page_from_authors(
     source: &impl Source,
-    mut wanted: Wanted,
-    mut stretch: Stretch,
+    mut wanted: FeedQuery,
+    mut window: Window,
     mut candidates: usize,
-) -> Outcome<Vec<Seen<AuthorRow>>> {
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let mut found = Vec::new();
     loop {
-        let slice = Slice::new(stretch.toward, stretch.beginning(), candidates);
+        let slice = Slice::new(window.toward, window.beginning(), candidates);
         let mut keys = source.positions(wanted.viewer, wanted.visible, slice).await?;
-        keys.retain(|key| stretch.contains(*key));
+        keys.retain(|key| window.contains(*key));
         let are_all = keys.len() < candidates;
-        stretch = keys.last().map_or(stretch, |last| stretch.from(*last));
+        window = keys.last().map_or(window, |last| window.from(*last));
         let posts = source.read(wanted, keys).await?;
         wanted.limit -= posts.len();
         found.extend(posts);

@@ -6,7 +6,7 @@ use agora_domain::page::Keyset;
 
 use super::{
     recent::{NewPost, Snapshot},
-    stretch::Stretch,
+    window::Window,
 };
 use crate::{rows::Toward, sql_types::DbId, values::Visible};
 
@@ -96,33 +96,33 @@ impl Timeline {
         }
     }
 
-    /// Whether a post belongs among positions, all that there are in a stretch, and is not there.
-    pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], stretch: &Stretch) -> bool {
-        stretch.contains(post.key) && self.is_candidate(post) && !among.contains(&post.key)
+    /// Whether a post belongs among positions, all that there are in a window, and is not there.
+    pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], window: &Window) -> bool {
+        window.contains(post.key) && self.is_candidate(post) && !among.contains(&post.key)
     }
 
     fn is_candidate(&self, post: &NewPost) -> bool {
         self.visible.contains(&post.visibility) && self.followed.binary_search(&random_half(post.author)).is_ok()
     }
 
-    /// So many positions of a stretch, from its beginning on.
-    pub(super) fn part(&self, stretch: &Stretch, wanted: usize) -> Part {
-        let first = stretch.below.map_or(0, |below| self.keys.partition_point(|key| *key >= below));
-        let end = stretch.above.map_or(self.keys.len(), |above| self.keys.partition_point(|key| *key > above));
-        // A stretch without anything in it may end before it begins.
+    /// So many positions of a window, from its beginning on.
+    pub(super) fn part(&self, window: &Window, wanted: usize) -> Part {
+        let first = window.below.map_or(0, |below| self.keys.partition_point(|key| *key >= below));
+        let end = window.above.map_or(self.keys.len(), |above| self.keys.partition_point(|key| *key > above));
+        // A window without anything in it may end before it begins.
         let part = self.keys.get(first..end).unwrap_or_default();
         let oldest = self.keys.last().copied();
         let is_kept = |key| oldest.is_some_and(|oldest| key >= oldest);
-        match (stretch.toward, oldest) {
+        match (window.toward, oldest) {
             (Toward::Older, _) if part.len() >= wanted || self.is_whole => {
                 Part::Enough(part.iter().take(wanted).copied().collect())
             }
             // The position itself may be the oldest that is kept; what is older was never looked at.
-            (Toward::Older, Some(oldest)) if first < self.keys.len() || stretch.below == Some(oldest) => {
+            (Toward::Older, Some(oldest)) if first < self.keys.len() || window.below == Some(oldest) => {
                 Part::Beyond(oldest)
             }
             // All that is newer than the oldest that is kept is there.
-            (Toward::Newer, _) if self.is_whole || stretch.above.is_some_and(is_kept) => {
+            (Toward::Newer, _) if self.is_whole || window.above.is_some_and(is_kept) => {
                 Part::Enough(part.iter().rev().take(wanted).copied().collect())
             }
             _ => Part::Elsewhere,
@@ -177,16 +177,16 @@ mod tests {
         Part::Enough(instants.iter().copied().map(key).collect())
     }
 
-    fn after(n: i64) -> Stretch {
-        Stretch { toward: Toward::Older, below: Some(key(n)), above: None }
+    fn after(n: i64) -> Window {
+        Window { toward: Toward::Older, below: Some(key(n)), above: None }
     }
 
-    fn before(n: i64) -> Stretch {
-        Stretch { toward: Toward::Newer, below: None, above: Some(key(n)) }
+    fn before(n: i64) -> Window {
+        Window { toward: Toward::Newer, below: None, above: Some(key(n)) }
     }
 
-    const FROM_START: Stretch = Stretch { toward: Toward::Older, below: None, above: None };
-    const FROM_END: Stretch = Stretch { toward: Toward::Newer, below: None, above: None };
+    const FROM_START: Window = Window { toward: Toward::Older, below: None, above: None };
+    const FROM_END: Window = Window { toward: Toward::Newer, below: None, above: None };
 
     #[test]
     fn a_page_is_what_comes_after_a_position() {
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(timeline.part(&before(4), 9), enough(&[5, 7, 9]));
         assert_eq!(timeline.part(&before(9), 2), enough(&[]), "the beginning");
         assert_eq!(timeline.part(&FROM_END, 2), enough(&[3, 5]), "the end of a whole feed");
-        assert_eq!(timeline.part(&Stretch { below: Some(key(7)), ..before(3) }, 9), enough(&[5]), "7 is a bound");
-        assert_eq!(timeline.part(&Stretch { below: Some(key(5)), ..before(6) }, 9), enough(&[]), "bounds crossed");
+        assert_eq!(timeline.part(&Window { below: Some(key(7)), ..before(3) }, 9), enough(&[5]), "7 is a bound");
+        assert_eq!(timeline.part(&Window { below: Some(key(5)), ..before(6) }, 9), enough(&[]), "bounds crossed");
         timeline.is_whole = false;
         assert_eq!(timeline.part(&before(3), 2), enough(&[5, 7]), "before the oldest that is kept");
         assert_eq!(timeline.part(&before(2), 2), Part::Elsewhere, "there may be more in between");
@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn only_what_belongs_into_a_stretch_is_missing_there() {
         let timeline = timeline(&[9, 7, 5], 9);
-        for stretch in [after(8).up_to(key(5)), before(5).up_to(key(8))] {
-            let is_missing = |post| timeline.is_missing(&post, &[key(7)], &stretch);
+        for window in [after(8).up_to(key(5)), before(5).up_to(key(8))] {
+            let is_missing = |post| timeline.is_missing(&post, &[key(7)], &window);
             assert!(is_missing(post(1, 6)));
             assert!(!is_missing(post(1, 7)), "it is there");
             assert!(!is_missing(post(3, 6)), "not followed");

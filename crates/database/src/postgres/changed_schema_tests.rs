@@ -16,7 +16,7 @@ use super::{
     *,
 };
 use crate::{
-    postgres::{hot, pipeline::Text},
+    postgres::{hot, pipeline::PreparedSql},
     rows::Slice,
     values::{Filter, LikeRow},
 };
@@ -79,7 +79,7 @@ async fn statements_are_prepared_anew_at_once_when_columns_change_their_type_und
 
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_that_the_server_has_forgotten_are_prepared_anew() {
-    static FORGET: Text = Text { sql: "DEALLOCATE ALL", types: &[] };
+    static FORGET: PreparedSql = PreparedSql { sql: "DEALLOCATE ALL", types: &[] };
     let (_, database) = with_rows(&Options { connections: 5, ..Options::default() }).await;
     on_every_lane(&database).await.unwrap();
     for pipelines in [&database.shared, &database.lists, &database.exclusive] {

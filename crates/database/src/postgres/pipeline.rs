@@ -26,7 +26,7 @@ use tokio::{
 };
 use tokio_postgres::Row;
 
-pub(crate) use self::connection::{Text, Values};
+pub(crate) use self::connection::{PreparedSql, Values};
 use self::{
     connection::{Call, Pipeline, Waiting, lock},
     in_flight::InFlight,
@@ -116,14 +116,18 @@ impl Pipelines {
 
     /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
     /// is one that PostgreSQL ends and undoes because of others.
-    pub(crate) async fn query(self: &Arc<Self>, text: &Text, values: Values<'_>) -> Result<Vec<Row>, QueryError> {
+    pub(crate) async fn query(
+        self: &Arc<Self>,
+        text: &PreparedSql,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, QueryError> {
         Ok(self.repeat((text, values), None).await?.0)
     }
 
     /// Runs two statements that do not wait for each other, as [`query`](Self::query) does one.
     pub(crate) async fn query_both(
         self: &Arc<Self>,
-        [one, two]: [(&Text, Values<'_>); 2],
+        [one, two]: [(&PreparedSql, Values<'_>); 2],
     ) -> Result<[Vec<Row>; 2], QueryError> {
         Ok(self.repeat(one, Some(two)).await?.into())
     }

@@ -37,7 +37,7 @@ pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
         let Some((attempt, record)) = find(conn, &new).await? else { continue };
         let is_answered = record.answer.is_some();
         if let Some(met) = record.meet(new.fingerprints, new.now) {
-            return Ok(Begun::Met(met));
+            return Ok(Begun::Found(met));
         }
         // What was lost may be found at the last moment: then it stays.
         let replaced = idempotency::table.filter(idempotency::attempt.eq(attempt));

@@ -16,7 +16,12 @@ pub(crate) async fn announce(conn: &mut Conn, key: String, at: DbInstant) -> Out
 }
 
 /// Condemns some of the images recorded before an instant, the oldest records first.
-pub(crate) async fn condemn(conn: &mut Conn, cutoff: DbInstant, now: DbInstant, limit: i64) -> Outcome<Vec<String>> {
+pub(crate) async fn mark_for_deletion(
+    conn: &mut Conn,
+    cutoff: DbInstant,
+    now: DbInstant,
+    limit: i64,
+) -> Outcome<Vec<String>> {
     let oldest = unnamed_images::table.order((unnamed_images::since, unnamed_images::key)).limit(limit);
     let keys: Vec<String> =
         oldest.filter(unnamed_images::since.lt(cutoff)).select(unnamed_images::key).load(conn).await?;

@@ -15,7 +15,7 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
-use crate::values::{LikeRow, Seen, ViewRow};
+use crate::values::{LikeRow, PostViewRow, ViewRow};
 use crate::{
     error::{Failure, Outcome},
     rows::{AuthorRow, LikerRow, PostRow, Slice, UserRow},
@@ -60,7 +60,7 @@ async fn insert(conn: &mut Conn, row: PostRow) -> Outcome<()> {
     Ok(())
 }
 
-pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<Seen<AuthorRow>>> {
+pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
     let found: Option<ViewRow<AuthorRow>> = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
@@ -71,7 +71,7 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId, viewer: DbId) -> Outcome<Opt
         .optional()?;
     let Some(row) = found else { return Ok(None) };
     let liked_by = if row.like_count > 0 { newest_likers(conn, row.post.id).await? } else { Vec::new() };
-    Ok(Some(Seen { row, liked_by }))
+    Ok(Some(PostViewRow { row, liked_by }))
 }
 
 async fn newest_likers(conn: &mut Conn, post: DbId) -> Outcome<Vec<Liker>> {
@@ -86,17 +86,17 @@ async fn newest_likers(conn: &mut Conn, post: DbId) -> Outcome<Vec<Liker>> {
     rows.into_iter().map(LikerRow::liker).collect()
 }
 
-pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<Seen<UserRow>>> {
+pub(crate) async fn list_all(conn: &mut Conn, viewer: DbId, slice: Slice) -> Outcome<Vec<PostViewRow<UserRow>>> {
     let views =
         posts::table.inner_join(users::table).filter(posts::deleted_at.is_null()).select(view!(UserRow, viewer));
     let rows: Vec<ViewRow<UserRow>> = super::load!(views, posts, slice, conn)?;
     with_likers(conn, rows).await
 }
 
-pub(crate) async fn with_likers<A>(conn: &mut Conn, rows: Vec<ViewRow<A>>) -> Outcome<Vec<Seen<A>>> {
+pub(crate) async fn with_likers<A>(conn: &mut Conn, rows: Vec<ViewRow<A>>) -> Outcome<Vec<PostViewRow<A>>> {
     let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
     let mut likers = if liked.is_empty() { HashMap::new() } else { likers_of(conn, liked).await? };
-    let seen = |row: ViewRow<A>| Seen { liked_by: likers.remove(&row.post.id).unwrap_or_default(), row };
+    let seen = |row: ViewRow<A>| PostViewRow { liked_by: likers.remove(&row.post.id).unwrap_or_default(), row };
     Ok(rows.into_iter().map(seen).collect())
 }
 
@@ -281,7 +281,7 @@ pub(crate) async fn edit(
     id: DbId,
     edit: PostEdit,
     at: Timestamp,
-) -> Outcome<Option<(Seen<AuthorRow>, Option<ImageKey>)>> {
+) -> Outcome<Option<(PostViewRow<AuthorRow>, Option<ImageKey>)>> {
     let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
     let (author, old) = (row.author_id, row.image.clone());
     let (edited, replaced) = row.post()?.apply(&edit, at)?;

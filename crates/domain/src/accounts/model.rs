@@ -1,9 +1,11 @@
 //! Accounts, callers and sessions, and the rules about them.
 
+use std::str::FromStr;
+
 use super::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username};
 use crate::{
     clock::Timestamp,
-    error::{Error, FieldErrors, Result, Violation},
+    error::{Disallowed, Error, FieldErrors, Forbidden, Result, Violation, ViolationKind},
     id::{SessionId, UserId},
     media::ImageKey,
 };
@@ -73,7 +75,7 @@ impl Account {
     }
 }
 
-const LAST_ADMIN: Error = Error::Disallowed("The last enabled ADMIN cannot lose the role or be disabled");
+const LAST_ADMIN: Error = Error::Disallowed(Disallowed::LastAdmin);
 
 /// A user as posts show them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +186,7 @@ impl Caller {
     /// # Errors
     /// [`Error::Forbidden`] without either role.
     pub fn member(self) -> Result<Member> {
-        if self.roles.is_empty() { Err(Error::Forbidden("The account has no role")) } else { Ok(Member(self)) }
+        if self.roles.is_empty() { Err(Error::Forbidden(Forbidden::NoRole)) } else { Ok(Member(self)) }
     }
 
     /// The caller as an administrator.
@@ -192,7 +194,7 @@ impl Caller {
     /// # Errors
     /// [`Error::Forbidden`] without ADMIN.
     pub fn admin(self) -> Result<Admin> {
-        if self.roles.contains(Role::Admin) { Ok(Admin(self)) } else { Err(Error::Forbidden("ADMIN role is required")) }
+        if self.roles.contains(Role::Admin) { Ok(Admin(self)) } else { Err(Error::Forbidden(Forbidden::NotAdmin)) }
     }
 }
 
@@ -237,6 +239,18 @@ pub enum RoleAction {
     Remove,
 }
 
+impl FromStr for RoleAction {
+    type Err = Violation;
+
+    fn from_str(name: &str) -> Result<Self, Violation> {
+        match name {
+            "ADD" => Ok(Self::Add),
+            "REMOVE" => Ok(Self::Remove),
+            _ => Err(Violation::new(ViolationKind::NotAllowed, "Action must be ADD or REMOVE")),
+        }
+    }
+}
+
 /// A change of an account's roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoleChange {
@@ -244,29 +258,6 @@ pub struct RoleChange {
     pub role: Role,
     /// Given or taken.
     pub action: RoleAction,
-}
-
-impl RoleChange {
-    /// Parses the fields `roleId` and `action`.
-    ///
-    /// # Errors
-    /// Every invalid field.
-    pub fn parse(role_id: Option<&str>, action: Option<&str>) -> Result<Self, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        let role = errors.check("roleId", role_id.unwrap_or_default().parse::<Role>());
-        let action = errors.check(
-            "action",
-            match action.unwrap_or_default() {
-                "ADD" => Ok(RoleAction::Add),
-                "REMOVE" => Ok(RoleAction::Remove),
-                _ => Err(Violation::from("Action must be ADD or REMOVE")),
-            },
-        );
-        match (role, action) {
-            (Some(role), Some(action)) => Ok(Self { role, action }),
-            _ => Err(errors),
-        }
-    }
 }
 
 /// A valid registration.
@@ -316,20 +307,15 @@ pub struct Login {
     pub password: PasswordAttempt,
 }
 
-impl Login {
-    /// Parses the fields of a login. A missing field counts as blank.
-    ///
-    /// # Errors
-    /// Every invalid field.
-    pub fn parse(identifier: Option<&str>, password: Option<&str>) -> Result<Self, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        let identifier = errors.check("identifier", LoginIdentifier::parse(identifier.unwrap_or_default()));
-        let password = errors.check("password", PasswordAttempt::parse(password.unwrap_or_default()));
-        match (identifier, password) {
-            (Some(identifier), Some(password)) => Ok(Self { identifier, password }),
-            _ => Err(errors),
-        }
-    }
+/// The fields of a profile that a client sent. What is `None` was not sent.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileFields {
+    /// The biography; `Some(None)` removes it.
+    pub biography: Option<Option<Biography>>,
+    /// A file with the new picture.
+    pub picture: Option<bytes::Bytes>,
+    /// What is invalid among them, to be reported together with what the rules find.
+    pub errors: FieldErrors,
 }
 
 /// A change of one's own profile: what is `None` stays.

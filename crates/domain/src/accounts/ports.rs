@@ -41,7 +41,7 @@ pub struct PasswordChange {
 }
 
 /// Keeps accounts. Each method is one atomic change or one consistent read. A change that gives a profile a picture, or
-/// takes one from it, is one of [`UnnamedImages`](crate::media::UnnamedImages) as well, as said there.
+/// takes one from it, is one of [`UnreferencedImages`](crate::media::UnreferencedImages) as well, as said there.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait AccountRepository: Send + Sync {
@@ -168,6 +168,10 @@ pub trait TokenIssuer: Send + Sync {
     /// [`Error::Internal`](crate::Error::Internal) when signing fails.
     fn issue(&self, claims: TokenClaims, now: Timestamp) -> Result<String>;
 
-    /// What a token says, if it was issued here, is unaltered and has not expired at `now`; `None` otherwise.
-    fn verify(&self, token: &str, now: Timestamp) -> Option<TokenClaims>;
+    /// Returns what a token says.
+    ///
+    /// # Errors
+    /// [`Error::InvalidToken`](crate::Error::InvalidToken) unless it was issued here and is unaltered;
+    /// [`Error::ExpiredToken`](crate::Error::ExpiredToken) when it has expired at `now`.
+    fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims>;
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::{
-    Account, AccountRepository, Admin, Biography, Caller, LoginIdentifier, Member, NewAccount, Password,
-    PasswordChange, PasswordHasher, ProfileChanges, Registration, RoleChange, Roles, Session, SessionRepository,
+    Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
+    PasswordHasher, ProfileChanges, ProfileFields, Registration, RoleChange, Roles, Session, SessionRepository,
     sessions::InvalidateSessionsOnDrop,
 };
 use crate::{
     clock::Clock,
-    error::{Conflict, Error, FieldErrors, Resource, Result},
+    error::{Conflict, Error, Resource, Result},
     id::{IdGenerator, UserId},
     idempotency::Once,
     limits::{ClientAddress, Requester},
@@ -206,7 +204,7 @@ impl Accounts {
         changed.ok_or(Error::NotFound(Resource::User))
     }
 
-    /// Changes what is given of the caller's profile; a blank biography removes it.
+    /// Changes what is given of the caller's profile.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming `biography` or `profilePicture`; [`Error::TooLarge`] for the picture;
@@ -215,11 +213,9 @@ impl Accounts {
         &self,
         caller: &Member,
         requester: &Requester,
-        biography: Option<&str>,
-        picture: Option<Bytes>,
+        fields: ProfileFields,
     ) -> Result<Account> {
-        let mut errors = FieldErrors::default();
-        let biography = errors.check_given("biography", biography, Biography::parse);
+        let ProfileFields { biography, picture, mut errors } = fields;
         let picture = self.images.clean(requester, "profilePicture", picture, &mut errors).await?;
         errors.into_result()?;
         let profile_picture = self.images.put(picture).await?;

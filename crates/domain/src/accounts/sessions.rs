@@ -8,12 +8,14 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    error::{Error, FieldErrors, Resource, Result},
+    error::{Error, Resource, Result, Violation, ViolationKind},
     id::{IdGenerator, SessionId, UserId},
     limits::{ClientAddress, Counted, Limits, Requester},
 };
 
-const WRONG_PASSWORD: &str = "Current password is wrong";
+fn wrong_password() -> Error {
+    Error::field("currentPassword", Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
+}
 
 /// How often a password is verified for one request. The stored hash may be replaced while it is: by a new password, or by
 /// another hash of the same one.
@@ -135,9 +137,10 @@ impl Authentication {
     /// Who presents the token.
     ///
     /// # Errors
-    /// [`Error::InvalidToken`] when the token is not valid, its session revoked or its account disabled.
+    /// [`Error::ExpiredToken`] when the token has expired; [`Error::InvalidToken`] when it is not valid, its session revoked
+    /// or its account disabled.
     pub async fn authenticate(&self, token: &str) -> Result<Caller> {
-        let claims = self.tokens.verify(token, self.clock.now()).ok_or(Error::InvalidToken)?;
+        let claims = self.tokens.verify(token, self.clock.now())?;
         let state = self.sessions.find(claims.session).await?.ok_or(Error::InvalidToken)?;
         Caller::of(state).filter(|caller| caller.user == claims.user).ok_or(Error::InvalidToken)
     }
@@ -166,27 +169,22 @@ impl Authentication {
     /// Sets a new password and ends every other session of the account.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `currentPassword` when it is missing and `newPassword` when it is no password, without
-    /// looking further; then naming `currentPassword` when it is wrong. [`Error::TooMany`] when the current one was wrong
-    /// too often from this client, here or at login, or when changes were tried too often, whatever became of them.
+    /// [`Error::Invalid`] naming `currentPassword` when it is wrong. [`Error::TooMany`] when the current one was wrong too
+    /// often from this client, here or at login, or when changes were tried too often, whatever became of them.
     pub async fn change_password(
         &self,
         caller: &Member,
         client: ClientAddress,
-        current: Option<&str>,
-        new: Option<&str>,
+        current: &PasswordAttempt,
+        new: &Password,
     ) -> Result<()> {
-        let mut errors = FieldErrors::default();
-        let current = errors.check("currentPassword", PasswordAttempt::parse(current.unwrap_or_default()));
-        let new = errors.check("newPassword", Password::parse(new.unwrap_or_default()));
-        let (Some(current), Some(new)) = (current, new) else { return Err(errors.into()) };
         self.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
         for _ in 0..ATTEMPTS {
-            if self.try_change_password(caller, client, &current, &new).await?.is_some() {
+            if self.try_change_password(caller, client, current, new).await?.is_some() {
                 return Ok(());
             }
         }
-        Err(Error::field("currentPassword", WRONG_PASSWORD))
+        Err(wrong_password())
     }
 
     /// Changes the password; `None` when the hash was replaced after it was read.
@@ -204,7 +202,7 @@ impl Authentication {
         let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
         if !self.passwords.verify(current, Some(verified.clone()), &requester).await? {
             self.limits.count(&failures)?;
-            return Err(Error::field("currentPassword", WRONG_PASSWORD));
+            return Err(wrong_password());
         }
         self.limits.check(&failures)?;
         let is_same = current.expose() == new.expose() && !self.passwords.needs_rehash(&verified);

@@ -13,10 +13,10 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     clock::{MockClock, Timestamp},
-    error::{Error, FieldErrors, Result},
+    error::{Disallowed, Error, FieldErrors, Result, Violation, ViolationKind},
     id::{MockIdGenerator, SessionId, UserId},
     limits::{ClientAddress, Counted, Counters, Limits, Requester, tests::CountersInMemory},
-    media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
+    media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages},
 };
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
@@ -76,7 +76,7 @@ struct Ports {
     tokens: MockTokenIssuer,
     cleaner: MockImageCleaner,
     images: MockImageStore,
-    unnamed: MockUnnamedImages,
+    unnamed: MockUnreferencedImages,
 }
 
 impl Ports {
@@ -124,8 +124,15 @@ fn ids() -> MockIdGenerator {
     ids
 }
 
+fn attempt(identifier: &str, password: &str) -> Login {
+    let identifier = LoginIdentifier::parse(identifier).unwrap();
+    Login { identifier, password: PasswordAttempt::parse(password).unwrap() }
+}
+
 fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
-    errors.iter().map(|(field, messages)| (field, messages.join("; "))).collect()
+    let text = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    // Leaked, so that what is expected can be written as it is.
+    errors.iter().map(|(field, violations)| (&*field.to_owned().leak(), text(violations))).collect()
 }
 
 /// The invalid fields that a use case reports.

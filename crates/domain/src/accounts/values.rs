@@ -5,7 +5,10 @@ use std::{fmt, str::FromStr};
 use email_address::{EmailAddress, Options};
 
 use crate::{
-    error::{Result, Violation},
+    error::{
+        Result, Violation,
+        ViolationKind::{InvalidFormat, NotAllowed, Required, TooLong, TooShort},
+    },
     text,
 };
 
@@ -25,16 +28,16 @@ impl Username {
     pub fn parse(name: &str) -> Result<Self, Violation> {
         let name = text::required("Username", name, Self::MAX_CHARS)?;
         if name.chars().any(char::is_control) {
-            return Err("Username must not contain control characters".into());
+            return Err(Violation::new(InvalidFormat, "Username must not contain control characters"));
         }
         // In the folded form what is invisible is gone, and look-alikes such as the full-width sign are the sign
         // itself.
         let folded = text::fold(&name);
         if folded.is_empty() {
-            return Err("Username is required".into());
+            return Err(Violation::new(Required, "Username is required"));
         }
         if folded.contains('@') {
-            return Err("Username must not contain @".into());
+            return Err(Violation::new(InvalidFormat, "Username must not contain @"));
         }
         Ok(Self(name))
     }
@@ -71,7 +74,7 @@ impl Email {
         let address = text::required("Email", address, Self::MAX_CHARS)?;
         let bare = Options::default().without_display_text().without_domain_literal();
         if address.chars().any(char::is_control) || EmailAddress::parse_with_options(&address, bare).is_err() {
-            return Err("Email must be a valid email address".into());
+            return Err(Violation::new(InvalidFormat, "Email must be a valid email address"));
         }
         Ok(Self(address))
     }
@@ -108,13 +111,17 @@ impl Password {
     /// The violation, in words for the client.
     pub fn parse(password: &str) -> Result<Self, Violation> {
         if password.trim().is_empty() {
-            return Err("Password is required".into());
+            return Err(Violation::new(Required, "Password is required"));
         }
         if password.contains('\0') {
-            return Err("Password must not contain a NUL character".into());
+            return Err(Violation::new(InvalidFormat, "Password must not contain a NUL character"));
         }
         if !(Self::MIN_BYTES..=Self::MAX_BYTES).contains(&password.len()) {
-            return Err(format!("Password must be {} to {} bytes", Self::MIN_BYTES, Self::MAX_BYTES).into());
+            let kind = if password.len() < Self::MIN_BYTES { TooShort } else { TooLong };
+            return Err(Violation::new(
+                kind,
+                format!("Password must be {} to {} bytes", Self::MIN_BYTES, Self::MAX_BYTES),
+            ));
         }
         Ok(Self(password.to_owned()))
     }
@@ -142,7 +149,11 @@ impl PasswordAttempt {
     /// # Errors
     /// The violation, in words for the client.
     pub fn parse(password: &str) -> Result<Self, Violation> {
-        if password.trim().is_empty() { Err("Password is required".into()) } else { Ok(Self(password.to_owned())) }
+        if password.trim().is_empty() {
+            Err(Violation::new(Required, "Password is required"))
+        } else {
+            Ok(Self(password.to_owned()))
+        }
     }
 
     /// The attempt itself, for comparing with a hash.
@@ -224,10 +235,10 @@ impl LoginIdentifier {
     pub fn parse(identifier: &str) -> Result<Self, Violation> {
         let identifier = identifier.trim();
         if identifier.is_empty() {
-            return Err("Identifier is required".into());
+            return Err(Violation::new(Required, "Identifier is required"));
         }
         if identifier.contains('\0') {
-            return Err("Identifier must not contain a NUL character".into());
+            return Err(Violation::new(InvalidFormat, "Identifier must not contain a NUL character"));
         }
         let key = text::fold(identifier);
         Ok(if identifier.contains('@') { Self::Email(key) } else { Self::Username(key) })
@@ -260,7 +271,8 @@ impl FromStr for Role {
     type Err = Violation;
 
     fn from_str(name: &str) -> Result<Self, Violation> {
-        Self::ALL.into_iter().find(|role| role.as_str() == name).ok_or_else(|| "Role must be ADMIN or USER".into())
+        let role = Self::ALL.into_iter().find(|role| role.as_str() == name);
+        role.ok_or_else(|| Violation::new(NotAllowed, "Role must be ADMIN or USER"))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     accounts::{Member, UserSummary},
     clock::Timestamp,
-    error::{Error, Result, Violation},
+    error::{Error, Forbidden, Result, Violation},
     id::{CommentId, PostId, UserId},
     text,
 };
@@ -69,7 +69,7 @@ impl CommentAccess {
     /// # Errors
     /// [`Error::Forbidden`] for anybody else.
     pub fn ensure_may_edit(&self, caller: &Member) -> Result<()> {
-        if caller.id() == self.author { Ok(()) } else { Err(Error::Forbidden("Only the author may edit this comment")) }
+        if caller.id() == self.author { Ok(()) } else { Err(Error::Forbidden(Forbidden::NotCommentAuthor)) }
     }
 
     /// The rule for deleting: the author of the comment or of the post.
@@ -80,7 +80,7 @@ impl CommentAccess {
         if caller.id() == self.author || caller.id() == self.post_author {
             Ok(())
         } else {
-            Err(Error::Forbidden("Only the author of the comment or of the post may delete this comment"))
+            Err(Error::Forbidden(Forbidden::NeitherAuthor))
         }
     }
 }

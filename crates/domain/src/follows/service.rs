@@ -6,7 +6,7 @@ use super::FollowRepository;
 use crate::{
     accounts::{Member, UserSummary},
     clock::Clock,
-    error::{Error, Resource, Result},
+    error::{Disallowed, Error, Forbidden, Resource, Result},
     id::{IdGenerator, RelationId, UserId},
     idempotency::Once,
     page::{Page, PageRequest},
@@ -17,14 +17,14 @@ use crate::{
 pub const MAX_FOLLOWED: usize = 10_000;
 
 /// What following one more than [`MAX_FOLLOWED`] fails with.
-pub const TOO_MANY_FOLLOWED: Error = Error::Disallowed("You cannot follow more than 10,000 users");
+pub const TOO_MANY_FOLLOWED: Error = Error::Disallowed(Disallowed::TooManyFollowed);
 
 /// The rule that nobody follows themselves.
 ///
 /// # Errors
 /// [`Error::Disallowed`] for oneself.
 fn ensure_not_oneself(caller: &Member, followed: UserId) -> Result<()> {
-    if caller.id() == followed { Err(Error::Disallowed("You cannot follow yourself")) } else { Ok(()) }
+    if caller.id() == followed { Err(Error::Disallowed(Disallowed::FollowSelf)) } else { Ok(()) }
 }
 
 /// The rule of who may read the follow lists of `user`: the user, the user's followers, and ADMIN.
@@ -35,7 +35,7 @@ fn ensure_may_list(caller: &Member, user: UserId, follows: bool) -> Result<()> {
     if caller.id() == user || follows || caller.is_admin() {
         Ok(())
     } else {
-        Err(Error::Forbidden("Only the user and the user's followers may read this list"))
+        Err(Error::Forbidden(Forbidden::NotFollower))
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     accounts::{Caller, Member, Role, Roles, Session},
     clock::{MockClock, Timestamp},
-    error::{Error, Resource},
+    error::{Disallowed, Error, Resource},
     id::{MockIdGenerator, RelationId, SessionId, UserId},
     page::{Page, PageRequest},
     relation::NewRelation,
@@ -78,7 +78,7 @@ async fn nobody_follows_themselves() {
         follows.unfollow(&alice(), ALICE).await,
     ];
     for (i, refused) in refused.into_iter().enumerate() {
-        assert!(matches!(refused, Err(Error::Disallowed("You cannot follow yourself"))), "operation {i}");
+        assert!(matches!(refused, Err(Error::Disallowed(Disallowed::FollowSelf))), "operation {i}");
     }
 }
 

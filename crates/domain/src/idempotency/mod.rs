@@ -11,7 +11,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Answer, AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Met, Once, Record, RequestName};
+pub use model::{Answer, AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Once, Record, RequestName};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::MockIdempotencyRepository;
 pub use ports::{Begun, IdempotencyRepository};

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
-    error::{Result, Violation},
+    error::{Result, Violation, ViolationKind::InvalidFormat},
     id::UserId,
 };
 
@@ -27,7 +27,8 @@ impl IdempotencyKey {
         let is_key = (1..=Self::MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_key
             .then(|| Self(text.to_owned()))
-            .ok_or_else(|| format!("Idempotency-Key must be 1 to {} visible ASCII characters", Self::MAX).into())
+            .ok_or_else(|| format!("Idempotency-Key must be 1 to {} visible ASCII characters", Self::MAX))
+            .map_err(|message| Violation::new(InvalidFormat, message))
     }
 
     /// The key as text.
@@ -106,7 +107,7 @@ pub struct Record {
 
 /// What a request meets under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Met {
+pub enum Lookup {
     /// The same request, and what it was answered.
     Answered(Answer),
     /// The same request, which is under way.
@@ -128,16 +129,16 @@ impl Record {
 
     /// What a request with these fingerprints meets at `now`; nothing when the record no longer counts, and the request
     /// takes its place. This is the rule of what a retry gets.
-    pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Met> {
+    pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Lookup> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
         // Begun when the clock was far ahead: it would seem to be under way until that time has come.
         let is_from_the_future = now.plus_millis(Self::LOST_MILLIS) <= self.begun_at;
         match self.answer {
             _ if is_older_than(Self::KEPT_MILLIS) => None,
-            _ if !fingerprints.contain(self.fingerprint) => Some(Met::Differs),
-            Some(answer) => Some(Met::Answered(answer)),
+            _ if !fingerprints.contain(self.fingerprint) => Some(Lookup::Differs),
+            Some(answer) => Some(Lookup::Answered(answer)),
             None if is_older_than(Self::LOST_MILLIS) || is_from_the_future => None,
-            None => Some(Met::Running),
+            None => Some(Lookup::Running),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Answer, AttemptId, Fingerprints, Met, RequestName};
+use super::{Answer, AttemptId, Fingerprints, Lookup, RequestName};
 use crate::{clock::Timestamp, error::Result};
 
 /// How an attempt began.
@@ -11,7 +11,7 @@ pub enum Begun {
     /// It is on record, as the one that is to be carried out.
     First,
     /// It is not: the request met what was on record.
-    Met(Met),
+    Found(Lookup),
 }
 
 /// Keeps what is known of requests that may be sent again. Each method is one atomic change.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, Met, Record, RequestName};
+use super::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, Lookup, Record, RequestName};
 use crate::{
     clock::Clock,
     error::{Conflict, Error, Result},
@@ -44,9 +44,9 @@ impl Idempotency {
         }
         match begun? {
             Begun::First => Ok(Start::First(attempt)),
-            Begun::Met(Met::Answered(answer)) => Ok(Start::Again(answer)),
-            Begun::Met(Met::Differs) => Err(Error::KeyReused),
-            Begun::Met(Met::Running) => Err(Error::Conflict(Conflict::Running)),
+            Begun::Found(Lookup::Answered(answer)) => Ok(Start::Again(answer)),
+            Begun::Found(Lookup::Differs) => Err(Error::KeyReused),
+            Begun::Found(Lookup::Running) => Err(Error::Conflict(Conflict::Running)),
         }
     }
 

@@ -37,7 +37,7 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
 fn a_retry_gets_the_answer_for_a_day() {
     let day = Record::KEPT_MILLIS;
     for age in [0, 1, Record::LOST_MILLIS, day - 1] {
-        assert_eq!(record(age, Some(answer())).meet(ONE, NOW), Some(Met::Answered(answer())), "{age}");
+        assert_eq!(record(age, Some(answer())).meet(ONE, NOW), Some(Lookup::Answered(answer())), "{age}");
     }
     assert_eq!(record(day, Some(answer())).meet(ONE, NOW), None);
 }
@@ -46,7 +46,7 @@ fn a_retry_gets_the_answer_for_a_day() {
 fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first() {
     for answer in [None, Some(answer())] {
         for age in [0, Record::LOST_MILLIS, Record::KEPT_MILLIS - 1] {
-            assert_eq!(record(age, answer.clone()).meet(OTHER, NOW), Some(Met::Differs), "{age}");
+            assert_eq!(record(age, answer.clone()).meet(OTHER, NOW), Some(Lookup::Differs), "{age}");
         }
         assert_eq!(record(Record::KEPT_MILLIS, answer).meet(OTHER, NOW), None);
     }
@@ -58,21 +58,21 @@ fn a_request_is_known_by_either_of_its_fingerprints() {
         let fingerprints = Fingerprints { own: Fingerprint([own; 32]), accepted: Some(Fingerprint([accepted; 32])) };
         record(0, Some(answer())).meet(fingerprints, NOW)
     };
-    assert_eq!(met(1, 2), Some(Met::Answered(answer())));
-    assert_eq!(met(2, 1), Some(Met::Answered(answer())), "recorded before the key changed");
-    assert_eq!(met(2, 3), Some(Met::Differs));
+    assert_eq!(met(1, 2), Some(Lookup::Answered(answer())));
+    assert_eq!(met(2, 1), Some(Lookup::Answered(answer())), "recorded before the key changed");
+    assert_eq!(met(2, 3), Some(Lookup::Differs));
 }
 
 #[test]
 fn an_attempt_without_an_answer_runs_until_it_is_given_up_for_lost() {
     let lost = Record::LOST_MILLIS;
-    assert_eq!(record(0, None).meet(ONE, NOW), Some(Met::Running));
-    assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Met::Running));
-    assert_eq!(record(-5, None).meet(ONE, NOW), Some(Met::Running), "begun by a node whose clock is ahead");
-    assert_eq!(record(1 - lost, None).meet(ONE, NOW), Some(Met::Running), "the furthest ahead");
+    assert_eq!(record(0, None).meet(ONE, NOW), Some(Lookup::Running));
+    assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Lookup::Running));
+    assert_eq!(record(-5, None).meet(ONE, NOW), Some(Lookup::Running), "begun by a node whose clock is ahead");
+    assert_eq!(record(1 - lost, None).meet(ONE, NOW), Some(Lookup::Running), "the furthest ahead");
     assert_eq!(record(-lost, None).meet(ONE, NOW), None, "begun before the clock was put back");
-    assert_eq!(record(-lost, None).meet(OTHER, NOW), Some(Met::Differs));
-    assert_eq!(record(-lost, Some(answer())).meet(ONE, NOW), Some(Met::Answered(answer())));
+    assert_eq!(record(-lost, None).meet(OTHER, NOW), Some(Lookup::Differs));
+    assert_eq!(record(-lost, Some(answer())).meet(ONE, NOW), Some(Lookup::Answered(answer())));
     assert_eq!(record(lost, None).meet(ONE, NOW), None);
 }
 
@@ -107,9 +107,9 @@ async fn begin(begun: Begun) -> crate::Result<Start> {
 #[tokio::test]
 async fn the_first_attempt_is_carried_out_and_others_are_told_what_they_met() {
     assert_eq!(begin(Begun::First).await.unwrap(), Start::First(ATTEMPT));
-    assert_eq!(begin(Begun::Met(Met::Answered(answer()))).await.unwrap(), Start::Again(answer()));
-    assert!(matches!(begin(Begun::Met(Met::Differs)).await, Err(Error::KeyReused)));
-    assert!(matches!(begin(Begun::Met(Met::Running)).await, Err(Error::Conflict(Conflict::Running))));
+    assert_eq!(begin(Begun::Found(Lookup::Answered(answer()))).await.unwrap(), Start::Again(answer()));
+    assert!(matches!(begin(Begun::Found(Lookup::Differs)).await, Err(Error::KeyReused)));
+    assert!(matches!(begin(Begun::Found(Lookup::Running)).await, Err(Error::Conflict(Conflict::Running))));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::{ByteRange, ImageKey, ImageStore, NamedImages, StoredImage, UnnamedImages};
+use super::{ByteRange, ImageKey, ImageReferences, ImageStore, StoredImage, UnreferencedImages};
 use crate::{
     clock::{Clock, Timestamp},
     error::Result,
@@ -54,8 +54,8 @@ pub struct MediaReport {
 /// Compares the objects of the store with the rows that name them, a 256th of them at a time, which bounds the memory.
 pub struct MediaCheck {
     store: Arc<dyn ImageStore>,
-    named: Arc<dyn NamedImages>,
-    unnamed: Arc<dyn UnnamedImages>,
+    named: Arc<dyn ImageReferences>,
+    unnamed: Arc<dyn UnreferencedImages>,
     oldest_in_flight: Timestamp,
 }
 
@@ -72,8 +72,8 @@ impl MediaCheck {
     /// A comparison that takes every object younger than `min_age_millis` for one of an upload in flight.
     pub fn new(
         store: Arc<dyn ImageStore>,
-        named: Arc<dyn NamedImages>,
-        unnamed: Arc<dyn UnnamedImages>,
+        named: Arc<dyn ImageReferences>,
+        unnamed: Arc<dyn UnreferencedImages>,
         clock: &dyn Clock,
         min_age_millis: i64,
     ) -> Self {

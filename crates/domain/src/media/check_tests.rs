@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     clock::MockClock,
-    media::{ImageFormat, MockImageStore, MockNamedImages, MockUnnamedImages, OpenImage},
+    media::{ImageFormat, MockImageReferences, MockImageStore, MockUnreferencedImages, OpenImage},
 };
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
@@ -50,7 +50,7 @@ impl Place {
     /// A comparison at 10,000, by which what is stored since 9,000 may be of an upload in flight.
     async fn check(self, delete: bool) -> MediaReport {
         let (mut store, mut named, mut unnamed) =
-            (MockImageStore::new(), MockNamedImages::new(), MockUnnamedImages::new());
+            (MockImageStore::new(), MockImageReferences::new(), MockUnreferencedImages::new());
         let Self { listed, named: first, named_later, on_record, found_later, deleted } = self;
         store
             .expect_list_folder()

@@ -1,7 +1,7 @@
 //! Images: what the domain needs of them, the ports that check and keep them, the sweep, and the check of a store.
 //!
 //! An image is stored before the row that names it and deleted after the row that named it, so that no row ever names
-//! a missing object. As long as no row names it, it is on record as [`UnnamedImages`], from before it is stored until
+//! a missing object. As long as no row names it, it is on record as [`UnreferencedImages`], from before it is stored until
 //! it is deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] collects it: that and nothing
 //! else, however many more objects the store holds.
 
@@ -20,7 +20,7 @@ pub use self::{
 };
 use crate::{
     clock::{Clock, Timestamp},
-    error::{Error, FieldErrors, Resource, Result},
+    error::{Error, FieldErrors, Resource, Result, Violation, ViolationKind},
     id::UserId,
     limits::Requester,
 };
@@ -130,7 +130,7 @@ impl ImageProblem {
     /// As the error of a request in whose field `field` the image came.
     pub fn in_field(self, field: &'static str) -> Error {
         match self {
-            Self::Unacceptable(message) => Error::field(field, message),
+            Self::Unacceptable(message) => Error::field(field, Violation::new(ViolationKind::InvalidFormat, message)),
             Self::TooLarge(message) => Error::TooLarge(message),
             Self::Failed(error) => error,
         }
@@ -234,14 +234,14 @@ pub trait ImageStore: Send + Sync {
 /// on it or is condemned. Whatever ends that a row names an image MUST put it on the record in the same transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait UnnamedImages: Send + Sync {
+pub trait UnreferencedImages: Send + Sync {
     /// Records an image that is about to be stored. The record MUST be durable when this returns.
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()>;
 
     /// Condemns up to `limit` of the images recorded before `cutoff`, those recorded first before the others, and
     /// returns them. No row may name them from then on, so that they can be deleted. They count as recorded at `now`:
     /// one that cannot be deleted comes again, after those that were not tried.
-    async fn condemn(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
+    async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
 
     /// Those of the images that are on record, condemned or not, in any order.
     async fn recorded(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
@@ -253,7 +253,7 @@ pub trait UnnamedImages: Send + Sync {
 /// Tells which images rows name.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait NamedImages: Send + Sync {
+pub trait ImageReferences: Send + Sync {
     /// The images that posts and profiles name and whose keys begin with this byte, each with whose it is, in any order.
     async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>>;
 
@@ -269,7 +269,7 @@ pub struct ImagePorts {
     /// Keeps them.
     pub store: Arc<dyn ImageStore>,
     /// Knows those that no row names.
-    pub unnamed: Arc<dyn UnnamedImages>,
+    pub unnamed: Arc<dyn UnreferencedImages>,
 }
 
 /// The images of the service, for reading.

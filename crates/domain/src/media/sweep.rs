@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 
-use super::{ImageStore, UnnamedImages};
+use super::{ImageStore, UnreferencedImages};
 use crate::{clock::Clock, error::Result};
 
 /// Collects the images that no row names: what crashes and lost acknowledgements left behind.
 pub struct MediaSweep {
     store: Arc<dyn ImageStore>,
-    unnamed: Arc<dyn UnnamedImages>,
+    unnamed: Arc<dyn UnreferencedImages>,
     clock: Arc<dyn Clock>,
     min_age_millis: i64,
 }
@@ -26,7 +26,7 @@ impl MediaSweep {
     /// upload may stay in flight: its image is on record some time before its row is there.
     pub fn new(
         store: Arc<dyn ImageStore>,
-        unnamed: Arc<dyn UnnamedImages>,
+        unnamed: Arc<dyn UnreferencedImages>,
         clock: Arc<dyn Clock>,
         min_age_millis: i64,
     ) -> Self {
@@ -45,7 +45,7 @@ impl MediaSweep {
         let mut deleted = 0;
         let mut failure = None;
         loop {
-            let condemned = self.unnamed.condemn(cutoff, now, Self::BATCH).await?;
+            let condemned = self.unnamed.mark_for_deletion(cutoff, now, Self::BATCH).await?;
             if condemned.is_empty() {
                 break;
             }

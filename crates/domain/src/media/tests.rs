@@ -39,18 +39,18 @@ fn ranges_are_cut_to_the_image() {
 }
 
 /// A sweep at 10,000 of what is on record for 1,000 or longer.
-fn sweep(store: MockImageStore, unnamed: MockUnnamedImages) -> MediaSweep {
+fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
     let mut clock = MockClock::new();
     clock.expect_now().return_const(Timestamp::from_unix_millis(10_000));
     MediaSweep::new(Arc::new(store), Arc::new(unnamed), Arc::new(clock), 1_000)
 }
 
 /// A record that gives these batches, one after the other.
-fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnnamedImages {
-    let mut unnamed = MockUnnamedImages::new();
+fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
+    let mut unnamed = MockUnreferencedImages::new();
     let mut batches = batches.into_iter();
     unnamed
-        .expect_condemn()
+        .expect_mark_for_deletion()
         .withf(|cutoff, now, limit| (cutoff.unix_millis(), now.unix_millis(), *limit) == (9_000, 10_000, 100))
         .returning(move |_, _, _| Ok(batches.next().expect("no further batch is asked for")));
     unnamed
@@ -91,7 +91,7 @@ async fn a_store_that_is_away_ends_the_sweep() {
 
 const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
 
-fn images(store: MockImageStore, unnamed: MockUnnamedImages) -> Images {
+fn images(store: MockImageStore, unnamed: MockUnreferencedImages) -> Images {
     let mut clock = MockClock::new();
     clock.expect_now().return_const(NOW);
     let cleaner = Arc::new(MockImageCleaner::new());
@@ -105,7 +105,7 @@ fn clean() -> CleanImage {
 
 #[tokio::test]
 async fn an_image_is_on_record_before_it_is_stored() {
-    let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnnamedImages::new(), Sequence::new());
+    let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnreferencedImages::new(), Sequence::new());
     store.expect_new_key().once().in_sequence(&mut order).returning(|format| Ok(ImageKey::new([1; 16], format)));
     unnamed
         .expect_announce()
@@ -124,7 +124,7 @@ async fn an_image_is_on_record_before_it_is_stored() {
 
 #[tokio::test]
 async fn an_image_that_cannot_be_recorded_is_not_stored() {
-    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
+    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
     store.expect_new_key().returning(|format| Ok(ImageKey::new([1; 16], format)));
     unnamed.expect_announce().returning(|_, _| Err(Error::unavailable("no connection")));
     assert!(matches!(images(store, unnamed).put(Some(clean())).await, Err(Error::Unavailable(_))));
@@ -132,7 +132,7 @@ async fn an_image_that_cannot_be_recorded_is_not_stored() {
 
 #[tokio::test]
 async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
-    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnnamedImages::new());
+    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
     for n in [1, 2] {
         store.expect_delete().withf(move |k| *k == key(n)).once().returning(|_| Ok(()));
         unnamed.expect_forget().withf(move |k| k == [key(n)]).once().returning(|_| Ok(()));
@@ -148,5 +148,5 @@ async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
 async fn an_image_that_cannot_be_deleted_stays_on_record() {
     let mut store = MockImageStore::new();
     store.expect_delete().once().returning(|_| Err(Error::unavailable("no answer")));
-    images(store, MockUnnamedImages::new()).drop_unnamed(Some(key(1))).await;
+    images(store, MockUnreferencedImages::new()).drop_unnamed(Some(key(1))).await;
 }

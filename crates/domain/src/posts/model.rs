@@ -5,7 +5,10 @@ use std::str::FromStr;
 use crate::{
     accounts::{Author, Member, Username},
     clock::Timestamp,
-    error::{Error, FieldErrors, Result, Violation},
+    error::{
+        Error, FieldErrors, Forbidden, Result, Violation,
+        ViolationKind::{NotAllowed, Required},
+    },
     id::{PostId, UserId},
     media::ImageKey,
     text,
@@ -77,7 +80,7 @@ impl FromStr for Visibility {
         Self::ALL
             .into_iter()
             .find(|visibility| visibility.as_str() == name)
-            .ok_or_else(|| "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".into())
+            .ok_or_else(|| Violation::new(NotAllowed, "Visibility must be PUBLIC, FOLLOWERS or PRIVATE"))
     }
 }
 
@@ -137,7 +140,11 @@ impl Post {
     /// # Errors
     /// [`Error::Invalid`] naming `text`.
     pub fn ensure_not_empty(text: &PostText, has_image: bool) -> Result<()> {
-        if text.is_empty() && !has_image { Err(Error::field("text", "Text or an image is required")) } else { Ok(()) }
+        if text.is_empty() && !has_image {
+            Err(Error::field("text", Violation::new(Required, "Text or an image is required")))
+        } else {
+            Ok(())
+        }
     }
 
     /// The post after an edit at `at`, and the image that no longer belongs to it.
@@ -192,7 +199,7 @@ impl PostAccess {
         if audience.may_view().contains(&self.visibility) {
             Ok(())
         } else {
-            Err(Error::Forbidden("You may not view this post"))
+            Err(Error::Forbidden(Forbidden::PostNotVisible))
         }
     }
 
@@ -201,7 +208,7 @@ impl PostAccess {
     /// # Errors
     /// [`Error::Forbidden`] for anybody else.
     pub fn ensure_author(&self, caller: &Member) -> Result<()> {
-        if self.author == caller.id() { Ok(()) } else { Err(Error::Forbidden("Only the author may change this post")) }
+        if self.author == caller.id() { Ok(()) } else { Err(Error::Forbidden(Forbidden::NotPostAuthor)) }
     }
 }
 
@@ -261,29 +268,17 @@ pub struct PostEdit {
     pub versions: Versions,
 }
 
-/// The fields of a post that a client sent, not yet parsed. What is `None` was not sent.
+/// The fields of a post that a client sent. What is `None` was not sent.
 #[derive(Debug, Clone, Default)]
 pub struct PostFields {
     /// The text.
-    pub text: Option<String>,
+    pub text: Option<PostText>,
     /// The visibility.
-    pub visibility: Option<String>,
+    pub visibility: Option<Visibility>,
     /// An image file.
     pub image: Option<bytes::Bytes>,
     /// Whether the image is to be removed; a new image wins.
     pub remove_image: bool,
-    /// What was found wrong with them before, to be told together with what the rules find.
+    /// What is invalid among them, to be reported together with what the rules find.
     pub errors: FieldErrors,
-}
-
-impl PostFields {
-    pub(super) fn parse_text(&self, errors: &mut FieldErrors) -> Option<PostText> {
-        errors.check_given("text", self.text.as_deref(), PostText::parse)
-    }
-
-    pub(super) fn parse_visibility(&self, errors: &mut FieldErrors) -> Option<Visibility> {
-        // A blank form field is one that was not filled in.
-        let given = self.visibility.as_deref().map(str::trim).filter(|name| !name.is_empty());
-        errors.check_given("visibility", given, str::parse)
-    }
 }

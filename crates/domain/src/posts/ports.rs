@@ -53,7 +53,7 @@ pub struct EditedPost {
 /// Keeps posts and their likes. Each method is one atomic change or one consistent read, and a read takes a number of
 /// queries that does not depend on how many posts, likes or follows there are.
 ///
-/// A change that gives a post an image, or takes one from it, is one of [`UnnamedImages`](crate::media::UnnamedImages)
+/// A change that gives a post an image, or takes one from it, is one of [`UnreferencedImages`](crate::media::UnreferencedImages)
 /// as well, as said there.
 ///
 /// Lists of posts run newest first: by [`Post::created_at`], then by id, both descending.

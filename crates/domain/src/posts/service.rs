@@ -60,12 +60,10 @@ impl Posts {
         fields: PostFields,
         once: Option<Once<PostView>>,
     ) -> Result<PostView> {
-        let mut errors = fields.errors.clone();
-        let text = fields.parse_text(&mut errors);
-        let visibility = fields.parse_visibility(&mut errors).unwrap_or_default();
-        let image = self.clean(requester, fields.image.clone(), &mut errors).await?;
-        let text = text.unwrap_or_default();
-        errors.absorb(Post::ensure_not_empty(&text, fields.image.is_some()))?;
+        let PostFields { text, visibility, image, mut errors, .. } = fields;
+        let (text, visibility, has_image) = (text.unwrap_or_default(), visibility.unwrap_or_default(), image.is_some());
+        let image = self.clean(requester, image, &mut errors).await?;
+        errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;
 
         let image = self.images.put(image).await?;
@@ -139,16 +137,14 @@ impl Posts {
         fields: PostFields,
         versions: Versions,
     ) -> Result<PostView> {
-        let mut errors = fields.errors.clone();
-        let text = fields.parse_text(&mut errors);
-        let visibility = fields.parse_visibility(&mut errors);
-        let image = self.clean(requester, fields.image, &mut errors).await?;
+        let PostFields { text, visibility, image, remove_image, mut errors } = fields;
+        let image = self.clean(requester, image, &mut errors).await?;
         errors.into_result()?;
 
         let key = self.images.put(image).await?;
         let image = match &key {
             Some(key) => ImageEdit::Replace(key.clone()),
-            None if fields.remove_image => ImageEdit::Remove,
+            None if remove_image => ImageEdit::Remove,
             None => ImageEdit::Keep,
         };
         let edit = PostEdit { text, visibility, image, versions };

@@ -14,11 +14,11 @@ use super::*;
 use crate::{
     accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username},
     clock::{MockClock, Timestamp},
-    error::{Error, FieldErrors, ImageCollected, Resource, Result},
+    error::{Error, FieldErrors, ImageCollected, Resource, Result, Violation, ViolationKind},
     follows::MockFollowRepository,
     id::{MockIdGenerator, PostId, RelationId, SessionId, UserId},
     limits::{ClientAddress, Requester},
-    media::{CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnnamedImages},
+    media::{CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages},
     page::{Page, PageRequest},
     relation::NewRelation,
 };
@@ -81,7 +81,7 @@ fn view(post: Post) -> PostView {
 
 /// Fields with this text.
 fn fields(text: Option<&str>) -> PostFields {
-    PostFields { text: text.map(str::to_owned), ..PostFields::default() }
+    PostFields { text: text.map(|text| PostText::parse(text).unwrap()), ..PostFields::default() }
 }
 
 /// Fields with this text and an upload.
@@ -96,7 +96,7 @@ struct Ports {
     follows: MockFollowRepository,
     cleaner: MockImageCleaner,
     images: MockImageStore,
-    unnamed: MockUnnamedImages,
+    unnamed: MockUnreferencedImages,
 }
 
 impl Ports {
@@ -172,7 +172,9 @@ impl Ports {
 }
 
 fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
-    errors.iter().map(|(field, messages)| (field, messages.join("; "))).collect()
+    let text = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    // Leaked, so that what is expected can be written as it is.
+    errors.iter().map(|(field, violations)| (&*field.to_owned().leak(), text(violations))).collect()
 }
 
 /// The invalid fields that a use case reports.
@@ -194,7 +196,7 @@ type Refusal = (fn() -> Error, usize);
 
 const REFUSALS: [Refusal; 5] = [
     (|| Error::NotFound(Resource::User), 1),
-    (|| Error::field("text", "Text or an image is required"), 1),
+    (|| Error::field("text", Violation::new(ViolationKind::Required, "Text or an image is required")), 1),
     (|| Error::unavailable(ImageCollected), 1),
     (|| Error::unavailable("lost acknowledgement"), 0),
     (|| Error::internal("disk I/O error"), 0),

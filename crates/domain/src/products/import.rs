@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{CatalogSnapshot, Product, ProductFields, Sku};
 use crate::{
     clock::{Clock, Timestamp},
-    error::{Error, FieldErrors, Result},
+    error::{Error, FieldErrors, Result, Violation, ViolationKind},
     id::{IdGenerator, ProductId},
 };
 
@@ -79,7 +79,8 @@ impl ImportPass {
             if let (Some(sku), Some(key)) = (sku, key.clone())
                 && let Some(line) = self.lines.insert(key.clone(), row.line)
             {
-                row.wrong.add("sku", format!("SKU {} is on line {line} already", sku.as_str()));
+                let message = format!("SKU {} is on line {line} already", sku.as_str());
+                row.wrong.add("sku", Violation::new(ViolationKind::Duplicate, message));
                 self.lines.insert(key, line);
             }
             named.push((key, row));

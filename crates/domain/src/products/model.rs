@@ -6,7 +6,10 @@ use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
-    error::{Error, FieldErrors, Result, Violation},
+    error::{
+        Error, FieldErrors, Result, Violation,
+        ViolationKind::{InvalidFormat, Mismatch, OutOfRange},
+    },
     id::ProductId,
     text,
     version::{Versions, next_version},
@@ -86,7 +89,10 @@ impl Price {
     /// # Errors
     /// The violation, in words for the client.
     pub fn parse(literal: &str) -> Result<Self, Violation> {
-        let violation = || Violation::from("Price must be a number with at most two decimals, 0 to under 10^12");
+        let is_out_of_range = literal.parse::<f64>().is_ok_and(|price| !(0.0..1e12).contains(&price));
+        let kind = if is_out_of_range { OutOfRange } else { InvalidFormat };
+        let message = "Price must be a number with at most two decimals, 0 to under 10^12";
+        let violation = || Violation::new(kind, message);
         let (units, decimals) = literal.split_once('.').unwrap_or((literal, "0"));
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let significant = decimals.trim_end_matches('0');
@@ -106,7 +112,7 @@ impl Price {
         if (0..Self::LIMIT).contains(&hundredths) {
             Ok(Self(hundredths))
         } else {
-            Err("Price must be 0 to under 10^12".into())
+            Err(Violation::new(OutOfRange, "Price must be 0 to under 10^12"))
         }
     }
 
@@ -135,7 +141,7 @@ impl Stock {
     pub fn parse(pieces: i64) -> Result<Self, Violation> {
         match i32::try_from(pieces) {
             Ok(pieces @ 0..) => Ok(Self(pieces)),
-            _ => Err(format!("Stock must be 0 to {}", i32::MAX).into()),
+            _ => Err(Violation::new(OutOfRange, format!("Stock must be 0 to {}", i32::MAX))),
         }
     }
 
@@ -152,7 +158,7 @@ impl Stock {
         let sum = Self::parse(variants.iter().map(|variant| i64::from(variant.stock.0)).sum())?;
         match given {
             Some(given) if given != sum => {
-                Err(format!("Stock must be the sum of the variants' stock, {}", sum.0).into())
+                Err(Violation::new(Mismatch, format!("Stock must be the sum of the variants' stock, {}", sum.0)))
             }
             _ => Ok(sum),
         }
@@ -177,7 +183,7 @@ impl ImageUrl {
         let is_http = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
         let begins_with_host = is_http && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
         if !begins_with_host || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err("Image must be an absolute http or https URL".into());
+            return Err(Violation::new(InvalidFormat, "Image must be an absolute http or https URL"));
         }
         Ok(Self(url))
     }

@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     accounts::{Admin, Caller, Member, Roles, Session},
     clock::{MockClock, Timestamp},
-    error::{Conflict, Error, FieldErrors, Resource, Result, Violation},
+    error::{Conflict, Error, FieldErrors, Resource, Result, Violation, ViolationKind},
     id::{MockIdGenerator, ProductId, SessionId, UserId},
     page::{Page, PageRequest},
 };
@@ -69,10 +69,12 @@ fn product(fields: ProductFields) -> Result<Product, FieldErrors> {
 }
 
 fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
-    errors.iter().map(|(field, messages)| (field, messages.join("; "))).collect()
+    let text = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    // Leaked, so that what is expected can be written as it is.
+    errors.iter().map(|(field, violations)| (&*field.to_owned().leak(), text(violations))).collect()
 }
 
-fn names(errors: &FieldErrors) -> Vec<&'static str> {
+fn names(errors: &FieldErrors) -> Vec<&str> {
     errors.iter().map(|(field, _)| field).collect()
 }
 
@@ -125,7 +127,11 @@ fn stock_is_0_to_the_largest_number_of_32_bits() {
         [(i64::MIN, false), (-1, false), (0, true), (2_147_483_647, true), (2_147_483_648, false), (i64::MAX, false)]
     {
         let parsed = Stock::parse(pieces).map(|stock| i64::from(stock.get()));
-        let expected = if valid { Ok(pieces) } else { Err(Violation::from("Stock must be 0 to 2147483647")) };
+        let expected = if valid {
+            Ok(pieces)
+        } else {
+            Err(Violation::new(ViolationKind::OutOfRange, "Stock must be 0 to 2147483647"))
+        };
         assert_eq!(parsed, expected, "{pieces}");
     }
 }

@@ -1,4 +1,4 @@
-//! What an endpoint asks of a request before its handler is called.
+//! What an endpoint requires of a request before its handler is called.
 
 /// Who may call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,33 +13,33 @@ pub enum Access {
     Admin,
 }
 
-/// Whether requests of an endpoint may be sent again under an `Idempotency-Key`: those that create or toggle something.
+/// Whether requests of an endpoint may be repeated under an `Idempotency-Key`: those that create or toggle something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakesKey {
+pub enum IdempotencySupport {
     /// They may not, or need none.
-    No,
+    None,
     /// They may. They have a JSON body, or none.
-    WithJson,
+    Json,
     /// They may. They may carry an image.
-    WithImage,
+    Image,
 }
 
 /// How often a client address may call an endpoint (contract, limits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limited {
+pub enum RateLimitClass {
     /// As often as it may log in.
     Login,
     /// As often as it may register.
     Registration,
 }
 
-/// What an endpoint asks of a request.
+/// What an endpoint requires of a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
+pub(crate) struct EndpointPolicy {
     pub(crate) access: Access,
     pub(crate) path: &'static str,
-    pub(crate) takes_key: TakesKey,
-    pub(crate) limited: Option<Limited>,
+    pub(crate) idempotency: IdempotencySupport,
+    pub(crate) rate_limit: Option<RateLimitClass>,
 }
 
 /// The path of the probe that tells whether the process answers.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::core::{concurrency_limit::Gate, limits::LoadLimits, memory_budget::MemoryBudget};
+use crate::core::{concurrency_limit::ConcurrencyLimit, limits::LoadLimits, memory_budget::MemoryBudget};
 
 /// The connections, the requests in flight and the memory of large bodies, each within its limit.
 pub(crate) struct Capacity {
     pub(crate) limits: LoadLimits,
-    pub(crate) connections: Arc<Gate>,
-    pub(crate) requests: Arc<Gate>,
+    pub(crate) connections: Arc<ConcurrencyLimit>,
+    pub(crate) requests: Arc<ConcurrencyLimit>,
     pub(crate) uploads: MemoryBudget,
     pub(crate) answers: MemoryBudget,
 }
@@ -18,8 +18,8 @@ impl Capacity {
     pub(crate) fn new(limits: LoadLimits) -> Self {
         Self {
             limits,
-            connections: Gate::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
-            requests: Gate::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
+            connections: ConcurrencyLimit::new(limits.connections, "connections: AGORA_MAX_CONNECTIONS"),
+            requests: ConcurrencyLimit::new(limits.requests, "requests: AGORA_MAX_REQUESTS"),
             uploads: MemoryBudget::new(limits.upload_bytes, "uploads at once: AGORA_UPLOAD_MEMORY"),
             answers: MemoryBudget::new(limits.answer_bytes, "answers at once: AGORA_ANSWER_MEMORY"),
         }

@@ -5,29 +5,29 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::core::log_sampler::Notice;
+use crate::core::log_sampler::RejectionCounter;
 
 /// Lets so many in at once.
-pub(crate) struct Gate {
+pub(crate) struct ConcurrencyLimit {
     within: AtomicUsize,
     limit: usize,
-    refused: Notice,
+    refused: RejectionCounter,
 }
 
-impl Gate {
-    /// A gate for `limit` at once. `what` they are, and the setting that limits them, is for the log.
+impl ConcurrencyLimit {
+    /// A limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
     pub(crate) fn new(limit: usize, what: &'static str) -> Arc<Self> {
-        Arc::new(Self { within: AtomicUsize::new(0), limit, refused: Notice::new(what) })
+        Arc::new(Self { within: AtomicUsize::new(0), limit, refused: RejectionCounter::new(what) })
     }
 
     /// A place within, until it is dropped; none when all are taken.
-    pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Permit> {
         // Made before it is known whether it holds, so that it is given back either way.
-        let place = Place(Arc::clone(self));
+        let place = Permit(Arc::clone(self));
         if self.within.fetch_add(1, Ordering::Relaxed) < self.limit {
             return Some(place);
         }
-        self.refused.tell();
+        self.refused.count();
         None
     }
 
@@ -42,10 +42,10 @@ impl Gate {
     }
 }
 
-/// A place within a gate.
-pub(crate) struct Place(Arc<Gate>);
+/// A place within a limit.
+pub(crate) struct Permit(Arc<ConcurrencyLimit>);
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.within.fetch_sub(1, Ordering::Relaxed);
     }
@@ -57,12 +57,12 @@ mod tests {
 
     #[test]
     fn so_many_are_let_in_at_once_and_as_one_leaves_another() {
-        let gate = Gate::new(2, "things");
-        let (one, two) = (gate.enter(), gate.enter());
+        let limit = ConcurrencyLimit::new(2, "things");
+        let (one, two) = (limit.enter(), limit.enter());
         assert!(one.is_some() && two.is_some());
-        assert!(gate.enter().is_none() && gate.enter().is_none());
+        assert!(limit.enter().is_none() && limit.enter().is_none());
         drop(one);
-        let three = gate.enter();
-        assert!(three.is_some() && gate.enter().is_none());
+        let three = limit.enter();
+        assert!(three.is_some() && limit.enter().is_none());
     }
 }

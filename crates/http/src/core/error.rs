@@ -28,11 +28,15 @@ use actix_web::{
         header::{self, HeaderName},
     },
 };
-use agora_domain::{Error, FieldErrors, error::Conflict};
+use agora_domain::{
+    Error,
+    error::{Conflict, Violation},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::core::{
+    codes::{ErrorCode, field_code},
     limits::{HEAD_LIMIT, write_allowance},
     schema,
 };
@@ -83,16 +87,20 @@ pub(crate) struct Causes(pub(crate) String);
 /// A failure.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Failure)]
-pub(crate) struct Envelope<'a> {
+pub(crate) struct FailureBody<'a> {
     #[schema(schema_with = schema::failed)]
     success: bool,
     #[schema(schema_with = schema::error_status)]
     status: u16,
+    code: ErrorCode,
     /// What failed, for people to read.
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::field_errors)]
-    data: Option<BTreeMap<&'a str, &'a [String]>>,
+    data: Option<BTreeMap<&'a str, Vec<String>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::field_codes)]
+    codes: Option<BTreeMap<&'a str, Vec<&'static str>>>,
 }
 
 impl ApiError {
@@ -101,7 +109,7 @@ impl ApiError {
             Self::Domain(error) => match error {
                 Error::Invalid(_) | Error::Disallowed(_) => StatusCode::BAD_REQUEST,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                Error::InvalidCredentials | Error::InvalidToken => StatusCode::UNAUTHORIZED,
+                Error::InvalidCredentials | Error::InvalidToken | Error::ExpiredToken => StatusCode::UNAUTHORIZED,
                 Error::Forbidden(_) => StatusCode::FORBIDDEN,
                 Error::NotFound(_) => StatusCode::NOT_FOUND,
                 Error::Conflict(_) => StatusCode::CONFLICT,
@@ -125,12 +133,30 @@ impl ApiError {
         }
     }
 
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Domain(error) => error.into(),
+            Self::UnknownRoute => ErrorCode::RouteNotFound,
+            Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
+            Self::NoToken => ErrorCode::Unauthenticated,
+            Self::Malformed(_) => ErrorCode::MalformedRequest,
+            Self::TooLarge(_) => ErrorCode::PayloadTooLarge,
+            Self::UnsupportedMediaType(_) => ErrorCode::UnsupportedMediaType,
+            Self::RangeNotSatisfiable(_) => ErrorCode::RangeNotSatisfiable,
+            Self::HeadTooLarge => ErrorCode::HeadersTooLarge,
+            Self::TooSlow => ErrorCode::RequestTimeout,
+            Self::TimedOut => ErrorCode::Unavailable,
+            Self::Busy => ErrorCode::Overloaded,
+            Self::Panicked => ErrorCode::Internal,
+        }
+    }
+
     /// The header that a failure of this kind carries besides those of every response.
     pub(crate) fn header(&self) -> Option<(HeaderName, String)> {
         let (name, value) = match self {
             Self::MethodNotAllowed(allowed) => (header::ALLOW, allowed.clone()),
             Self::NoToken | Self::Domain(Error::InvalidCredentials) => (header::WWW_AUTHENTICATE, "Bearer".to_owned()),
-            Self::Domain(Error::InvalidToken) => {
+            Self::Domain(Error::InvalidToken | Error::ExpiredToken) => {
                 (header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"".to_owned())
             }
             Self::Domain(Error::Unavailable(_) | Error::Conflict(Conflict::Running)) | Self::TimedOut | Self::Busy => {
@@ -144,20 +170,21 @@ impl ApiError {
     }
 
     /// The body of the response.
-    pub(crate) fn envelope(&self) -> Envelope<'_> {
-        Envelope {
+    pub(crate) fn body(&self) -> FailureBody<'_> {
+        FailureBody {
             success: false,
             status: self.status().as_u16(),
+            code: self.code(),
             message: self.to_string(),
-            data: self.fields().map(|fields| fields.iter().collect()),
+            data: self.of_fields(ToString::to_string),
+            codes: self.of_fields(|violation| field_code(violation.kind())),
         }
     }
 
-    fn fields(&self) -> Option<&FieldErrors> {
-        match self {
-            Self::Domain(Error::Invalid(fields)) => Some(fields),
-            _ => None,
-        }
+    /// Returns something of each violation, by the name of its field.
+    fn of_fields<T>(&self, of: impl Fn(&Violation) -> T) -> Option<BTreeMap<&str, Vec<T>>> {
+        let Self::Domain(Error::Invalid(fields)) = self else { return None };
+        Some(fields.iter().map(|(field, violations)| (field, violations.iter().map(&of).collect())).collect())
     }
 
     /// The causes of a failure that is not the client's, down to the first.
@@ -213,7 +240,7 @@ impl ResponseError for ApiError {
         if let Some(header) = self.header() {
             response.insert_header(header);
         }
-        let mut response = response.json(self.envelope());
+        let mut response = response.json(self.body());
         if let Self::Domain(Error::TooMany(allowance)) = self {
             write_allowance(response.headers_mut(), *allowance);
         }

@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::core::{
     error::ApiError,
-    log_sampler::Notice,
+    log_sampler::RejectionCounter,
     weak_map::{Entry, WeakMap},
 };
 
@@ -35,7 +35,7 @@ pub(crate) struct MemoryBudget {
     room: Room,
     line: Semaphore,
     shares: Arc<WeakMap<ClientAddress, AddressLimits>>,
-    refused: Notice,
+    refused: RejectionCounter,
 }
 
 /// A permit for each KiB.
@@ -94,7 +94,7 @@ impl MemoryBudget {
     /// Creates a budget of so many bytes, which the log calls by this name.
     pub(crate) fn new(bytes: usize, name: &'static str) -> Self {
         let room = Room::new(bytes / KIBIBYTE);
-        Self { room, line: Semaphore::new(WAITING), shares: Arc::default(), refused: Notice::new(name) }
+        Self { room, line: Semaphore::new(WAITING), shares: Arc::default(), refused: RejectionCounter::new(name) }
     }
 
     /// How many bytes there is no room for any more.
@@ -119,7 +119,7 @@ impl MemoryBudget {
     pub(crate) async fn acquire(&self, client: ClientAddress, bytes: usize) -> Result<MemoryPermit, ApiError> {
         let acquired = self.wait(client, bytes).await;
         acquired.ok_or_else(|| {
-            self.refused.tell();
+            self.refused.count();
             ApiError::Busy
         })
     }

@@ -4,6 +4,7 @@
 pub(crate) mod access;
 pub(crate) mod capacity;
 pub(crate) mod client_ip;
+pub(crate) mod codes;
 pub(crate) mod concurrency_limit;
 pub(crate) mod error;
 pub(crate) mod limits;

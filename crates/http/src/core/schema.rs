@@ -9,12 +9,14 @@ use agora_domain::{
 };
 use serde_json::json;
 use utoipa::{
-    ToSchema,
+    PartialSchema, ToSchema,
     openapi::{
-        Array, ArrayBuilder, ObjectBuilder, Ref, Type,
+        Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefOr, Schema, Type,
         schema::{AdditionalProperties, SchemaFormat, SchemaType},
     },
 };
+
+use crate::core::codes::field_code_schema;
 
 /// The first price that is too high.
 const PRICE_LIMIT: f64 = 1e12;
@@ -52,43 +54,14 @@ fn nullable(text: ObjectBuilder) -> ObjectBuilder {
     text.schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
-pub(crate) fn null() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::Null).description(Some("Nothing: the operation returns no data."))
+/// True or false.
+pub(crate) fn boolean(description: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean).description(Some(description))
 }
 
 /// `true` or `false`, and never the other.
 fn always(value: bool, description: &str) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::Boolean).description(Some(description)).enum_values(Some([value]))
-}
-
-pub(crate) fn succeeded() -> ObjectBuilder {
-    always(true, "Always true.")
-}
-
-pub(crate) fn failed() -> ObjectBuilder {
-    always(false, "Always false.")
-}
-
-pub(crate) fn message() -> ObjectBuilder {
-    text("What was done, for people to read.", "success")
-}
-
-pub(crate) fn error_status() -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .description(Some("The HTTP status of the response."))
-        .minimum(Some(400))
-        .maximum(Some(599))
-}
-
-/// The status of what cannot be done now.
-pub(crate) fn unavailable_status() -> ObjectBuilder {
-    error_status().examples([json!(503)])
-}
-
-/// Whether something that the service depends on answers.
-pub(crate) fn check_status() -> ObjectBuilder {
-    word("`ok`, or `failed`: it answered with a failure, or not in time.", ["ok", "failed"])
+    boolean(description).enum_values(Some([value]))
 }
 
 /// How long something took.
@@ -97,180 +70,22 @@ pub(crate) fn milliseconds() -> ObjectBuilder {
     number.description(Some("How long it took, in milliseconds.")).examples([json!(0.21)])
 }
 
-pub(crate) fn field_errors() -> ObjectBuilder {
-    let messages = ArrayBuilder::new().items(ObjectBuilder::new().schema_type(Type::String)).min_items(Some(1));
-    ObjectBuilder::new()
-        .description(Some(
-            "Present when fields of the request are invalid: each invalid field under its preferred name, with every \
-             message about it.",
-        ))
-        .additional_properties(Some(AdditionalProperties::RefOr(messages.into())))
-}
-
-pub(crate) fn username() -> ObjectBuilder {
-    let description = "A name without `@` and control characters, trimmed, unique in any letter case.";
-    bounded(description, "ada", 1, Username::MAX_CHARS).pattern(Some(r"^[^@\u0000-\u001F\u007F-\u009F]+$"))
-}
-
-pub(crate) fn username_alias() -> ObjectBuilder {
-    username().description(Some("Another name of `username`, which wins unless it is blank."))
-}
-
-pub(crate) fn email() -> ObjectBuilder {
-    let description = "An email address, trimmed, unique in any letter case.";
-    formatted(description, "ada@example.org", "email").max_length(Some(Email::MAX_CHARS))
-}
-
-pub(crate) fn password() -> ObjectBuilder {
-    let description = "8 to 72 bytes of UTF-8, not trimmed. It is never returned.";
-    bounded(description, "correct horse", Password::MIN_BYTES, Password::MAX_BYTES).format(format("password"))
-}
-
-/// A password that need not be one which could be chosen.
-pub(crate) fn attempted_password() -> ObjectBuilder {
-    formatted("The password of the account.", "correct horse", "password").min_length(Some(1))
-}
-
-pub(crate) fn identifier() -> ObjectBuilder {
-    text("The username or the email address of the account, in any letter case.", "ada").min_length(Some(1))
-}
-
-pub(crate) fn identifier_as_email() -> ObjectBuilder {
-    text("Another name of `identifier`, which wins unless it is blank.", "ada@example.org")
-}
-
-pub(crate) fn identifier_as_username() -> ObjectBuilder {
-    text("Another name of `identifier`, which wins unless it is blank.", "ada")
-}
-
-pub(crate) fn token() -> ObjectBuilder {
-    text("A JWT, to be sent as `Authorization: Bearer TOKEN`.", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTk4In0.c2lnbmF0dXJl")
-        .pattern(Some(r"^[\w-]+\.[\w-]+\.[\w-]+$"))
-}
-
-pub(crate) fn biography() -> ObjectBuilder {
-    bounded("What the user says of themselves.", "Counts by machine.", 1, Biography::MAX_CHARS)
-}
-
-pub(crate) fn biography_or_null() -> ObjectBuilder {
-    nullable(biography())
-}
-
-pub(crate) fn new_biography() -> ObjectBuilder {
-    let description = "What the user says of themselves; a blank text is none.";
-    bounded(description, "Counts by machine.", 0, Biography::MAX_CHARS)
-}
-
-pub(crate) fn role() -> ObjectBuilder {
-    word("A role: ADMIN may do everything, USER has what is their own.", Role::ALL.map(Role::as_str))
-}
-
-pub(crate) fn role_action() -> ObjectBuilder {
-    word("Whether the account gets the role or loses it.", ["ADD", "REMOVE"])
+fn by_field(description: &str, each: ObjectBuilder) -> ObjectBuilder {
+    let all = ArrayBuilder::new().items(each).min_items(Some(1));
+    let fields = ObjectBuilder::new().description(Some(description));
+    fields.additional_properties(Some(AdditionalProperties::RefOr(all.into())))
 }
 
 const WHO_MAY_VIEW: &str = "Who may view the post besides its author and every ADMIN: everybody, the author's followers, or \
                             nobody.";
 
-pub(crate) fn visibility() -> ObjectBuilder {
-    word(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str))
-}
-
-/// Its default is told in words: what has one is required in clients that are made from the document.
-pub(crate) fn new_visibility() -> ObjectBuilder {
-    visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())))
-}
-
 fn instant(description: &str) -> ObjectBuilder {
     formatted(description, "2025-07-15T00:24:54.124+00:00", "date-time")
-}
-
-pub(crate) fn created_at() -> ObjectBuilder {
-    instant("When it was made, with milliseconds and offset.")
-}
-
-pub(crate) fn updated_at() -> ObjectBuilder {
-    instant("When it was last changed; at first, when it was made.")
 }
 
 pub(crate) fn image_or_null() -> ObjectBuilder {
     let example = "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png";
     nullable(formatted("The absolute address of the image; null without one.", example, "uri"))
-}
-
-/// An image in a form.
-pub(crate) fn image_file() -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .format(format("binary"))
-        .description(Some("A JPEG, PNG, GIF or WebP image, judged by its content; 5 MiB unless configured otherwise."))
-}
-
-pub(crate) fn post_content() -> ObjectBuilder {
-    bounded("The text; empty only beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS)
-}
-
-pub(crate) fn post_text() -> ObjectBuilder {
-    bounded("The text of the post, trimmed.", "Hello, Agora!", 1, PostText::MAX_CHARS)
-}
-
-pub(crate) fn form_text() -> ObjectBuilder {
-    let description = "The text of the post, trimmed. It may be blank beside an image.";
-    bounded(description, "Hello, Agora!", 0, PostText::MAX_CHARS)
-}
-
-pub(crate) fn post_text_alias() -> ObjectBuilder {
-    form_text().description(Some("Another name of `text`, which wins unless it is blank."))
-}
-
-pub(crate) fn comment_text() -> ObjectBuilder {
-    bounded("The text of the comment, trimmed.", "Welcome", 1, CommentText::MAX_CHARS)
-}
-
-pub(crate) fn sku() -> ObjectBuilder {
-    bounded("The stock keeping unit, unique in any letter case.", "MUG-1", 1, Sku::MAX_CHARS)
-}
-
-pub(crate) fn product_name() -> ObjectBuilder {
-    bounded("The name.", "Mug", 1, ProductName::MAX_CHARS)
-}
-
-pub(crate) fn product_description() -> ObjectBuilder {
-    bounded("What the product is.", "Holds coffee.", 0, Description::MAX_CHARS)
-}
-
-pub(crate) fn category() -> ObjectBuilder {
-    bounded("The category, compared in any letter case.", "Kitchen", 1, Category::MAX_CHARS)
-}
-
-pub(crate) fn price() -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::Number)
-        .description(Some(
-            "A plain decimal with at most two decimals, exact from end to end; returned with two. Read it as a \
-             decimal, not as floating point.",
-        ))
-        .minimum(Some(0))
-        .exclusive_maximum(Some(PRICE_LIMIT))
-        .examples([json!(19.9)])
-}
-
-pub(crate) fn stock() -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .format(format("int32"))
-        .description(Some("How many pieces are there; with variants, the sum of theirs."))
-        .minimum(Some(0))
-        .maximum(Some(f64::from(i32::MAX)))
-        .examples([json!(3)])
-}
-
-pub(crate) fn color() -> ObjectBuilder {
-    bounded("The color; may be empty.", "red", 0, Color::MAX_CHARS)
-}
-
-pub(crate) fn size() -> ObjectBuilder {
-    bounded("The size; may be empty.", "L", 0, Size::MAX_CHARS)
 }
 
 pub(crate) fn product_images() -> Array {
@@ -279,3 +94,142 @@ pub(crate) fn product_images() -> Array {
     let images = ArrayBuilder::new().items(address.max_length(Some(ImageUrl::MAX_CHARS)));
     images.description(Some("The addresses of the images.")).build()
 }
+
+/// Declares the schemas of values, each described once for requests and responses alike.
+macro_rules! schemas {
+    ($($(#[$doc:meta])* $name:ident = $schema:expr;)+) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name() -> ObjectBuilder {
+            $schema
+        }
+    )+};
+}
+
+schemas! {
+    null = ObjectBuilder::new().schema_type(Type::Null).description(Some("Nothing: the operation returns no data."));
+    succeeded = always(true, "Always true.");
+    failed = always(false, "Always false.");
+    message = text("What was done, for people to read.", "success");
+    error_status = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .description(Some("The HTTP status of the response."))
+        .minimum(Some(400))
+        .maximum(Some(599));
+    /// The status of what cannot be done now.
+    unavailable_status = error_status().examples([json!(503)]);
+    /// Whether something that the service depends on answers.
+    check_status = word("`ok`, or `failed`: it answered with a failure, or not in time.", ["ok", "failed"]);
+    field_errors = by_field(
+        "Present when fields of the request are invalid: each invalid field under its preferred name, with every message \
+         about it.",
+        ObjectBuilder::new().schema_type(Type::String),
+    );
+    field_codes = by_field(
+        "Present beside `data`: for each message there, in the same order, the word that never changes.",
+        field_code_schema(),
+    );
+    username = bounded(
+        "A name without `@` and control characters, trimmed, unique in any letter case.", "ada", 1, Username::MAX_CHARS,
+    )
+    .pattern(Some(r"^[^@\u0000-\u001F\u007F-\u009F]+$"));
+    username_alias = username().description(Some("Another name of `username`, which wins unless it is blank."));
+    email = formatted("An email address, trimmed, unique in any letter case.", "ada@example.org", "email")
+        .max_length(Some(Email::MAX_CHARS));
+    password = bounded(
+        "8 to 72 bytes of UTF-8, not trimmed. It is never returned.", "correct horse",
+        Password::MIN_BYTES, Password::MAX_BYTES,
+    )
+    .format(format("password"));
+    /// A password that need not be one which could be chosen.
+    attempted_password = formatted("The password of the account.", "correct horse", "password").min_length(Some(1));
+    identifier = text("The username or the email address of the account, in any letter case.", "ada").min_length(Some(1));
+    identifier_as_email = text("Another name of `identifier`, which wins unless it is blank.", "ada@example.org");
+    identifier_as_username = text("Another name of `identifier`, which wins unless it is blank.", "ada");
+    token = text(
+        "A JWT, to be sent as `Authorization: Bearer TOKEN`.",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTk4In0.c2lnbmF0dXJl",
+    )
+    .pattern(Some(r"^[\w-]+\.[\w-]+\.[\w-]+$"));
+    biography = bounded("What the user says of themselves.", "Counts by machine.", 1, Biography::MAX_CHARS);
+    biography_or_null = nullable(biography());
+    new_biography =
+        bounded("What the user says of themselves; a blank text is none.", "Counts by machine.", 0, Biography::MAX_CHARS);
+    role = word("A role: ADMIN may do everything, USER has what is their own.", Role::ALL.map(Role::as_str));
+    role_action = word("Whether the account gets the role or loses it.", ["ADD", "REMOVE"]);
+    visibility = word(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str));
+    /// Its default is told in words: what has one is required in clients that are made from the document.
+    new_visibility =
+        visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())));
+    created_at = instant("When it was made, with milliseconds and offset.");
+    updated_at = instant("When it was last changed; at first, when it was made.");
+    /// An image in a form.
+    image_file = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(format("binary"))
+        .description(Some("A JPEG, PNG, GIF or WebP image, judged by its content; 5 MiB unless configured otherwise."));
+    post_content = bounded("The text; empty only beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS);
+    post_text = bounded("The text of the post, trimmed.", "Hello, Agora!", 1, PostText::MAX_CHARS);
+    form_text = bounded(
+        "The text of the post, trimmed. It may be blank beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS,
+    );
+    post_text_alias = form_text().description(Some("Another name of `text`, which wins unless it is blank."));
+    comment_text = bounded("The text of the comment, trimmed.", "Welcome", 1, CommentText::MAX_CHARS);
+    sku = bounded("The stock keeping unit, unique in any letter case.", "MUG-1", 1, Sku::MAX_CHARS);
+    product_name = bounded("The name.", "Mug", 1, ProductName::MAX_CHARS);
+    product_description = bounded("What the product is.", "Holds coffee.", 0, Description::MAX_CHARS);
+    category = bounded("The category, compared in any letter case.", "Kitchen", 1, Category::MAX_CHARS);
+    price = ObjectBuilder::new()
+        .schema_type(Type::Number)
+        .description(Some(
+            "A plain decimal with at most two decimals, exact from end to end; returned with two. Read it as a \
+             decimal, not as floating point.",
+        ))
+        .minimum(Some(0))
+        .exclusive_maximum(Some(PRICE_LIMIT))
+        .examples([json!(19.9)]);
+    stock = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(format("int32"))
+        .description(Some("How many pieces are there; with variants, the sum of theirs."))
+        .minimum(Some(0))
+        .maximum(Some(f64::from(i32::MAX)))
+        .examples([json!(3)]);
+    color = bounded("The color; may be empty.", "red", 0, Color::MAX_CHARS);
+    size = bounded("The size; may be empty.", "L", 0, Size::MAX_CHARS);
+}
+
+/// Returns the schema of `T` with another description, changed by `edit`.
+pub(crate) fn variant<T: PartialSchema>(description: &str, edit: impl FnOnce(&mut Object)) -> RefOr<Schema> {
+    let mut schema = T::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        object.description = Some(description.trim().to_owned());
+        edit(object);
+    }
+    schema
+}
+
+/// Sets the schema of a field.
+pub(crate) fn set(object: &mut Object, field: &str, schema: impl Into<Schema>) {
+    object.properties.insert(field.to_owned(), RefOr::T(schema.into()));
+}
+
+/// Names variants of the schema of a type: where a body may be a form as well, or creates and changes the same thing.
+macro_rules! schema_variants {
+    ($($(#[doc = $doc:literal])+ $name:ident of $base:ty: $edit:expr;)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) enum $name {}
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                crate::core::schema::variant::<$base>(concat!($($doc),+), $edit)
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
+                <$base as utoipa::ToSchema>::schemas(schemas);
+            }
+        }
+    )+};
+}
+pub(crate) use schema_variants;

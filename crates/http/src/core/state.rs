@@ -21,7 +21,7 @@ use agora_domain::{
     products::Products,
 };
 
-use crate::core::{mac::Seal, trusted_proxies::TrustedProxies};
+use crate::core::{mac::MacKeys, trusted_proxies::TrustedProxies};
 
 /// The use cases.
 pub struct Services {
@@ -74,7 +74,7 @@ pub(crate) struct State {
     /// How long the work on a request may take.
     pub(crate) request_time: Duration,
     pub(crate) trusted_proxies: TrustedProxies,
-    pub(crate) seal: Seal,
+    pub(crate) mac_keys: MacKeys,
     pub(crate) stopping: Stopping,
 }
 

@@ -3,7 +3,11 @@
 use std::error::Error as _;
 
 use actix_web::{http::StatusCode, rt, web::Data};
-use agora_domain::accounts::{Caller, LoggedIn, Login, Member, Registration, Rehash};
+use agora_domain::accounts::{
+    Biography, Caller, Email, LoggedIn, Login, LoginIdentifier, Member, Password, PasswordAttempt, Registration,
+    Rehash, Username,
+};
+use garde::Validate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,40 +17,44 @@ use crate::{
     request::{
         body::Body,
         extract::Auth,
-        json::{Fields, Given},
-        schemas,
+        field::{Field, optional, required},
     },
     response::{
-        answers::Done,
-        envelope::{Answer, Rendered, done, json, respond},
+        envelope::{HandlerResult, Rendered, done, json, respond},
         failures::Unauthorized,
+        schemas::Done,
     },
 };
 
-#[derive(Deserialize)]
-pub(crate) struct RegisterBody {
-    #[serde(default)]
-    username: Given<String>,
-    #[serde(default)]
-    name: Given<String>,
-    #[serde(default)]
-    email: Given<String>,
-    #[serde(default)]
-    password: Given<String>,
-    #[serde(default)]
-    biography: Given<String>,
+/// An account to register.
+#[derive(Deserialize, Validate, ToSchema)]
+#[schema(as = Registration)]
+pub(crate) struct RegisterRequest {
+    #[garde(custom(|field, context: &()| required(Field::or_ref(field, &self.name), context)))]
+    #[schema(schema_with = schema::username)]
+    username: Field<Username>,
+    #[garde(skip)]
+    #[schema(schema_with = schema::username_alias, required = false)]
+    name: Field<Username>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::email)]
+    email: Field<Email>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::password)]
+    password: Field<Password>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::new_biography, required = false)]
+    biography: Field<Option<Biography>>,
 }
 
-impl RegisterBody {
-    pub(crate) fn parse(self) -> agora_domain::Result<Registration> {
-        let mut fields = Fields::default();
-        let username = fields.any_text("username", [self.username, self.name]);
-        let email = fields.text("email", self.email);
-        let password = fields.text("password", self.password);
-        let biography = fields.text("biography", self.biography);
-        let parsed =
-            Registration::parse(username.as_deref(), email.as_deref(), password.as_deref(), biography.as_deref());
-        fields.finish(parsed)
+impl RegisterRequest {
+    fn into_registration(self) -> agora_domain::Result<Registration> {
+        Ok(Registration {
+            username: self.username.or(self.name).validated()?,
+            email: self.email.validated()?,
+            password: self.password.validated()?,
+            biography: self.biography.value().flatten(),
+        })
     }
 }
 
@@ -62,35 +70,44 @@ struct Registered {
 /// The account has the role USER. A username or an email address that is taken in any letter case is a conflict
 /// (409).
 #[utoipa::path(
-    post, path = "/api/auth/register", operation_id = "register", tag = "Authentication",
-    request_body = schemas::Registration,
+    get, path = "", operation_id = "register", tag = "Authentication",
+    request_body = RegisterRequest,
     responses((status = 201, description = "`User registered successfully`", body = Registered)),
 )]
-pub(crate) async fn register(state: Data<State>, Client(client): Client, attempt: Attempt, body: Body) -> Answer {
-    let registration = body.json::<RegisterBody>().await?.parse()?;
+pub(crate) async fn register(
+    state: Data<State>,
+    Client(client): Client,
+    attempt: Attempt,
+    body: Body,
+) -> HandlerResult {
+    let registration = body.valid_json::<RegisterRequest>().await?.into_registration()?;
     let answer = |&(): &()| Rendered::new(StatusCode::CREATED, &Registered { message: "User registered successfully" });
     state.services.accounts.register(registration, client, attempt.once(answer)).await?;
     respond(answer(&()))
 }
 
-#[derive(Deserialize)]
-pub(crate) struct LoginBody {
-    #[serde(default)]
-    identifier: Given<String>,
-    #[serde(default)]
-    email: Given<String>,
-    #[serde(default)]
-    username: Given<String>,
-    #[serde(default)]
-    password: Given<String>,
+/// An account's credentials.
+#[derive(Deserialize, Validate, ToSchema)]
+#[schema(as = Credentials)]
+pub(crate) struct LoginRequest {
+    #[garde(custom(|field, context: &()| required(Field::or_ref(field, self.email.or_ref(&self.username)), context)))]
+    #[schema(schema_with = schema::identifier)]
+    identifier: Field<LoginIdentifier>,
+    #[garde(skip)]
+    #[schema(schema_with = schema::identifier_as_email, required = false)]
+    email: Field<LoginIdentifier>,
+    #[garde(skip)]
+    #[schema(schema_with = schema::identifier_as_username, required = false)]
+    username: Field<LoginIdentifier>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::attempted_password)]
+    password: Field<PasswordAttempt>,
 }
 
-impl LoginBody {
-    pub(crate) fn parse(self) -> agora_domain::Result<Login> {
-        let mut fields = Fields::default();
-        let identifier = fields.any_text("identifier", [self.identifier, self.email, self.username]);
-        let password = fields.text("password", self.password);
-        fields.finish(Login::parse(identifier.as_deref(), password.as_deref()))
+impl LoginRequest {
+    fn into_login(self) -> agora_domain::Result<Login> {
+        let identifier = self.identifier.or(self.email.or(self.username)).validated()?;
+        Ok(Login { identifier, password: self.password.validated()? })
     }
 }
 
@@ -106,12 +123,12 @@ struct Token {
 /// Opens a session and returns its token, which is valid for an hour unless configured otherwise. An unknown account,
 /// a wrong password and a disabled account are the same 401.
 #[utoipa::path(
-    post, path = "/api/auth/login", operation_id = "login", tag = "Authentication",
-    request_body = schemas::Credentials,
+    get, path = "", operation_id = "login", tag = "Authentication",
+    request_body = LoginRequest,
     responses((status = 200, description = "The token.", body = Token), Unauthorized),
 )]
-pub(crate) async fn login(state: Data<State>, Client(client): Client, body: Body) -> Answer {
-    let login = body.json::<LoginBody>().await?.parse()?;
+pub(crate) async fn login(state: Data<State>, Client(client): Client, body: Body) -> HandlerResult {
+    let login = body.valid_json::<LoginRequest>().await?.into_login()?;
     let LoggedIn { token, rehash } = state.services.authentication.login(&login, client).await?;
     if let Some(rehash) = rehash {
         rt::spawn(renew_hash(state, rehash));
@@ -130,10 +147,10 @@ async fn renew_hash(state: Data<State>, rehash: Rehash) {
 ///
 /// Returns a new token of the same session, up to 30 days after login.
 #[utoipa::path(
-    post, path = "/api/auth/refresh", operation_id = "refreshToken", tag = "Authentication",
+    get, path = "", operation_id = "refreshToken", tag = "Authentication",
     responses((status = 200, description = "The new token.", body = Token)),
 )]
-pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> Answer {
+pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> HandlerResult {
     let token = state.services.authentication.refresh(&caller).await?;
     json(StatusCode::OK, &Token { token })
 }
@@ -142,10 +159,10 @@ pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> A
 ///
 /// Ends the session of the token.
 #[utoipa::path(
-    post, path = "/api/auth/logout", operation_id = "logout", tag = "Authentication",
+    get, path = "", operation_id = "logout", tag = "Authentication",
     responses((status = 200, description = "`Logged out successfully`", body = Done)),
 )]
-pub(crate) async fn logout(state: Data<State>, Auth(caller): Auth<Caller>) -> Answer {
+pub(crate) async fn logout(state: Data<State>, Auth(caller): Auth<Caller>) -> HandlerResult {
     state.services.authentication.logout(&caller).await?;
     done("Logged out successfully")
 }

@@ -4,84 +4,93 @@ use std::cell::OnceCell;
 
 use actix_web::web::Data;
 use agora_domain::{
-    Error, FieldErrors,
+    Error,
     accounts::Member,
     comments::{CommentTarget, CommentText, CommentView},
-    error::Violation,
     id::{CommentId, PostId},
 };
+use garde::Validate;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
+use utoipa::ToSchema;
 
 use crate::{
-    core::state::State,
+    core::{schema, state::State},
     middleware::idempotency::Attempt,
     request::{
         body::Body,
         cursor::List,
         extract::{Auth, PathId},
-        json::{Fields, Given},
+        field::{Field, optional, required},
         parameters::Paging,
-        schemas,
     },
     response::{
-        answers::{CommentsAnswer, Done},
         comment_view::CommentBody,
-        envelope::{Answer, Rendered, SUCCESS, done, empty_list, respond},
+        envelope::{HandlerResult, Rendered, SUCCESS, done, empty_list, respond},
         failures::NotFound,
         list::{Entry, ListRequest},
+        schemas::{CommentsAnswer, Done},
         views::{PostBody, UserSummaryBody},
     },
 };
 
-#[derive(Deserialize)]
+/// A comment on a post.
+#[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CommentJson {
-    #[serde(default)]
-    comment_id: Given<String>,
-    #[serde(default)]
-    id: Given<String>,
-    #[serde(default)]
-    post_id: Given<String>,
-    #[serde(default)]
-    content: Given<String>,
+pub(crate) struct NewComment {
+    /// Names the post.
+    #[garde(custom(required))]
+    #[schema(value_type = Uuid)]
+    post_id: Field<PostId>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::comment_text)]
+    content: Field<CommentText>,
 }
 
-fn parse_content(content: Option<String>) -> Result<CommentText, FieldErrors> {
-    let mut errors = FieldErrors::default();
-    let parsed: Result<_, Violation> = CommentText::parse(content.as_deref().unwrap_or_default());
-    errors.check("content", parsed).ok_or(errors)
+/// A new text of a comment, which is named by `commentId`, or by `postId` alone as the caller's newest on that post.
+#[derive(Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CommentChange {
+    /// Names the comment. With it, `postId` means nothing.
+    #[garde(custom(|field, context: &()| self.validate_target(field, context)))]
+    #[schema(value_type = Uuid, required = false)]
+    comment_id: Field<CommentId>,
+    /// Another name of `commentId`, which wins.
+    #[garde(skip)]
+    #[schema(value_type = Uuid, required = false)]
+    id: Field<CommentId>,
+    /// Names the post whose newest comment by the caller is meant.
+    #[garde(custom(|field, context: &()| if self.names_post() { optional(field, context) } else { Ok(()) }))]
+    #[schema(value_type = Uuid, required = false)]
+    post_id: Field<PostId>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::comment_text)]
+    content: Field<CommentText>,
 }
 
-impl CommentJson {
-    pub(crate) fn for_create(self) -> agora_domain::Result<(PostId, CommentText)> {
-        let mut fields = Fields::default();
-        let post = fields.uuid("postId", self.post_id);
-        fields.require("postId", post.is_some(), "postId is required");
-        let content = fields.text("content", self.content);
-        let content = fields.finish(parse_content(content))?;
-        // With an invalid one, finishing has failed.
-        let post = post.ok_or_else(|| Error::field("postId", "postId is required"))?;
-        Ok((post.into(), content))
+impl CommentChange {
+    /// Whether the comment is named by its post alone.
+    fn names_post(&self) -> bool {
+        self.comment_id.is_empty() && self.id.is_empty() && !matches!(self.post_id, Field::Missing)
     }
 
-    pub(crate) fn for_update(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
-        let mut fields = Fields::default();
-        let target = match (self.comment_id.or(self.id), self.post_id) {
-            (Given::Missing, post @ (Given::Value(_) | Given::WrongType)) => {
-                fields.uuid("postId", post).map(|id| CommentTarget::NewestOn(id.into()))
-            }
-            (id, _) => {
-                let id = fields.uuid("commentId", id);
-                fields.require("commentId", id.is_some(), "commentId is required");
-                id.map(|id| CommentTarget::Comment(id.into()))
-            }
+    fn validate_target(&self, comment: &Field<CommentId>, context: &()) -> garde::Result {
+        if self.names_post() {
+            return Ok(());
+        }
+        match comment.or_ref(&self.id) {
+            empty if empty.is_empty() => required(&Field::<CommentId>::Missing, context),
+            given => optional(given, context),
+        }
+    }
+
+    fn into_parts(self) -> agora_domain::Result<(CommentTarget, CommentText)> {
+        let target = if self.names_post() {
+            CommentTarget::NewestOn(self.post_id.validated()?)
+        } else {
+            CommentTarget::Comment(self.comment_id.or(self.id).validated()?)
         };
-        let content = fields.text("content", self.content);
-        let content = fields.finish(parse_content(content))?;
-        // With an invalid one, finishing has failed.
-        let target = target.ok_or_else(|| Error::field("commentId", "commentId is required"))?;
-        Ok((target, content))
+        Ok((target, self.content.validated()?))
     }
 }
 
@@ -89,12 +98,18 @@ impl CommentJson {
 ///
 /// For those who may view the post.
 #[utoipa::path(
-    post, path = "/api/comments/create", operation_id = "createComment", tag = "Comments",
-    request_body = schemas::NewComment,
+    get, path = "", operation_id = "createComment", tag = "Comments",
+    request_body = NewComment,
     responses((status = 201, description = "`Comment created successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attempt: Attempt, body: Body) -> Answer {
-    let (post, content) = body.json::<CommentJson>().await?.for_create()?;
+pub(crate) async fn create(
+    state: Data<State>,
+    Auth(caller): Auth<Member>,
+    attempt: Attempt,
+    body: Body,
+) -> HandlerResult {
+    let NewComment { post_id, content } = body.valid_json().await?;
+    let (post, content) = (post_id.validated()?, content.validated()?);
     let answer = |&(): &()| Rendered::created("Comment created successfully", ());
     state.services.comments.create(&caller, post, content, attempt.once(answer)).await?;
     respond(answer(&()))
@@ -104,11 +119,11 @@ pub(crate) async fn create(state: Data<State>, Auth(caller): Auth<Member>, attem
 ///
 /// Oldest first, each with the post. For those who may view the post.
 #[utoipa::path(
-    get, path = "/api/comments/all/{postId}", operation_id = "listComments", tag = "Comments",
+    get, path = "", operation_id = "listComments", tag = "Comments",
     params(Paging),
     responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound),
 )]
-pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Comments)?);
     let post = OnceCell::<Box<RawValue>>::new();
     let read = async |page| {
@@ -130,12 +145,12 @@ pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: P
 /// For its author. The comment is named by `commentId`, or by `postId` alone as the newest of the caller on that
 /// post.
 #[utoipa::path(
-    put, path = "/api/comments/update", operation_id = "updateComment", tag = "Comments",
-    request_body = schemas::CommentChange,
+    get, path = "", operation_id = "updateComment", tag = "Comments",
+    request_body = CommentChange,
     responses((status = 200, description = "`Comment updated successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> Answer {
-    let (target, content) = body.json::<CommentJson>().await?.for_update()?;
+pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> HandlerResult {
+    let (target, content) = body.valid_json::<CommentChange>().await?.into_parts()?;
     state.services.comments.update(&caller, target, &content).await?;
     done("Comment updated successfully")
 }
@@ -144,10 +159,10 @@ pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body:
 ///
 /// For its author and for the author of the post.
 #[utoipa::path(
-    delete, path = "/api/comments/delete/{commentId}", operation_id = "deleteComment", tag = "Comments",
+    get, path = "", operation_id = "deleteComment", tag = "Comments",
     responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> Answer {
+pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
     state.services.comments.delete(&caller, id.get()).await?;
     done("Comment deleted successfully")
 }

@@ -17,7 +17,7 @@ use crate::{
     middleware::compress::Precompressed,
     request::extract::PathText,
     response::{
-        envelope::Answer,
+        envelope::HandlerResult,
         failures::NotFound,
         files::{Document, Page, PagePart, ToPage},
     },
@@ -63,14 +63,8 @@ impl ApiDocument {
 /// This document
 ///
 /// The OpenAPI 3.1 document that describes every endpoint.
-#[utoipa::path(
-    get,
-    path = "/api-docs/openapi.json",
-    operation_id = "getOpenApiDocument",
-    tag = "Documentation",
-    responses(Document)
-)]
-pub(crate) async fn document(document: web::Data<ApiDocument>, request: HttpRequest) -> Answer {
+#[utoipa::path(get, path = "", operation_id = "getOpenApiDocument", tag = "Documentation", responses(Document))]
+pub(crate) async fn document(document: web::Data<ApiDocument>, request: HttpRequest) -> HandlerResult {
     let document = document.get()?;
     let mut response = HttpResponse::Ok();
     response
@@ -80,8 +74,8 @@ pub(crate) async fn document(document: web::Data<ApiDocument>, request: HttpRequ
 }
 
 /// The interactive page, by its short name
-#[utoipa::path(get, path = "/docs", operation_id = "redirectToDocs", tag = "Documentation", responses(ToPage))]
-pub(crate) async fn to_page() -> Answer {
+#[utoipa::path(get, path = "", operation_id = "redirectToDocs", tag = "Documentation", responses(ToPage))]
+pub(crate) async fn to_page() -> HandlerResult {
     // Relative, so that it holds wherever a proxy puts the service.
     Ok(HttpResponse::PermanentRedirect()
         .insert_header((header::LOCATION, "docs/"))
@@ -93,20 +87,14 @@ pub(crate) async fn to_page() -> Answer {
 /// The interactive page
 ///
 /// Swagger UI: reads this document and tries its endpoints out.
-#[utoipa::path(get, path = "/docs/", operation_id = "getDocs", tag = "Documentation", responses(Page))]
-pub(crate) async fn page(request: HttpRequest) -> Answer {
+#[utoipa::path(get, path = "", operation_id = "getDocs", tag = "Documentation", responses(Page))]
+pub(crate) async fn page(request: HttpRequest) -> HandlerResult {
     part("index.html", &request).await
 }
 
 /// A part of the interactive page
-#[utoipa::path(
-    get,
-    path = "/docs/{file}",
-    operation_id = "getDocsFile",
-    tag = "Documentation",
-    responses(PagePart, NotFound)
-)]
-pub(crate) async fn file(PathText(name): PathText, request: HttpRequest) -> Answer {
+#[utoipa::path(get, path = "", operation_id = "getDocsFile", tag = "Documentation", responses(PagePart, NotFound))]
+pub(crate) async fn file(PathText(name): PathText, request: HttpRequest) -> HandlerResult {
     part(&name, &request).await
 }
 
@@ -123,7 +111,7 @@ fn parts() -> MutexGuard<'static, BTreeMap<String, Arc<Part>>> {
     PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn part(name: &str, request: &HttpRequest) -> Answer {
+async fn part(name: &str, request: &HttpRequest) -> HandlerResult {
     let known = parts().get(name).cloned();
     let part = match known {
         Some(part) => part,

@@ -15,10 +15,10 @@ use crate::{
         parameters::Paging,
     },
     response::{
-        answers::{FollowAnswer, FollowsAnswer},
-        envelope::{Answer, Rendered, empty_follow_list, respond},
+        envelope::{HandlerResult, Rendered, empty_follow_list, respond},
         failures::NotFound,
         list::{Entry, ListRequest},
+        schemas::{FollowAnswer, FollowsAnswer},
         views::UserSummaryBody,
     },
 };
@@ -30,7 +30,7 @@ const UNFOLLOWED: &str = "Unfollowed user successfully";
 ///
 /// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. Nobody follows themselves (400).
 #[utoipa::path(
-    post, path = "/api/follow/follow/{followedId}", operation_id = "toggleFollow", tag = "Follows",
+    get, path = "", operation_id = "toggleFollow", tag = "Follows",
     responses(
         (
             status = 200, body = FollowAnswer,
@@ -44,7 +44,7 @@ pub(crate) async fn toggle(
     Auth(caller): Auth<Member>,
     attempt: Attempt,
     id: PathId<UserId>,
-) -> Answer {
+) -> HandlerResult {
     let answer = |follows: &bool| Rendered::follow_done(if *follows { FOLLOWED } else { UNFOLLOWED });
     let follows = state.services.follows.toggle(&caller, id.get(), attempt.once(answer)).await?;
     respond(answer(&follows))
@@ -54,10 +54,10 @@ pub(crate) async fn toggle(
 ///
 /// Safe to repeat. Nobody follows themselves (400).
 #[utoipa::path(
-    put, path = "/api/follow/follow/{followedId}", operation_id = "followUser", tag = "Follows",
+    get, path = "", operation_id = "followUser", tag = "Follows",
     responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound),
 )]
-pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     state.services.follows.follow(&caller, id.get()).await?;
     respond(Rendered::follow_done(FOLLOWED))
 }
@@ -66,10 +66,10 @@ pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: P
 ///
 /// Safe to repeat.
 #[utoipa::path(
-    delete, path = "/api/follow/follow/{followedId}", operation_id = "unfollowUser", tag = "Follows",
+    get, path = "", operation_id = "unfollowUser", tag = "Follows",
     responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound),
 )]
-pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     state.services.follows.unfollow(&caller, id.get()).await?;
     respond(Rendered::follow_done(UNFOLLOWED))
 }
@@ -82,11 +82,15 @@ fn render(user: &UserSummary, entry: Entry<'_>) -> serde_json::Result<()> {
 ///
 /// The newest follow first. For the user, the followers of the user and every ADMIN.
 #[utoipa::path(
-    get, path = "/api/follow/followers/{userId}", operation_id = "listFollowers", tag = "Follows",
+    get, path = "", operation_id = "listFollowers", tag = "Follows",
     params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
 )]
-pub(crate) async fn list_followers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+pub(crate) async fn list_followers(
+    request: ListRequest,
+    Auth(caller): Auth<Member>,
+    id: PathId<UserId>,
+) -> HandlerResult {
     let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
     let empty = |_| empty_follow_list("Followers retrieved successfully");
     let read = async |page| follows.list_followers(&caller, id.get(), page).await;
@@ -97,11 +101,15 @@ pub(crate) async fn list_followers(request: ListRequest, Auth(caller): Auth<Memb
 ///
 /// The newest follow first. For the user, the followers of the user and every ADMIN.
 #[utoipa::path(
-    get, path = "/api/follow/followed/{userId}", operation_id = "listFollowed", tag = "Follows",
+    get, path = "", operation_id = "listFollowed", tag = "Follows",
     params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
 )]
-pub(crate) async fn list_followed(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<UserId>) -> Answer {
+pub(crate) async fn list_followed(
+    request: ListRequest,
+    Auth(caller): Auth<Member>,
+    id: PathId<UserId>,
+) -> HandlerResult {
     let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
     let empty = |_| empty_follow_list("Followed users retrieved successfully");
     let read = async |page| follows.list_followed(&caller, id.get(), page).await;

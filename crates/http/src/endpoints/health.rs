@@ -21,13 +21,14 @@ use utoipa::ToSchema;
 
 use crate::{
     core::{
+        codes::ErrorCode,
         error::{RETRY_AFTER, sources},
         schema,
         state::State,
     },
     response::{
-        answers::Done,
-        envelope::{self, Answer},
+        envelope::{self, HandlerResult},
+        schemas::Done,
     },
 };
 
@@ -149,13 +150,11 @@ const OK_BEFORE: Check = Check { status: Check::OK, milliseconds: 0.0 };
 ///
 /// Nothing else is asked: whoever restarts the service when this fails should not do so because a database is away.
 #[utoipa::path(
-    get,
-    path = "/health/live",
-    operation_id = "getLiveness",
+    get, path = "", operation_id = "getLiveness",
     tag = "Health",
     responses((status = 200, description = "It does.", body = Done))
 )]
-pub(crate) async fn live() -> Answer {
+pub(crate) async fn live() -> HandlerResult {
     envelope::done("The service is alive")
 }
 
@@ -164,16 +163,14 @@ pub(crate) async fn live() -> Answer {
 /// The database, the store of images and the schema are asked, each for two seconds at most, and at most once a second
 /// for all callers together. Whoever distributes requests over several services leaves out one that is not ready.
 #[utoipa::path(
-    get,
-    path = "/health/ready",
-    operation_id = "getReadiness",
+    get, path = "", operation_id = "getReadiness",
     tag = "Health",
     responses(
         (status = 200, description = "It can.", body = Ready),
         (status = 503, description = "It cannot, is shutting down, or is overloaded.", body = Unready)
     )
 )]
-pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> Answer {
+pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> HandlerResult {
     if state.stopping.has_begun() {
         return unavailable("The service is shutting down", None);
     }
@@ -201,6 +198,7 @@ pub(crate) struct Unready {
     success: bool,
     #[schema(schema_with = schema::unavailable_status)]
     status: u16,
+    code: ErrorCode,
     /// What failed, for people to read.
     #[schema(example = "The service is not ready")]
     message: &'static str,
@@ -210,9 +208,10 @@ pub(crate) struct Unready {
     data: Option<Checks>,
 }
 
-fn unavailable(message: &'static str, data: Option<Checks>) -> Answer {
+fn unavailable(message: &'static str, data: Option<Checks>) -> HandlerResult {
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    let answer = Unready { success: false, status: status.as_u16(), message, data };
+    let code = ErrorCode::Unavailable;
+    let answer = Unready { success: false, status: status.as_u16(), code, message, data };
     let mut response: HttpResponse = envelope::json(status, &answer)?;
     response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static(RETRY_AFTER));
     Ok(response)

@@ -16,10 +16,10 @@ use agora_domain::{
 use futures_util::TryStreamExt;
 
 use crate::{
-    core::{error::ApiError, request_context::Trail, state::State},
+    core::{error::ApiError, request_context::RequestContext, state::State},
     request::{extract::PathText, parameters::ImageConditions, preconditions},
     response::{
-        envelope::Answer,
+        envelope::HandlerResult,
         failures::{NotFound, RangeNotSatisfiable},
         files::Image,
     },
@@ -31,13 +31,13 @@ use crate::{
 /// served from elsewhere, the answer leads there, for any well-formed key.
 #[utoipa::path(
     get,
-    path = "/media/{key}",
+    path = "",
     operation_id = "getImage",
     tag = "Images",
     params(ImageConditions),
     responses(Image, NotFound, RangeNotSatisfiable)
 )]
-pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> Answer {
+pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> HandlerResult {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
     let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
     if let Some(url) = state.services.media.public_url(&key) {
@@ -64,9 +64,9 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
         response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
     }
     // The head of the answer is sent by then: a failure can only cut it off.
-    let trail = Trail::of(&request);
+    let context = RequestContext::of(&request);
     let bytes = image.bytes.map_err(move |error| {
-        let (request_id, cause) = (trail.map(|trail| tracing::field::display(trail.id())), error.source());
+        let (request_id, cause) = (context.map(|context| tracing::field::display(context.id())), error.source());
         tracing::error!(request_id, %error, ?cause, "an image could not be read to its end");
         Box::new(error) as Box<dyn std::error::Error>
     });

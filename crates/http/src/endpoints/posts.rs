@@ -5,76 +5,96 @@ use agora_domain::{
     accounts::{Account, Admin, Member},
     id::{PostId, UserId},
     page::{Page, PageRequest},
-    posts::{FeedRequest, Liker, PostFields, PostView},
+    posts::{FeedRequest, Liker, PostFields, PostText, PostView, Visibility},
 };
+use garde::Validate;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::{
-    core::{error::ApiError, state::State},
+    core::{
+        error::ApiError,
+        schema::{self, schema_variants},
+        state::State,
+    },
     middleware::idempotency::Attempt,
     request::{
         body::Body,
         cursor::List,
         extract::{Auth, PathId, RequestedBy},
-        json::{Fields, Given, first_filled},
-        multipart::{Accepts, FormOrJson},
-        parameters::{FeedPaging, Known, Paging, Seen},
+        field::{Field, optional},
+        multipart::{FormBody, Submission},
+        parameters::{FeedPaging, IfNoneMatch, Paging},
         preconditions::IfMatch,
-        schemas,
     },
     response::{
-        answers::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
         conditional::{Cache, Conditional},
-        envelope::{Answer, Rendered, SUCCESS, done, empty_list, respond},
+        envelope::{HandlerResult, Rendered, SUCCESS, done, empty_list, respond},
         failures::NotFound,
         list::{Entry, ListRequest},
+        schemas::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
         views::{AdminAuthorBody, LikerBody, PostBody},
     },
 };
 
-/// A post as JSON: the same fields as the form, but no image.
-#[derive(Deserialize, Default)]
+// What is sent to create a post as well: `NewPost` and the forms below are its variants in the document.
+/// What changes of a post; what is absent stays.
+#[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct PostJson {
-    #[serde(default)]
-    text: Given<String>,
-    #[serde(default)]
-    content: Given<String>,
-    #[serde(default)]
-    visibility: Given<String>,
-    #[serde(default)]
-    remove_image: Given<bool>,
+#[schema(as = PostChange)]
+pub(crate) struct PostRequest {
+    #[garde(custom(|field, context: &()| optional(Field::or_ref(field, &self.content), context)))]
+    #[schema(schema_with = schema::form_text, required = false)]
+    text: Field<PostText>,
+    #[garde(skip)]
+    #[schema(schema_with = schema::post_text_alias, required = false)]
+    content: Field<PostText>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::visibility, required = false)]
+    visibility: Field<Option<Visibility>>,
+    /// True removes the image.
+    #[garde(custom(optional))]
+    #[schema(value_type = bool, required = false)]
+    remove_image: Field<bool>,
 }
 
-impl PostJson {
-    fn fields(self) -> PostFields {
-        let mut fields = Fields::default();
-        let text = fields.any_text("text", [self.text, self.content]);
-        let visibility = fields.text("visibility", self.visibility);
-        let remove_image = fields.take("removeImage", self.remove_image, "true or false");
-        let remove_image = remove_image.unwrap_or_default();
-        PostFields { text, visibility, image: None, remove_image, errors: fields.into_errors() }
-    }
+impl FormBody for PostRequest {
+    const TEXTS: &'static [(&'static str, &'static str)] =
+        &[("text", "text"), ("content", "text"), ("visibility", "visibility"), ("removeImage", "removeImage")];
+    const FLAGS: &'static [&'static str] = &["removeImage"];
+    const IMAGE: &'static str = "image";
+}
+
+schema_variants! {
+    /// What changes of a post; what is absent stays.
+    PostChangeForm of PostRequest: |form| {
+        let remove = "`true` removes the image, unless another one comes with it.";
+        schema::set(form, "removeImage", schema::boolean(remove));
+        schema::set(form, PostRequest::IMAGE, schema::image_file());
+    };
+    /// A post without an image.
+    NewPost of PostRequest: |post| {
+        post.properties.remove("removeImage");
+        post.required.push("text".to_owned());
+        schema::set(post, "text", schema::post_text());
+        schema::set(post, "visibility", schema::new_visibility());
+    };
+    /// A post with text, an image, or both.
+    NewPostForm of PostRequest: |form| {
+        form.properties.remove("removeImage");
+        schema::set(form, "visibility", schema::new_visibility());
+        schema::set(form, PostRequest::IMAGE, schema::image_file());
+    };
 }
 
 pub(crate) async fn post_fields(body: Body, max_image_bytes: usize) -> Result<PostFields, ApiError> {
-    const TEXTS: &[(&str, &str)] =
-        &[("text", "text"), ("content", "text"), ("visibility", "visibility"), ("removeImage", "removeImage")];
-    let accepts = Accepts { texts: TEXTS, image: "image" };
-    let mut form = match body.form_or_json::<PostJson>(accepts, max_image_bytes).await? {
-        FormOrJson::Form(form) => form,
-        FormOrJson::Json(json) => return Ok(json.fields()),
-    };
-    let remove_image = form.take("removeImage").unwrap_or_default().trim().to_ascii_lowercase();
-    if !["true", "false", ""].contains(&remove_image.as_str()) {
-        form.errors.add("removeImage", "removeImage must be true or false");
-    }
+    let Submission { body, image, errors } = body.form_or_json::<PostRequest>(max_image_bytes).await?;
     Ok(PostFields {
-        text: first_filled(["text", "content"].into_iter().filter_map(|name| form.take(name))),
-        visibility: form.take("visibility"),
-        image: form.take_image(),
-        remove_image: remove_image == "true",
-        errors: form.errors,
+        text: body.text.or(body.content).value(),
+        visibility: body.visibility.value().flatten(),
+        image,
+        remove_image: body.remove_image.value().unwrap_or_default(),
+        errors,
     })
 }
 
@@ -83,7 +103,7 @@ async fn page_of_posts(
     request: &ListRequest,
     page: PageRequest,
     read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<PostView>>,
-) -> Answer {
+) -> HandlerResult {
     let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &request.state));
     request.answer(List::Posts, page, |_| empty_list(SUCCESS), read, render).await
 }
@@ -92,9 +112,9 @@ async fn page_of_posts(
 ///
 /// A post holds text, an image, or both; without either it is not created (400). An image can come in a form alone.
 #[utoipa::path(
-    post, path = "/api/posts/create", operation_id = "createPost", tag = "Posts",
+    get, path = "", operation_id = "createPost", tag = "Posts",
     request_body(
-        content((schemas::NewPostForm = "multipart/form-data"), (schemas::NewPost = "application/json")),
+        content((NewPostForm = "multipart/form-data"), (NewPost = "application/json")),
     ),
     responses((status = 201, description = "`Post created successfully`", body = PostAnswer)),
 )]
@@ -104,7 +124,7 @@ pub(crate) async fn create(
     RequestedBy(requester): RequestedBy,
     attempt: Attempt,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let fields = post_fields(body, state.max_image_bytes).await?;
     let context = state.clone();
     let answer = move |view: &PostView| {
@@ -119,8 +139,8 @@ pub(crate) async fn create(
 ///
 /// For those who may view it: its author, every ADMIN, and whom its visibility names.
 #[utoipa::path(
-    get, path = "/api/posts/by-id/{postId}", operation_id = "getPost", tag = "Posts",
-    params(Known),
+    get, path = "", operation_id = "getPost", tag = "Posts",
+    params(IfNoneMatch),
     responses((status = 200, description = "The post.", body = PostAnswer), NotFound),
 )]
 pub(crate) async fn get(
@@ -128,7 +148,7 @@ pub(crate) async fn get(
     Auth(caller): Auth<Member>,
     id: PathId<PostId>,
     conditional: Conditional,
-) -> Answer {
+) -> HandlerResult {
     let view = state.services.posts.get(&caller, id.get()).await?;
     let rendered = Rendered::ok(SUCCESS, PostBody::with_author(&view, &state))?;
     conditional.answer(Cache::Private, Some(view.post.updated_at), rendered)
@@ -138,11 +158,11 @@ pub(crate) async fn get(
 ///
 /// Newest first, with the roles and the standing of their authors.
 #[utoipa::path(
-    get, path = "/api/posts/all", operation_id = "listAllPosts", tag = "Posts",
+    get, path = "", operation_id = "listAllPosts", tag = "Posts",
     params(Paging),
     responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)),
 )]
-pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> Answer {
+pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Posts)?);
     let read = async |page| state.services.posts.list_all(&admin, page).await;
     let render =
@@ -154,11 +174,15 @@ pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> 
 ///
 /// Newest first: those that the caller may view.
 #[utoipa::path(
-    get, path = "/api/posts/{userId}/all", operation_id = "listUserPosts", tag = "Posts",
+    get, path = "", operation_id = "listUserPosts", tag = "Posts",
     params(Paging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound),
 )]
-pub(crate) async fn list_by_author(request: ListRequest, Auth(caller): Auth<Member>, author: PathId<UserId>) -> Answer {
+pub(crate) async fn list_by_author(
+    request: ListRequest,
+    Auth(caller): Auth<Member>,
+    author: PathId<UserId>,
+) -> HandlerResult {
     let (posts, page) = (&request.state.services.posts, request.query.page(List::Posts)?);
     page_of_posts(&request, page, async |page| posts.list_by_author(&caller, author.get(), page).await).await
 }
@@ -167,11 +191,11 @@ pub(crate) async fn list_by_author(request: ListRequest, Auth(caller): Auth<Memb
 ///
 /// The posts of those whom the caller follows, newest first: those that the caller may view.
 #[utoipa::path(
-    get, path = "/api/posts/following/all", operation_id = "getFollowingFeed", tag = "Posts",
+    get, path = "", operation_id = "getFollowingFeed", tag = "Posts",
     params(FeedPaging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer)),
 )]
-pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Member>) -> Answer {
+pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Member>) -> HandlerResult {
     let (posts, feed) = (&request.state.services.posts, request.query.feed_page()?);
     let read = async |page| posts.following_feed(&caller, FeedRequest { page, ..feed }).await;
     page_of_posts(&request, feed.page, read).await
@@ -182,10 +206,10 @@ pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Memb
 /// For its author. What is given changes; with nothing given, or without a body, the post stays as it is. A blank
 /// text clears the text of a post with an image.
 #[utoipa::path(
-    put, path = "/api/posts/update/{postId}", operation_id = "updatePost", tag = "Posts",
-    params(Seen),
+    get, path = "", operation_id = "updatePost", tag = "Posts",
+    params(IfMatch),
     request_body(
-        content((schemas::PostChangeForm = "multipart/form-data"), (schemas::PostChange = "application/json")),
+        content((PostChangeForm = "multipart/form-data"), (PostRequest = "application/json")),
     ),
     responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound),
 )]
@@ -196,7 +220,7 @@ pub(crate) async fn update(
     id: PathId<PostId>,
     IfMatch(versions): IfMatch,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let own = state.services.posts.own(&caller, id.get()).await?;
     let fields = post_fields(body, state.max_image_bytes).await?;
     let view = state.services.posts.update(own, &requester, fields, versions).await?;
@@ -208,10 +232,10 @@ pub(crate) async fn update(
 ///
 /// For its author. Its likes, its comments and its image go with it.
 #[utoipa::path(
-    delete, path = "/api/posts/delete/{postId}", operation_id = "deletePost", tag = "Posts",
+    get, path = "", operation_id = "deletePost", tag = "Posts",
     responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.delete(&caller, id.get()).await?;
     done("Post deleted successfully")
 }
@@ -223,7 +247,7 @@ const UNLIKED: &str = "Post unliked successfully";
 ///
 /// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. For those who may view the post.
 #[utoipa::path(
-    post, path = "/api/posts/like/{postId}", operation_id = "toggleLike", tag = "Posts",
+    get, path = "", operation_id = "toggleLike", tag = "Posts",
     responses(
         (status = 200, description = "`Post liked successfully` or `Post unliked successfully`", body = Done),
         NotFound,
@@ -234,7 +258,7 @@ pub(crate) async fn toggle_like(
     Auth(caller): Auth<Member>,
     attempt: Attempt,
     id: PathId<PostId>,
-) -> Answer {
+) -> HandlerResult {
     let answer = |likes: &bool| Rendered::done(if *likes { LIKED } else { UNLIKED });
     let likes = state.services.posts.toggle_like(&caller, id.get(), attempt.once(answer)).await?;
     respond(answer(&likes))
@@ -244,10 +268,10 @@ pub(crate) async fn toggle_like(
 ///
 /// Safe to repeat. For those who may view the post.
 #[utoipa::path(
-    put, path = "/api/posts/like/{postId}", operation_id = "likePost", tag = "Posts",
+    get, path = "", operation_id = "likePost", tag = "Posts",
     responses((status = 200, description = "`Post liked successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.like(&caller, id.get()).await?;
     done(LIKED)
 }
@@ -256,10 +280,10 @@ pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: Pat
 ///
 /// Safe to repeat. For those who may view the post.
 #[utoipa::path(
-    delete, path = "/api/posts/like/{postId}", operation_id = "unlikePost", tag = "Posts",
+    get, path = "", operation_id = "unlikePost", tag = "Posts",
     responses((status = 200, description = "`Post unliked successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.unlike(&caller, id.get()).await?;
     done(UNLIKED)
 }
@@ -268,11 +292,11 @@ pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: P
 ///
 /// Newest like first. For those who may view the post.
 #[utoipa::path(
-    get, path = "/api/posts/{postId}/likes", operation_id = "listLikers", tag = "Posts",
+    get, path = "", operation_id = "listLikers", tag = "Posts",
     params(Paging),
     responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound),
 )]
-pub(crate) async fn list_likers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> Answer {
+pub(crate) async fn list_likers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Likes)?);
     let read = async |page| state.services.posts.list_likers(&caller, id.get(), page).await;
     let render = |liker: &Liker, entry: Entry<'_>| entry.write(&LikerBody::of(liker, state));

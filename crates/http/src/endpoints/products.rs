@@ -2,82 +2,108 @@
 
 use actix_web::{http::StatusCode, web::Data};
 use agora_domain::{
-    Error,
+    Error, FieldErrors,
     accounts::{Admin, Member},
     id::ProductId,
     page::{Page, PageRequest},
-    products::{Category, Price, Product, ProductEdit, ProductFields, ProductFilter, ProductSummary, VariantFields},
+    products::{
+        Category, Description, ImageUrl, Price, Product, ProductEdit, ProductFilter, ProductName, ProductSummary, Sku,
+        Stock, Variant,
+    },
+    version::Versions,
 };
+use garde::Validate;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
+};
 use uuid::Uuid;
 
 use crate::{
-    core::{schema, state::State},
+    core::{
+        schema::{self, schema_variants},
+        state::State,
+    },
     middleware::idempotency::Attempt,
     request::{
         body::Body,
         cursor::List,
         extract::{Auth, PathId, PathText},
-        json::{Fields, Given},
-        parameters::{CategoryFilter, Known, Paging, Seen, TextFilter},
+        field::{Field, VariantInput, optional, violations},
+        parameters::{CategoryFilter, IfNoneMatch, Paging, TextFilter},
         preconditions::IfMatch,
-        schemas,
     },
     response::{
-        answers::Done,
         conditional::{Cache, Conditional},
-        envelope::{Answer, Rendered, SUCCESS, done, respond},
+        envelope::{HandlerResult, Rendered, SUCCESS, done, respond},
         etag::tag_of,
         failures::NotFound,
         list::{Entry, ListRequest, head_only},
+        schemas::Done,
         views::Instant,
     },
 };
 
-#[derive(Deserialize)]
-pub(crate) struct ProductJson {
-    #[serde(default)]
-    sku: Given<String>,
-    #[serde(default)]
-    name: Given<String>,
-    #[serde(default)]
-    description: Given<String>,
-    /// The literal as it was sent: a price is never a floating point number.
-    #[serde(default)]
-    price: Given<Box<RawValue>>,
-    #[serde(default)]
-    category: Given<String>,
-    #[serde(default)]
-    stock: Given<i64>,
-    #[serde(default)]
-    variants: Given<Vec<VariantJson>>,
-    #[serde(default)]
-    images: Given<Vec<String>>,
+/// A product for the catalog. `stock` is required without variants; with them, it is the sum of theirs and may be left
+/// out.
+#[derive(Deserialize, Validate, ToSchema)]
+#[schema(as = NewProduct)]
+pub(crate) struct ProductRequest {
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::sku)]
+    sku: Field<Sku>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::product_name)]
+    name: Field<ProductName>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::product_description, required = false)]
+    description: Field<Description>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::price)]
+    price: Field<Price>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::category)]
+    category: Field<Category>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::stock, required = false)]
+    stock: Field<Stock>,
+    /// The forms it is sold in.
+    #[garde(custom(optional))]
+    #[schema(value_type = Vec<VariantInput>, required = false)]
+    variants: Field<Vec<Variant>>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::product_images, required = false)]
+    images: Field<Vec<ImageUrl>>,
 }
 
-#[derive(Deserialize)]
-struct VariantJson {
-    color: Option<String>,
-    size: Option<String>,
-    stock: Option<i64>,
-}
-
-impl ProductJson {
-    pub(crate) fn fields(self, fields: &mut Fields) -> ProductFields {
-        let variants = fields.take("variants", self.variants, "an array of objects with color, size and stock");
-        let variant = |given: VariantJson| VariantFields { color: given.color, size: given.size, stock: given.stock };
-        ProductFields {
-            sku: fields.text("sku", self.sku),
-            name: fields.text("name", self.name),
-            description: fields.text("description", self.description),
-            price: fields.take("price", self.price, "a number").map(|literal| literal.get().to_owned()),
-            category: fields.text("category", self.category),
-            stock: fields.take("stock", self.stock, "a whole number"),
-            variants: variants.map(|given| given.into_iter().map(variant).collect()),
-            images: fields.take("images", self.images, "an array of strings"),
+schema_variants! {
+    /// What changes of a product; what is absent stays.
+    ProductChange of ProductRequest: |product| {
+        product.required.clear();
+        if let Some(RefOr::T(Schema::Array(variants))) = product.properties.get_mut("variants") {
+            variants.description = Some("The forms it is sold in from now on: all of them.".to_owned());
         }
+    };
+}
+
+impl ProductRequest {
+    /// Returns the fields with what is wrong with them: which ones a new product needs is a rule of the domain.
+    pub(crate) fn into_parts(self) -> (ProductEdit, FieldErrors) {
+        let errors = violations(&self);
+        let edit = ProductEdit {
+            sku: self.sku.value(),
+            name: self.name.value(),
+            description: self.description.value(),
+            price: self.price.value(),
+            category: self.category.value(),
+            stock: self.stock.value(),
+            variants: self.variants.value(),
+            images: self.images.value(),
+            versions: Versions::Any,
+        };
+        (edit, errors)
     }
 }
 
@@ -133,7 +159,7 @@ struct ProductBody<'a> {
 
 impl<'a> ProductBody<'a> {
     fn of(product: &'a Product) -> Self {
-        let variant = |variant: &'a agora_domain::products::Variant| VariantBody {
+        let variant = |variant: &'a Variant| VariantBody {
             color: variant.color.as_str(),
             size: variant.size.as_str(),
             stock: variant.stock.get(),
@@ -206,12 +232,12 @@ async fn page_of_catalog<T, E: Serialize>(
     empty: impl FnOnce(bool) -> E,
     read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<T>>,
     render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
-) -> Answer {
+) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Products)?);
     // Before the products: of one that changes in between, the new form would otherwise stand under the old tag for ever.
     let version = state.services.products.version().await?.uuid();
     let parts = [version.as_bytes(), request.address().as_bytes(), state.public_url.as_bytes()];
-    let tag = tag_of(&state.seal, &parts);
+    let tag = tag_of(&state.mac_keys, &parts);
     let make = async || match request.is_head() {
         true => Ok(head_only()),
         false => request.answer(List::Products, page, empty, read, render).await,
@@ -219,7 +245,7 @@ async fn page_of_catalog<T, E: Serialize>(
     request.conditional().answer_tagged(cache, &tag, make).await
 }
 
-async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> Answer {
+async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> HandlerResult {
     let empty = |is_empty| {
         let message = if is_empty { "No products found" } else { "Products retrieved successfully" };
         ProductsAnswer { message, products: Vec::new() }
@@ -233,11 +259,11 @@ async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> Answer {
 ///
 /// Oldest first.
 #[utoipa::path(
-    get, path = "/api/products/findAll", operation_id = "listProducts", tag = "Products",
-    params(CategoryFilter, TextFilter, Paging, Known),
+    get, path = "", operation_id = "listProducts", tag = "Products",
+    params(CategoryFilter, TextFilter, Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
 )]
-pub(crate) async fn list(request: ListRequest) -> Answer {
+pub(crate) async fn list(request: ListRequest) -> HandlerResult {
     let filter = ProductFilter::parse(request.query.get("category"), request.query.get("q"))?;
     list_filtered(&request, filter).await
 }
@@ -246,11 +272,11 @@ pub(crate) async fn list(request: ListRequest) -> Answer {
 ///
 /// Oldest first.
 #[utoipa::path(
-    get, path = "/api/products/category/{category}", operation_id = "listProductsByCategory", tag = "Products",
-    params(TextFilter, Paging, Known),
+    get, path = "", operation_id = "listProductsByCategory", tag = "Products",
+    params(TextFilter, Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
 )]
-pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> Answer {
+pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> HandlerResult {
     // In the path a category is always asked for, even a blank one.
     Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
     let filter = ProductFilter::parse(Some(&category), request.query.get("q"))?;
@@ -261,11 +287,11 @@ pub(crate) async fn list_by_category(request: ListRequest, PathText(category): P
 ///
 /// Oldest first: id, name and price of each product.
 #[utoipa::path(
-    get, path = "/api/products", operation_id = "listProductsShort", tag = "Products",
-    params(Paging, Known),
+    get, path = "", operation_id = "listProductsShort", tag = "Products",
+    params(Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)),
 )]
-pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>) -> Answer {
+pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>) -> HandlerResult {
     let read = async |page| request.state.services.products.list_short(&caller, page).await;
     let render = |product: &ProductSummary, entry: Entry<'_>| entry.write(&ShortProduct::of(product));
     let empty = |_| ShortProductsAnswer { products: Vec::new() };
@@ -274,11 +300,11 @@ pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>)
 
 /// Read a product
 #[utoipa::path(
-    get, path = "/api/products/{id}", operation_id = "getProduct", tag = "Products",
-    params(Known),
+    get, path = "", operation_id = "getProduct", tag = "Products",
+    params(IfNoneMatch),
     responses((status = 200, description = "The product.", body = ProductAnswer), NotFound),
 )]
-pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> Answer {
+pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> HandlerResult {
     let product = state.services.products.get(id.get()).await?;
     conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
 }
@@ -287,14 +313,18 @@ pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: 
 ///
 /// A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(
-    post, path = "/api/products", operation_id = "createProduct", tag = "Products",
-    request_body = schemas::NewProduct,
+    get, path = "", operation_id = "createProduct", tag = "Products",
+    request_body = ProductRequest,
     responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)),
 )]
-pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt: Attempt, body: Body) -> Answer {
-    let mut fields = Fields::default();
-    let given = body.json::<ProductJson>().await?.fields(&mut fields);
-    let new = fields.finish(given.into_new())?;
+pub(crate) async fn create(
+    state: Data<State>,
+    Auth(admin): Auth<Admin>,
+    attempt: Attempt,
+    body: Body,
+) -> HandlerResult {
+    let (given, errors) = body.json::<ProductRequest>().await?.into_parts();
+    let new = given.into_new(errors)?;
     let answer = |product: &Product| one(StatusCode::CREATED, "Product created successfully", product);
     let product = state.services.products.create(&admin, new, attempt.once(answer)).await?;
     respond(answer(&product))
@@ -304,9 +334,9 @@ pub(crate) async fn create(state: Data<State>, Auth(admin): Auth<Admin>, attempt
 ///
 /// What is given changes. A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(
-    put, path = "/api/products/{id}", operation_id = "updateProduct", tag = "Products",
-    params(Seen),
-    request_body = schemas::ProductChange,
+    get, path = "", operation_id = "updateProduct", tag = "Products",
+    params(IfMatch),
+    request_body = ProductChange,
     responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound),
 )]
 pub(crate) async fn update(
@@ -315,21 +345,20 @@ pub(crate) async fn update(
     id: PathId<ProductId>,
     IfMatch(versions): IfMatch,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let managed = state.services.products.managed(&admin, id.get()).await?;
-    let mut fields = Fields::default();
-    let given = body.json::<ProductJson>().await?.fields(&mut fields);
-    let edit = ProductEdit { versions, ..fields.finish(given.into_edit())? };
-    let product = state.services.products.update(managed, &edit).await?;
+    let (edit, errors) = body.json::<ProductRequest>().await?.into_parts();
+    errors.into_result()?;
+    let product = state.services.products.update(managed, &ProductEdit { versions, ..edit }).await?;
     respond(one(StatusCode::OK, "Product updated successfully", &product))
 }
 
 /// Delete a product
 #[utoipa::path(
-    delete, path = "/api/products/{id}", operation_id = "deleteProduct", tag = "Products",
+    get, path = "", operation_id = "deleteProduct", tag = "Products",
     responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound),
 )]
-pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> Answer {
+pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> HandlerResult {
     state.services.products.delete(&admin, id.get()).await?;
     done("Product deleted successfully")
 }

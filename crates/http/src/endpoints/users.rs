@@ -2,56 +2,77 @@
 
 use actix_web::web::Data;
 use agora_domain::{
-    accounts::{Account, Admin, Caller, Member, RoleChange},
+    accounts::{
+        Account, Admin, Biography, Caller, Member, Password, PasswordAttempt, ProfileFields, Role, RoleAction,
+        RoleChange,
+    },
     id::UserId,
 };
+use garde::Validate;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::{
-    core::{client_ip::Client, state::State},
+    core::{
+        client_ip::Client,
+        schema::{self, schema_variants},
+        state::State,
+    },
     request::{
         body::Body,
         cursor::List,
         extract::{Auth, PathId, RequestedBy},
-        json::{Fields, Given},
-        multipart::{Accepts, FormOrJson},
-        parameters::{Known, Paging},
-        schemas,
+        field::{Field, optional, required},
+        multipart::{FormBody, Submission},
+        parameters::{IfNoneMatch, Paging},
     },
     response::{
-        answers::{Done, UserAnswer, UsersAnswer},
         conditional::{Cache, Conditional},
-        envelope::{Answer, Rendered, SUCCESS, done, empty_list, ok},
+        envelope::{HandlerResult, Rendered, SUCCESS, done, empty_list, ok},
         failures::NotFound,
         list::{Entry, ListRequest},
+        schemas::{Done, UserAnswer, UsersAnswer},
         views::UserBody,
     },
 };
 
 /// Read the own account
 #[utoipa::path(
-    get, path = "/api/users/me", operation_id = "getMe", tag = "Users",
-    params(Known),
+    get, path = "", operation_id = "getMe", tag = "Users",
+    params(IfNoneMatch),
     responses((status = 200, description = "The account.", body = UserAnswer)),
 )]
-pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> Answer {
+pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> HandlerResult {
     let account = state.services.accounts.me(&caller).await?;
     conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, UserBody::of(&account, &state))?)
 }
 
-#[derive(Deserialize, Default)]
-pub(crate) struct ProfileBody {
-    #[serde(default)]
-    biography: Given<String>,
+/// What changes of the own account; what is absent stays.
+#[derive(Deserialize, Validate, ToSchema)]
+pub(crate) struct ProfileChange {
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::new_biography, required = false)]
+    biography: Field<Option<Biography>>,
+}
+
+impl FormBody for ProfileChange {
+    const TEXTS: &'static [(&'static str, &'static str)] = &[("biography", "biography")];
+    const FLAGS: &'static [&'static str] = &[];
+    const IMAGE: &'static str = "profilePicture";
+}
+
+schema_variants! {
+    /// What changes of the own account; what is absent stays.
+    ProfileForm of ProfileChange: |form| schema::set(form, ProfileChange::IMAGE, schema::image_file());
 }
 
 /// Change the own account
 ///
 /// What is given changes. A picture can come in a form alone.
 #[utoipa::path(
-    put, path = "/api/users/me", operation_id = "updateMe", tag = "Users",
+    get, path = "", operation_id = "updateMe", tag = "Users",
     request_body(
-        content((schemas::ProfileForm = "multipart/form-data"), (schemas::ProfileChange = "application/json")),
+        content((ProfileForm = "multipart/form-data"), (ProfileChange = "application/json")),
     ),
     responses((status = 200, description = "The account as it is now.", body = UserAnswer)),
 )]
@@ -60,37 +81,31 @@ pub(crate) async fn update_me(
     Auth(caller): Auth<Member>,
     RequestedBy(requester): RequestedBy,
     body: Body,
-) -> Answer {
-    let accepts = Accepts { texts: &[("biography", "biography")], image: "profilePicture" };
-    let mut fields = Fields::default();
-    let (biography, picture) = match body.form_or_json(accepts, state.max_image_bytes).await? {
-        FormOrJson::Form(mut form) => {
-            let taken = (form.take("biography"), form.take_image());
-            fields.merge(form.errors);
-            taken
-        }
-        FormOrJson::Json(ProfileBody { biography }) => (fields.text("biography", biography), None),
-    };
-    fields.check()?;
-    let account = state.services.accounts.update_profile(&caller, &requester, biography.as_deref(), picture).await?;
+) -> HandlerResult {
+    let Submission { body, image: picture, errors } = body.form_or_json::<ProfileChange>(state.max_image_bytes).await?;
+    let fields = ProfileFields { biography: body.biography.value(), picture, errors };
+    let account = state.services.accounts.update_profile(&caller, &requester, fields).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
 }
 
-#[derive(Deserialize)]
+/// A new password.
+#[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PasswordBody {
-    #[serde(default)]
-    current_password: Given<String>,
-    #[serde(default)]
-    new_password: Given<String>,
+pub(crate) struct PasswordChange {
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::attempted_password)]
+    current_password: Field<PasswordAttempt>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::password)]
+    new_password: Field<Password>,
 }
 
 /// Change the own password
 ///
 /// Ends every other session of the account.
 #[utoipa::path(
-    put, path = "/api/users/me/password", operation_id = "changePassword", tag = "Users",
-    request_body = schemas::PasswordChange,
+    get, path = "", operation_id = "changePassword", tag = "Users",
+    request_body = PasswordChange,
     responses((status = 200, description = "`Password changed successfully`", body = Done)),
 )]
 pub(crate) async fn change_password(
@@ -98,13 +113,10 @@ pub(crate) async fn change_password(
     Auth(caller): Auth<Member>,
     Client(client): Client,
     body: Body,
-) -> Answer {
-    let body: PasswordBody = body.json().await?;
-    let mut fields = Fields::default();
-    let current = fields.text("currentPassword", body.current_password);
-    let new = fields.text("newPassword", body.new_password);
-    let (authentication, current, new) = (&state.services.authentication, current.as_deref(), new.as_deref());
-    fields.finish(authentication.change_password(&caller, client, current, new).await)?;
+) -> HandlerResult {
+    let PasswordChange { current_password, new_password } = body.valid_json().await?;
+    let (current, new) = (current_password.validated()?, new_password.validated()?);
+    state.services.authentication.change_password(&caller, client, &current, &new).await?;
     done("Password changed successfully")
 }
 
@@ -112,11 +124,11 @@ pub(crate) async fn change_password(
 ///
 /// Oldest first.
 #[utoipa::path(
-    get, path = "/api/users/all", operation_id = "listUsers", tag = "Users",
+    get, path = "", operation_id = "listUsers", tag = "Users",
     params(Paging),
     responses((status = 200, description = "A page of accounts.", body = UsersAnswer)),
 )]
-pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> Answer {
+pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Users)?);
     let read = async |page| state.services.accounts.list(&admin, page).await;
     let render = |account: &Account, entry: Entry<'_>| entry.write(&UserBody::of(account, state));
@@ -125,21 +137,25 @@ pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> Answ
 
 /// Read an account
 #[utoipa::path(
-    get, path = "/api/users/by-id/{id}", operation_id = "getUser", tag = "Users",
+    get, path = "", operation_id = "getUser", tag = "Users",
     responses((status = 200, description = "The account.", body = UserAnswer), NotFound),
 )]
-pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> Answer {
+pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
     let account = state.services.accounts.get(&admin, id.get()).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
 }
 
-#[derive(Deserialize)]
+/// A role to give or to take away.
+#[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RoleBody {
-    #[serde(default)]
-    role_id: Given<String>,
-    #[serde(default)]
-    action: Given<String>,
+#[schema(as = RoleChange)]
+pub(crate) struct RoleChangeRequest {
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::role)]
+    role_id: Field<Role>,
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::role_action)]
+    action: Field<RoleAction>,
 }
 
 /// Give or take a role
@@ -147,8 +163,8 @@ pub(crate) struct RoleBody {
 /// To add a role that is there, or to remove one that is not, does nothing. The last enabled ADMIN cannot lose the
 /// role (400).
 #[utoipa::path(
-    put, path = "/api/users/update/{userId}", operation_id = "changeUserRole", tag = "Users",
-    request_body = schemas::RoleChange,
+    get, path = "", operation_id = "changeUserRole", tag = "Users",
+    request_body = RoleChangeRequest,
     responses((status = 200, description = "The account has the role, or has it not.", body = Done), NotFound),
 )]
 pub(crate) async fn change_role(
@@ -156,29 +172,29 @@ pub(crate) async fn change_role(
     Auth(admin): Auth<Admin>,
     id: PathId<UserId>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let account = state.services.accounts.managed(&admin, id.get()).await?;
-    let body: RoleBody = body.json().await?;
-    let mut fields = Fields::default();
-    let role_id = fields.text("roleId", body.role_id);
-    let action = fields.text("action", body.action);
-    let change = fields.finish(RoleChange::parse(role_id.as_deref(), action.as_deref()))?;
+    let RoleChangeRequest { role_id, action } = body.valid_json().await?;
+    let change = RoleChange { role: role_id.validated()?, action: action.validated()? };
     state.services.accounts.change_role(account, change).await?;
     done(SUCCESS)
 }
 
-#[derive(Deserialize)]
-pub(crate) struct EnabledBody {
-    #[serde(default)]
-    enabled: Given<bool>,
+/// Whether an account is enabled.
+#[derive(Deserialize, Validate, ToSchema)]
+pub(crate) struct EnabledChange {
+    /// False ends every session of the account.
+    #[garde(custom(required))]
+    #[schema(value_type = bool)]
+    enabled: Field<bool>,
 }
 
 /// Enable or disable an account
 ///
 /// Disabling ends every session of the account. The last enabled ADMIN cannot be disabled (400).
 #[utoipa::path(
-    put, path = "/api/users/{userId}/enabled", operation_id = "setUserEnabled", tag = "Users",
-    request_body = schemas::EnabledChange,
+    get, path = "", operation_id = "setUserEnabled", tag = "Users",
+    request_body = EnabledChange,
     responses((status = 200, description = "The account is enabled, or is not.", body = Done), NotFound),
 )]
 pub(crate) async fn set_enabled(
@@ -186,13 +202,9 @@ pub(crate) async fn set_enabled(
     Auth(admin): Auth<Admin>,
     id: PathId<UserId>,
     body: Body,
-) -> Answer {
+) -> HandlerResult {
     let account = state.services.accounts.managed(&admin, id.get()).await?;
-    let body: EnabledBody = body.json().await?;
-    let mut fields = Fields::default();
-    let enabled = fields.take("enabled", body.enabled, "true or false");
-    fields.require("enabled", enabled.is_some(), "enabled is required");
-    fields.check()?;
-    state.services.accounts.set_enabled(account, enabled.unwrap_or_default()).await?;
+    let EnabledChange { enabled } = body.valid_json().await?;
+    state.services.accounts.set_enabled(account, enabled.validated()?).await?;
     done(SUCCESS)
 }

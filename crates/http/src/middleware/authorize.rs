@@ -1,4 +1,4 @@
-//! What stands before every handler: who calls, how long it may take, and what becomes of a panic.
+//! Authenticates and authorizes the caller, then calls the handler within its deadline. A panic is caught.
 
 use std::panic::AssertUnwindSafe;
 
@@ -15,51 +15,52 @@ use futures_util::FutureExt;
 
 use crate::{
     core::{
-        access::{Access, Rule, TakesKey},
+        access::{Access, EndpointPolicy, IdempotencySupport},
         error::ApiError,
-        request_context::Trail,
+        request_context::RequestContext,
         state::State,
     },
     middleware::{
-        account_limits::AccountLimits,
+        account_concurrency::AccountConcurrency,
         idempotency,
         rate_limit::RateLimiter,
-        request_log::{RequestLog, Unanswered},
+        request_log::{CancelledRequestGuard, RequestLog},
     },
-    request::body_deadline::{Incoming, in_time},
+    request::body_deadline::{BodyDeadline, in_time},
 };
 
-/// Admits or refuses a request, then calls its handler within the time a request may take.
-pub(crate) async fn guard(
-    rule: Rule,
+/// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
+pub(crate) async fn authorize(
+    policy: EndpointPolicy,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let http = request.request().clone();
-    let (Some(state), Some(limiter), Some(account_limits), Some(request_log), Some(trail)) = (
+    let (Some(state), Some(limiter), Some(account_concurrency), Some(request_log), Some(context)) = (
         request.app_data::<web::Data<State>>().cloned(),
         request.app_data::<web::Data<RateLimiter>>().cloned(),
-        request.app_data::<web::Data<AccountLimits>>().cloned(),
+        request.app_data::<web::Data<AccountConcurrency>>().cloned(),
         request.app_data::<web::Data<RequestLog>>().cloned(),
-        Trail::of(&http),
+        RequestContext::of(&http),
     ) else {
         return Ok(refuse(http, &ApiError::Panicked));
     };
-    let unanswered = Unanswered::new(&state, &request_log, &http, trail);
-    let work = trail.follow(rule.path, async {
-        limiter.admit_to(rule.limited, &state, request.request())?;
-        let caller = admit(rule.access, &state, &limiter, request.request()).await?;
+    let unanswered = CancelledRequestGuard::new(&state, &request_log, &http, context);
+    let work = context.instrument(policy.path, async {
+        limiter.check_endpoint(policy.rate_limit, &state, request.request())?;
+        let caller = authenticate(policy.access, &state, &limiter, request.request()).await?;
         refuse_nul(request.request())?;
         let permit = match caller {
-            Some(caller) => account_limits.acquire(caller.user, &request).await?,
+            Some(caller) => account_concurrency.acquire(caller.user, &request).await?,
             None => None,
         };
-        let key = if rule.takes_key == TakesKey::No { None } else { idempotency::key(request.headers())? };
+        let key =
+            if policy.idempotency == IdempotencySupport::None { None } else { idempotency::key(request.headers())? };
         let mut answered = match key {
-            Some(key) => idempotency::once(state.clone(), request_log.clone(), rule, key, request, next).await?,
+            Some(key) => idempotency::once(state.clone(), request_log.clone(), policy, key, request, next).await?,
             None => {
                 let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
-                limiter.note_guesses(&answered);
+                limiter.count_guesses(&answered);
                 answered
             }
         };
@@ -70,7 +71,7 @@ pub(crate) async fn guard(
         Ok(answered)
     });
     let work = AssertUnwindSafe(work).catch_unwind();
-    let outcome = in_time(work, state.request_time, Incoming::of(&http)).await;
+    let outcome = in_time(work, state.request_time, BodyDeadline::of(&http)).await;
     unanswered.was_answered();
     match outcome {
         Some(Ok(Ok(response))) => response,
@@ -84,8 +85,8 @@ fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
     ServiceResponse::new(request, error.error_response())
 }
 
-/// Checks the token and the roles that the endpoint needs, and leaves the caller, if it needs one, for the handler too.
-async fn admit(
+/// Checks the token and the role that the endpoint requires, and keeps the caller with the request for the handler.
+async fn authenticate(
     access: Access,
     state: &State,
     limiter: &RateLimiter,
@@ -98,7 +99,7 @@ async fn admit(
     let caller = state.services.authentication.authenticate(token).await?;
     // Before what may refuse it: the log tells who that was.
     request.extensions_mut().insert(caller);
-    limiter.admit_caller(&caller, request)?;
+    limiter.check_account(&caller, request)?;
     match access {
         Access::Public | Access::Account => {}
         Access::Member => caller.member().map(drop)?,

@@ -28,11 +28,11 @@ use tokio::sync::oneshot;
 
 use crate::{
     core::{
-        access::{Access, Rule, TakesKey},
+        access::{Access, EndpointPolicy, IdempotencySupport},
         error::{ApiError, Causes},
         limits::JSON_LIMIT,
-        mac::{Purpose, Seal},
-        request_context::Trail,
+        mac::{MacKeys, Purpose},
+        request_context::RequestContext,
         state::State,
     },
     middleware::request_log::RequestLog,
@@ -70,26 +70,26 @@ pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
 pub(crate) async fn once(
     state: web::Data<State>,
     request_log: web::Data<RequestLog>,
-    rule: Rule,
+    policy: EndpointPolicy,
     key: IdempotencyKey,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
-    let trail = Trail::of(request.request()).ok_or(ApiError::Panicked)?;
+    let context = RequestContext::of(request.request()).ok_or(ApiError::Panicked)?;
     let payload = request.take_payload();
     let body = Body::new(request.request(), payload);
-    let most = most_bytes(&state, rule);
-    body.make_room(most, COPIES).await?;
+    let most = most_bytes(&state, policy);
+    body.reserve_memory(most, COPIES).await?;
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
-    let name = RequestName { caller, route: format!("{} {}", request.method(), rule.path), key };
-    let fingerprints = fingerprints(&state.seal, request.request(), body.clone()).await?;
+    let name = RequestName { caller, route: format!("{} {}", request.method(), policy.path), key };
+    let fingerprints = fingerprints(&state.mac_keys, request.request(), body.clone()).await?;
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
-        let work = carry_out(&state, rule, (&name, fingerprints), (request, body), next);
-        let outcome = trail.follow(rule.path, work).await;
+        let work = carry_out(&state, policy, (&name, fingerprints), (request, body), next);
+        let outcome = context.instrument(policy.path, work).await;
         if let Err(outcome) = reply.send(outcome) {
-            log_unseen(&request_log, rule, trail, outcome);
+            log_unseen(&request_log, policy, context, outcome);
         }
     });
     answer.await.unwrap_or(Err(ApiError::Panicked))
@@ -97,7 +97,7 @@ pub(crate) async fn once(
 
 async fn carry_out(
     state: &State,
-    rule: Rule,
+    policy: EndpointPolicy,
     (name, fingerprints): (&RequestName, Fingerprints),
     (mut request, body): (ServiceRequest, Bytes),
     next: Next<impl MessageBody + 'static>,
@@ -118,11 +118,16 @@ async fn carry_out(
         Ok(Err(_panic)) => Err(ApiError::Panicked),
         Err(_elapsed) => Err(ApiError::TimedOut),
     };
-    settle(state, rule, attempt, outcome).await
+    settle(state, policy, attempt, outcome).await
 }
 
 /// Logs the causes of a failure that nobody is there to be told of.
-fn log_unseen(request_log: &RequestLog, rule: Rule, trail: Trail, outcome: Result<Response, ApiError>) {
+fn log_unseen(
+    request_log: &RequestLog,
+    policy: EndpointPolicy,
+    context: RequestContext,
+    outcome: Result<Response, ApiError>,
+) {
     let (status, causes) = match outcome {
         Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
         Ok(Err(_)) => return,
@@ -130,30 +135,30 @@ fn log_unseen(request_log: &RequestLog, rule: Rule, trail: Trail, outcome: Resul
     };
     let Some(Causes(causes)) = causes else { return };
     if request_log.should_log(status, &causes) {
-        let (id, route, status) = (trail.id(), rule.path, status.as_u16());
+        let (id, route, status) = (context.id(), policy.path, status.as_u16());
         tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
     }
 }
 
 /// How large a body may be to be kept until the request is known: as its handler takes it.
-fn most_bytes(state: &State, rule: Rule) -> usize {
-    match rule.takes_key {
-        TakesKey::WithImage => multipart::most_bytes(state.max_image_bytes),
-        TakesKey::No | TakesKey::WithJson => JSON_LIMIT,
+fn most_bytes(state: &State, policy: EndpointPolicy) -> usize {
+    match policy.idempotency {
+        IdempotencySupport::Image => multipart::most_bytes(state.max_image_bytes),
+        IdempotencySupport::None | IdempotencySupport::Json => JSON_LIMIT,
     }
 }
 
 /// Remembers a refusal, and forgets a failure. What was carried out has stored its answer with what it wrote.
 async fn settle(
     state: &State,
-    rule: Rule,
+    policy: EndpointPolicy,
     attempt: AttemptId,
     outcome: Result<Response, ApiError>,
 ) -> Result<Response, ApiError> {
     let idempotency = &state.services.idempotency;
     let (settled, outcome) = match outcome {
         Ok(Ok(response)) if response.status().is_success() => return Ok(Ok(response)),
-        Ok(Ok(response)) if is_remembered(rule, response.status()) => {
+        Ok(Ok(response)) if is_remembered(policy, response.status()) => {
             let (refusal, response) = Rendered::read(response)?;
             (idempotency.finish(attempt, &refusal.store()).await, Ok(Ok(response)))
         }
@@ -161,29 +166,29 @@ async fn settle(
     };
     if let Err(error) = settled {
         // A retry is told that it is under way, until the attempt is given up for lost.
-        tracing::warn!(%error, cause = ?std::error::Error::source(&error), "what became of a request is not on record");
+        tracing::warn!(%error, cause = ?std::error::Error::source(&error), "could not persist the idempotency outcome");
     }
     outcome
 }
 
 /// Whether a refusal is remembered: not one that says to try again later, and not one of a stranger, who could fill the
 /// record with requests that come to nothing.
-fn is_remembered(rule: Rule, status: StatusCode) -> bool {
+fn is_remembered(policy: EndpointPolicy, status: StatusCode) -> bool {
     let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-    status.is_client_error() && !later.contains(&status) && rule.access != Access::Public
+    status.is_client_error() && !later.contains(&status) && policy.access != Access::Public
 }
 
 /// Digests of what a request says: its method and address, the type of its body and the body.
-async fn fingerprints(seal: &Seal, request: &HttpRequest, body: Bytes) -> Result<Fingerprints, ApiError> {
+async fn fingerprints(mac_keys: &MacKeys, request: &HttpRequest, body: Bytes) -> Result<Fingerprints, ApiError> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let head = format!("{} {}", request.method(), request.uri());
-    let (seal, content_type) = (seal.clone(), content_type.unwrap_or_default().to_owned());
+    let (mac_keys, content_type) = (mac_keys.clone(), content_type.unwrap_or_default().to_owned());
     let is_large = body.len() > LARGE;
     let digest = move || {
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let boundary = (essence == "multipart/form-data").then(|| boundary(&content_type)).flatten();
         let said = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
-        let (own, accepted) = seal.codes(Purpose::Request, said);
+        let (own, accepted) = mac_keys.macs(Purpose::Request, said);
         Fingerprints { own: Fingerprint(own), accepted: accepted.map(Fingerprint) }
     };
     if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }

@@ -3,8 +3,8 @@
 //! | limit | beyond it |
 //! |---|---|
 //! | connections (`transport::accept`) | 503, and the connection is closed |
-//! | requests in flight ([`admit`]), but for those of health probes | 503 |
-//! | reads and uploads of one account in progress (`account_limits`) | a bounded queue of its own, then 503 |
+//! | requests in flight ([`shed_load`]), but for those of health probes | 503 |
+//! | reads and uploads of one account in progress (`account_concurrency`) | a bounded queue of its own, then 503 |
 //! | bytes of uploads and of answers in memory (`core::memory_budget`) | a bounded wait, then 503 |
 //! | the time and the size of a head (`transport::stream`) | 408 or 431, and the connection is closed |
 //! | the time of a body (`request::body_deadline`) | 408, and the connection is closed |
@@ -29,17 +29,17 @@ use bytes::Bytes;
 
 use crate::{
     core::{
-        access::is_health_probe, capacity::Capacity, concurrency_limit::Place, error::ApiError,
+        access::is_health_probe, capacity::Capacity, concurrency_limit::Permit, error::ApiError,
         memory_budget::MemoryPermit,
     },
-    middleware::account_limits::AccountPermit,
+    middleware::account_concurrency::AccountPermit,
     request::body_deadline,
     transport::{connection::Connection, framing},
 };
 
 /// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
 /// time that its client takes.
-pub(crate) async fn admit(
+pub(crate) async fn shed_load(
     mut request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<Answer>, actix_web::Error> {
@@ -64,7 +64,7 @@ pub(crate) async fn admit(
         drop(extensions.remove::<AccountPermit>());
         extensions.remove()
     };
-    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _place: place.flatten(), _memory: memory }))
+    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _permit: place.flatten(), _memory: memory }))
 }
 
 /// Has the connection closed after an answer behind which nothing can follow, and says so in it.
@@ -86,7 +86,7 @@ pub(crate) struct Answer {
     body: BoxBody,
     /// What is left of the last chunk of the body.
     rest: Bytes,
-    _place: Option<Place>,
+    _permit: Option<Permit>,
     /// The memory that is set aside for it, until the client has taken it.
     _memory: Option<MemoryPermit>,
 }
@@ -112,7 +112,7 @@ impl MessageBody for Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::middleware::account_limits::AccountLimits;
+    use crate::middleware::account_concurrency::AccountConcurrency;
     use actix_web::{HttpResponse, body::BodyStream, test::TestRequest};
     use agora_domain::id::UserId;
     use futures_util::{FutureExt, future::poll_fn, stream};
@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
-        let limits = AccountLimits::new(1);
+        let limits = AccountConcurrency::new(1);
         let account = UserId::new(uuid::Uuid::from_u128(1));
         let request = || TestRequest::with_uri("/").to_srv_request();
         let acquire = async || limits.acquire(account, &request()).await.unwrap().unwrap();
@@ -134,7 +134,7 @@ mod tests {
             assert!(unconstrained(acquire()).now_or_never().is_none());
             Ok(response)
         };
-        let _unsent = admit(request(), compress).await.unwrap();
+        let _unsent = shed_load(request(), compress).await.unwrap();
         acquire().await;
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let chunks = [&bytes[..10], &bytes[10..10 + SLICE], &[], &bytes[10 + SLICE..]].map(Bytes::copy_from_slice);
         let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
         for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
-            let mut answer = Answer { body, rest: Bytes::new(), _place: None, _memory: None };
+            let mut answer = Answer { body, rest: Bytes::new(), _permit: None, _memory: None };
             let mut whole = Vec::new();
             while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
                 let slice = slice.unwrap();

@@ -1,7 +1,8 @@
 //! What happens before and after every handler. It uses what stands above it: `core`, `transport`, `request` and
-//! `response`.
+//! `response`. The order in which it happens, and why, stands in
+//! `lib.rs`.
 
-pub(crate) mod account_limits;
+pub(crate) mod account_concurrency;
 pub(crate) mod authorize;
 pub(crate) mod compress;
 pub(crate) mod cors;

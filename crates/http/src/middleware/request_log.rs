@@ -29,7 +29,7 @@ use crate::{
         client_ip::Client,
         error::{ApiError, Causes},
         log_sampler::Failures,
-        request_context::Trail,
+        request_context::RequestContext,
         route::{Paths, Target},
         security_headers,
         state::State,
@@ -56,12 +56,12 @@ pub(crate) async fn observe(
     else {
         return Err(ApiError::Panicked.into());
     };
-    let trail = Trail::begin(state.services.ids.as_ref());
-    request.extensions_mut().insert(trail);
+    let context = RequestContext::begin(state.services.ids.as_ref());
+    request.extensions_mut().insert(context);
     let paths = request.app_data::<web::Data<Paths>>();
     let route = paths.and_then(|paths| paths.find(request.request())).map(|target| target.path);
     let mut response = next.call(request).await?;
-    let (status, id) = (response.status(), trail.id());
+    let (status, id) = (response.status(), context.id());
     let causes = response.response_mut().extensions_mut().remove::<Causes>();
     let http = response.request();
     if let Some(Causes(causes)) = causes {
@@ -72,7 +72,7 @@ pub(crate) async fn observe(
             tracing::debug!(request_id = %id, %method, route, status = status.as_u16(), causes);
         }
     }
-    let time = trail.time();
+    let time = context.time();
     if let Some(metrics) = &request_log.metrics {
         metrics.requests.count(route, http.method(), status, time);
     }
@@ -125,17 +125,22 @@ impl RequestLog {
 }
 
 /// Tells of a request that is dropped before it was answered: its client has gone.
-pub(crate) struct Unanswered<'a> {
+pub(crate) struct CancelledRequestGuard<'a> {
     state: &'a State,
     request_log: &'a RequestLog,
     request: &'a HttpRequest,
-    trail: Trail,
+    context: RequestContext,
     is_answered: bool,
 }
 
-impl<'a> Unanswered<'a> {
-    pub(crate) fn new(state: &'a State, request_log: &'a RequestLog, request: &'a HttpRequest, trail: Trail) -> Self {
-        Self { state, request_log, request, trail, is_answered: false }
+impl<'a> CancelledRequestGuard<'a> {
+    pub(crate) fn new(
+        state: &'a State,
+        request_log: &'a RequestLog,
+        request: &'a HttpRequest,
+        context: RequestContext,
+    ) -> Self {
+        Self { state, request_log, request, context, is_answered: false }
     }
 
     pub(crate) fn was_answered(mut self) {
@@ -143,7 +148,7 @@ impl<'a> Unanswered<'a> {
     }
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for CancelledRequestGuard<'_> {
     fn drop(&mut self) {
         if self.is_answered {
             return;
@@ -152,7 +157,7 @@ impl Drop for Unanswered<'_> {
             metrics.requests.count_abandoned();
         }
         if tracing::enabled!(target: ACCESS, Level::DEBUG) {
-            log(self.state, self.request, self.trail.id(), None, self.trail.time());
+            log(self.state, self.request, self.context.id(), None, self.context.time());
         }
     }
 }

@@ -1,30 +1,21 @@
 //! What follows for an operation from the route table and from its kind. A header or a failure that a kind of operation
 //! has is added here, for all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use actix_web::http::Method;
 use utoipa::openapi::{
-    OpenApi, Ref, RefOr, Required, ResponseBuilder, Schema,
-    encoding::EncodingBuilder,
-    path::{Operation, PathItem},
+    OpenApi, Ref, RefOr, Required, ResponseBuilder, Schema, encoding::EncodingBuilder, path::Operation,
     security::SecurityRequirement,
 };
 
 use crate::{
-    core::access::{Access, TakesKey},
+    core::access::{Access, IdempotencySupport},
     openapi::{SECURITY, examples},
     request::parameters,
     response::{failures, files, headers::ResponseHeader},
     routes::{self, Endpoint},
 };
-
-/// The paths that lead to the same endpoints as another one, which is preferred, and what the operations of both are
-/// told apart by.
-const ALIASES: [(&str, &str); 2] = [
-    ("/api/posts/user/{userId}", "/api/posts/{userId}/all"),
-    ("/api/follow/{followedId}", "/api/follow/follow/{followedId}"),
-];
 
 /// The operations that make something that can be edited.
 const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];
@@ -32,41 +23,40 @@ const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];
 /// The fields of forms that hold an image.
 const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
 
-/// Completes what the handlers say of themselves.
+/// Adds every endpoint to a document that has none.
 pub(crate) fn complete(document: &mut OpenApi) {
-    for (alias, preferred) in ALIASES {
-        if let Some(item) = document.paths.paths.get(preferred) {
-            let mut item = item.clone();
-            operations(&mut item).for_each(|operation| mark_alias(operation, preferred));
-            document.paths.paths.insert(alias.to_owned(), item);
-        }
+    let mut described: Vec<_> = routes::endpoints()
+        .into_iter()
+        .map(|endpoint| {
+            let handler = (endpoint.describe)();
+            (endpoint, handler)
+        })
+        .collect();
+    let components = document.components.get_or_insert_default();
+    for (_, handler) in &mut described {
+        components.schemas.append(&mut handler.components.get_or_insert_default().schemas);
     }
-    let schemas = document.components.get_or_insert_default().schemas.clone();
-    for endpoint in routes::endpoints() {
-        let item = document.paths.paths.get_mut(endpoint.path);
-        if let Some(operation) = item.and_then(|item| operation(item, &endpoint.method)) {
-            complete_operation(&endpoint, operation);
-            describe_form(&endpoint, operation, &schemas);
-            examples::add(operation, &schemas);
+    let schemas = components.schemas.clone();
+    let mut preferred = BTreeMap::<_, &str>::new();
+    for (endpoint, handler) in described {
+        let Some(mut operation) = handler.paths.paths.into_values().find_map(|item| item.get) else { continue };
+        let id = operation.operation_id.clone().unwrap_or_default();
+        match preferred.entry(id) {
+            Entry::Occupied(path) => mark_alias(&mut operation, path.get()),
+            Entry::Vacant(entry) => drop(entry.insert(endpoint.path)),
         }
+        complete_operation(&endpoint, &mut operation);
+        describe_form(&endpoint, &mut operation, &schemas);
+        examples::add(&mut operation, &schemas);
+        let item = document.paths.paths.entry(endpoint.path.to_owned()).or_default();
+        let slot = match endpoint.method {
+            Method::POST => &mut item.post,
+            Method::PUT => &mut item.put,
+            Method::DELETE => &mut item.delete,
+            _ => &mut item.get,
+        };
+        *slot = Some(operation);
     }
-}
-
-fn slots(item: &mut PathItem) -> [(Method, &mut Option<Operation>); 4] {
-    [
-        (Method::GET, &mut item.get),
-        (Method::POST, &mut item.post),
-        (Method::PUT, &mut item.put),
-        (Method::DELETE, &mut item.delete),
-    ]
-}
-
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    slots(item).into_iter().filter_map(|(_, operation)| operation.as_mut())
-}
-
-fn operation<'a>(item: &'a mut PathItem, method: &Method) -> Option<&'a mut Operation> {
-    slots(item).into_iter().find(|(it, _)| it == method).and_then(|(_, operation)| operation.as_mut())
 }
 
 fn mark_alias(operation: &mut Operation, preferred: &str) {
@@ -97,7 +87,7 @@ fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
     let names = endpoint.path.split(['{', '}']).skip(1).step_by(2);
     let mut all: Vec<_> = names.map(|name| RefOr::T(parameters::in_path(name))).collect();
     all.extend(operation.parameters.take().unwrap_or_default());
-    if endpoint.takes_key != TakesKey::No {
+    if endpoint.idempotency != IdempotencySupport::None {
         all.push(RefOr::T(parameters::idempotency_key()));
     }
     operation.parameters = (!all.is_empty()).then_some(all);
@@ -106,7 +96,7 @@ fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
 /// Adds the failures that every operation of the kind can end with, unless it says more about one itself.
 fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
     let has_body = operation.request_body.is_some();
-    let takes_key = endpoint.takes_key != TakesKey::No;
+    let idempotency = endpoint.idempotency != IdempotencySupport::None;
     let standard = [
         ("BadRequest", true),
         ("Unauthorized", endpoint.access != Access::Public),
@@ -114,9 +104,9 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         // Whatever looks at what is stored can meet a conflict that no rule foresaw.
         ("Conflict", endpoint.path.starts_with("/api/")),
         ("PreconditionFailed", takes(operation, parameters::IF_MATCH)),
-        ("RequestTimeout", has_body || takes_key),
-        ("PayloadTooLarge", has_body || takes_key),
-        ("KeyReused", takes_key),
+        ("RequestTimeout", has_body || idempotency),
+        ("PayloadTooLarge", has_body || idempotency),
+        ("KeyReused", idempotency),
         ("UnsupportedMediaType", has_body),
         ("TooManyRequests", true),
         ("InternalServerError", true),
@@ -148,9 +138,9 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
             ResponseHeader::ETag.add_to(response);
         }
         if is_edit && status == "200" || makes_editable && status == "201" {
-            ResponseHeader::Version.add_to(response);
+            ResponseHeader::VersionTag.add_to(response);
         }
-        if endpoint.takes_key != TakesKey::No && ["200", "201"].contains(&status.as_str()) {
+        if endpoint.idempotency != IdempotencySupport::None && ["200", "201"].contains(&status.as_str()) {
             ResponseHeader::Replayed.add_to(response);
         }
         if status == "503" {

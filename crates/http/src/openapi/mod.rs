@@ -1,25 +1,28 @@
 //! The description of the interface as an OpenAPI 3.1 document.
 //!
 //! Each handler says in its `#[utoipa::path]` what is its own: a name, the body it reads, the answers it gives; its
-//! doc comment is what clients read. What follows from the route table or from the kind of an endpoint is added by
-//! `complete`: who may call it, the parameters of its path, the failures and headers that all of its kind have. Every
+//! doc comment is what clients read. The attribute asks for a method and a path too, and is given `get` and an empty path,
+//! whatever the endpoint is: the route table declares both. `complete` adds them, and what follows from the route table or from the kind of an
+//! endpoint: who may call it, the parameters of its path, the failures and headers that all of its kind have. Every
 //! parameter, header, failure and value is described in one place, in the module of that name.
 
 mod complete;
 mod examples;
 
 use utoipa::{
-    OpenApi as _, PartialSchema, ToSchema,
+    OpenApi as _, ToSchema,
     openapi::{
-        OpenApi,
+        OpenApi, RefOr, Schema,
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 
 use crate::{
-    core::error::Envelope,
-    endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
-    response::{failures, headers},
+    core::{codes::ErrorCode, error::FailureBody},
+    response::{
+        failures, headers,
+        views::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody},
+    },
 };
 
 /// The name of the way in which callers authenticate.
@@ -44,28 +47,21 @@ const SECURITY: &str = "bearerAuth";
         (name = "Health", description = "How the service is, for what looks after it."),
         (name = "Documentation", description = "This document, and a page to read it and try it out."),
     ),
-    paths(
-        accounts::register, accounts::login, accounts::refresh, accounts::logout,
-        users::me, users::update_me, users::change_password, users::list, users::get, users::change_role,
-        users::set_enabled,
-        posts::create, posts::list_all, posts::following_feed, posts::list_by_author, posts::get, posts::update,
-        posts::delete, posts::toggle_like, posts::like, posts::unlike, posts::list_likers,
-        comments::create, comments::list, comments::update, comments::delete,
-        follows::toggle, follows::follow, follows::unfollow, follows::list_followers, follows::list_followed,
-        products::list, products::list_by_category, products::list_short, products::create, products::get,
-        products::update, products::delete,
-        media::get,
-        health::live, health::ready,
-        docs::document, docs::to_page, docs::page, docs::file,
-    ),
 )]
-struct Handlers;
+struct Frame;
 
 /// The document: every endpoint of [`crate::routes`], with all it takes and answers.
 pub fn document() -> OpenApi {
-    let mut document = Handlers::openapi();
+    let mut document = Frame::openapi();
     let components = document.components.get_or_insert_default();
-    components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
+    let mut schemas = Vec::new();
+    add::<FailureBody<'_>>(&mut schemas);
+    add::<ErrorCode>(&mut schemas);
+    add::<AuthorBody<'_>>(&mut schemas);
+    add::<AdminAuthorBody<'_>>(&mut schemas);
+    add::<UserSummaryBody<'_>>(&mut schemas);
+    add::<LikerBody<'_>>(&mut schemas);
+    components.schemas.extend(schemas);
     components.responses.extend(failures::components());
     components.headers.extend(headers::components());
     let bearer = HttpBuilder::new()
@@ -75,6 +71,12 @@ pub fn document() -> OpenApi {
     components.add_security_scheme(SECURITY, SecurityScheme::Http(bearer.build()));
     complete::complete(&mut document);
     document
+}
+
+/// Adds a schema to which others refer by its name alone, and those to which it refers.
+fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
 }
 
 #[cfg(test)]

@@ -11,11 +11,15 @@ use std::{
 use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::{
     core::{capacity::Capacity, client_ip::Client, error::ApiError, limits::JSON_LIMIT, state::State},
-    request::body_deadline::{Incoming, is_too_slow},
+    request::{
+        body_deadline::{BodyDeadline, is_too_slow},
+        field::violations,
+    },
 };
 
 /// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
@@ -27,7 +31,7 @@ pub(crate) struct Body {
     pub(crate) request: HttpRequest,
     pub(crate) payload: Payload,
     /// What is known of it; nothing when there is none.
-    incoming: Option<Rc<Incoming>>,
+    deadline: Option<Rc<BodyDeadline>>,
 }
 
 impl FromRequest for Body {
@@ -55,22 +59,22 @@ pub(crate) enum ContentType {
 impl Body {
     /// The body of a request.
     pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
-        Self { request: request.clone(), payload, incoming: Incoming::of(request) }
+        Self { request: request.clone(), payload, deadline: BodyDeadline::of(request) }
     }
 
     /// Waits until there is room in memory for this body, of which at most `most` bytes are kept, so many times over.
-    pub(crate) async fn make_room(&self, most: usize, copies: usize) -> Result<(), ApiError> {
+    pub(crate) async fn reserve_memory(&self, most: usize, copies: usize) -> Result<(), ApiError> {
         let (state, capacity) =
             (self.request.app_data::<web::Data<State>>(), self.request.app_data::<web::Data<Capacity>>());
-        let (Some(incoming), Some(state), Some(capacity)) = (&self.incoming, state, capacity) else { return Ok(()) };
+        let (Some(deadline), Some(state), Some(capacity)) = (&self.deadline, state, capacity) else { return Ok(()) };
         let client = || Client::of(state, &self.request).0;
-        incoming.make_room(&capacity.uploads, client, most, copies).await
+        deadline.reserve_memory(&capacity.uploads, client, most, copies).await
     }
 
     /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and
     /// takes no memory before it is filled.
     pub(crate) fn expected(&self, most: usize) -> usize {
-        self.incoming.as_ref().map_or(0, |incoming| incoming.expected(most))
+        self.deadline.as_ref().map_or(0, |deadline| deadline.expected(most))
     }
 
     pub(crate) fn content_type(&self) -> ContentType {
@@ -112,6 +116,13 @@ impl Body {
             return Err(ApiError::UnsupportedMediaType("application/json"));
         }
         parse_object(&bytes)
+    }
+
+    /// Reads the JSON object of the body, all of whose fields must be valid.
+    pub(crate) async fn valid_json<T: DeserializeOwned + Validate<Context = ()>>(self) -> Result<T, ApiError> {
+        let body = self.json::<T>().await?;
+        violations(&body).into_result()?;
+        Ok(body)
     }
 }
 

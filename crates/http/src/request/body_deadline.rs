@@ -45,7 +45,7 @@ enum Stage {
 
 /// What is known of the body of a request.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct BodyDeadline {
     stage: Cell<Stage>,
     time: Duration,
     /// How many bytes the client says it has.
@@ -54,7 +54,7 @@ pub(crate) struct Incoming {
     memory: RefCell<Option<MemoryPermit>>,
 }
 
-impl Incoming {
+impl BodyDeadline {
     fn new(time: Duration, length: Option<usize>) -> Self {
         Self { stage: Cell::new(Stage::Unread), time, length, memory: RefCell::new(None) }
     }
@@ -74,7 +74,7 @@ impl Incoming {
     ///
     /// # Errors
     /// When too many wait, or there is none in time.
-    pub(crate) async fn make_room(
+    pub(crate) async fn reserve_memory(
         &self,
         budget: &MemoryBudget,
         client: impl FnOnce() -> ClientAddress,
@@ -117,7 +117,11 @@ impl Incoming {
 
 /// Does the work on a request within its time; `None` when it took longer. The time in which the body comes does not
 /// count.
-pub(crate) async fn in_time<T>(work: impl Future<Output = T>, time: Duration, body: Option<Rc<Incoming>>) -> Option<T> {
+pub(crate) async fn in_time<T>(
+    work: impl Future<Output = T>,
+    time: Duration,
+    body: Option<Rc<BodyDeadline>>,
+) -> Option<T> {
     let begun = Instant::now();
     let deadline = || body.as_ref().map_or(begun + time, |body| body.deadline(begun, time));
     let mut work = std::pin::pin!(work);
@@ -141,29 +145,29 @@ pub(crate) fn watch(request: &mut ServiceRequest, time: Duration) {
         return;
     }
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let body = Rc::new(Incoming::new(time, length));
+    let body = Rc::new(BodyDeadline::new(time, length));
     let connection = request.conn_data::<Rc<Connection>>().cloned();
     request.extensions_mut().insert(Rc::clone(&body));
-    let watched = Watched { payload, body, connection, overdue: None, has_ended: false };
-    request.set_payload(Payload::Stream { payload: Box::pin(watched) });
+    let timed = TimedBody { payload, body, connection, overdue: None, has_ended: false };
+    request.set_payload(Payload::Stream { payload: Box::pin(timed) });
 }
 
-/// Whether a body could not be read because its client took too long.
+/// Returns whether a body could not be read because its client took too long, which is answered 408.
 pub(crate) fn is_too_slow(error: &PayloadError) -> bool {
     matches!(error, PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut)
 }
 
 /// A body that fails when its client takes too long.
-struct Watched {
+struct TimedBody {
     payload: Payload,
-    body: Rc<Incoming>,
+    body: Rc<BodyDeadline>,
     connection: Option<Rc<Connection>>,
     /// Fires when the time is over; there once the body was waited for.
     overdue: Option<Pin<Box<Sleep>>>,
     has_ended: bool,
 }
 
-impl Stream for Watched {
+impl Stream for TimedBody {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -190,7 +194,7 @@ impl Stream for Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for TimedBody {
     fn drop(&mut self) {
         self.body.end();
         // Whoever reads a form stops at its last boundary.
@@ -221,14 +225,14 @@ mod tests {
 
     const MEBIBYTE: usize = 1 << 20;
 
-    fn body() -> Rc<Incoming> {
-        Rc::new(Incoming::new(TIME, None))
+    fn body() -> Rc<BodyDeadline> {
+        Rc::new(BodyDeadline::new(TIME, None))
     }
 
-    fn watched(body: &Rc<Incoming>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> Watched {
+    fn timed(body: &Rc<BodyDeadline>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> TimedBody {
         let payload: BoxedPayloadStream = Box::pin(payload);
         let payload = Payload::Stream { payload };
-        Watched { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
+        TimedBody { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
     }
 
     #[tokio::test(start_paused = true)]
@@ -238,10 +242,10 @@ mod tests {
             Some((Ok(Bytes::from_static(b"x")), ()))
         });
         let begun = Instant::now();
-        let mut watched = watched(&body(), drip);
+        let mut timed = timed(&body(), drip);
         let mut bytes = 0;
         let error = loop {
-            match watched.next().await.unwrap() {
+            match timed.next().await.unwrap() {
                 Ok(_) => bytes += 1,
                 Err(error) => break error,
             }
@@ -284,8 +288,8 @@ mod tests {
             (Some(JSON_LIMIT), 5 * MEBIBYTE, 2, 0),
             (None, JSON_LIMIT, 2, 0),
         ] {
-            let body = Incoming::new(TIME, announced);
-            body.make_room(&budget, || ClientAddress::of([198, 51, 100, 7].into()), most, copies).await.unwrap();
+            let body = BodyDeadline::new(TIME, announced);
+            body.reserve_memory(&budget, || ClientAddress::of([198, 51, 100, 7].into()), most, copies).await.unwrap();
             assert_eq!(budget.held(), held, "{announced:?} {most} {copies}");
         }
         assert_eq!(budget.held(), 0);

@@ -9,7 +9,7 @@ use agora_domain::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 
-use crate::core::mac::{Purpose, Seal};
+use crate::core::mac::{MacKeys, Purpose};
 
 /// The list a cursor belongs to: one made for another list is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +46,14 @@ const fn tag(list: List, side: Side) -> u8 {
     (list as u8) << 4 | side as u8
 }
 
-fn code(seal: &Seal, content: &[u8]) -> [u8; CODE] {
+fn code(mac_keys: &MacKeys, content: &[u8]) -> [u8; CODE] {
     let mut code = [0; CODE];
-    code.copy_from_slice(&seal.code(Purpose::Cursor, [content])[..CODE]);
+    code.copy_from_slice(&mac_keys.mac(Purpose::Cursor, [content])[..CODE]);
     code
 }
 
 /// The cursor of a position; nothing for the beginning, which is where a list is read without one.
-pub(crate) fn encode(seal: &Seal, list: List, position: Position) -> Option<String> {
+pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Option<String> {
     let (side, key) = match position {
         Position::Start => return None,
         Position::After(key) => (Side::After, key),
@@ -64,16 +64,16 @@ pub(crate) fn encode(seal: &Seal, list: List, position: Position) -> Option<Stri
     bytes[0] = tag(list, side);
     bytes[1..9].copy_from_slice(&key.at.unix_millis().to_be_bytes());
     bytes[9..25].copy_from_slice(key.id.as_bytes());
-    let code = code(seal, &bytes[..25]);
+    let code = code(mac_keys, &bytes[..25]);
     bytes[25..].copy_from_slice(&code);
     Some(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// The position that a cursor of this list names; nothing when it is none.
-pub(crate) fn decode(seal: &Seal, list: List, cursor: &str) -> Option<Position> {
+pub(crate) fn decode(mac_keys: &MacKeys, list: List, cursor: &str) -> Option<Position> {
     let bytes: [u8; BYTES] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
     let (content, given) = bytes.split_last_chunk::<CODE>()?;
-    if !seal.is_code(Purpose::Cursor, &[content], given) {
+    if !mac_keys.verify(Purpose::Cursor, &[content], given) {
         return None;
     }
     let (head, id) = content.split_last_chunk::<16>()?;
@@ -94,8 +94,8 @@ mod tests {
 
     use super::*;
 
-    fn seal() -> Seal {
-        Seal::new(b"a secret")
+    fn mac_keys() -> MacKeys {
+        MacKeys::new(b"a secret")
     }
 
     fn key(millis: i64) -> Keyset {
@@ -107,51 +107,51 @@ mod tests {
         let keys = [0, -1, 1_752_539_094_124, i64::MAX, i64::MIN].map(key);
         let positions = keys.into_iter().flat_map(|key| [Position::After(key), Position::Before(key), Position::End]);
         for position in positions {
-            let cursor = encode(&seal(), List::Posts, position).unwrap();
-            assert_eq!(decode(&seal(), List::Posts, &cursor), Some(position));
-            assert_eq!(decode(&seal(), List::Users, &cursor), None);
+            let cursor = encode(&mac_keys(), List::Posts, position).unwrap();
+            assert_eq!(decode(&mac_keys(), List::Posts, &cursor), Some(position));
+            assert_eq!(decode(&mac_keys(), List::Users, &cursor), None);
         }
-        assert_eq!(encode(&seal(), List::Posts, Position::Start), None);
+        assert_eq!(encode(&mac_keys(), List::Posts, Position::Start), None);
     }
 
     #[test]
     fn what_is_no_cursor_is_refused() {
-        let good = encode(&seal(), List::Posts, Position::After(key(5))).unwrap();
+        let good = encode(&mac_keys(), List::Posts, Position::After(key(5))).unwrap();
         for bad in ["", "x", "!!!!", &good[1..], &good[..43], &good[..40], &format!("{good}A"), &format!("{good}=")] {
-            assert_eq!(decode(&seal(), List::Posts, bad), None, "{bad}");
+            assert_eq!(decode(&mac_keys(), List::Posts, bad), None, "{bad}");
         }
-        assert_eq!(decode(&Seal::new(b"another"), List::Posts, &good), None, "of another service");
+        assert_eq!(decode(&MacKeys::new(b"another"), List::Posts, &good), None, "of another service");
     }
 
     #[test]
     fn a_cursor_with_any_bit_changed_is_refused() {
         for position in [Position::After(key(5)), Position::Before(key(5)), Position::End] {
-            let bytes = URL_SAFE_NO_PAD.decode(encode(&seal(), List::Posts, position).unwrap()).unwrap();
+            let bytes = URL_SAFE_NO_PAD.decode(encode(&mac_keys(), List::Posts, position).unwrap()).unwrap();
             for bit in 0..BYTES * 8 {
                 let mut changed = bytes.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
                 let changed = URL_SAFE_NO_PAD.encode(changed);
-                assert_eq!(decode(&seal(), List::Posts, &changed), None, "{position:?} with bit {bit} changed");
+                assert_eq!(decode(&mac_keys(), List::Posts, &changed), None, "{position:?} with bit {bit} changed");
             }
         }
     }
 
     proptest! {
-        #![proptest_config(crate::made_up())]
+        #![proptest_config(crate::proptest_config())]
 
         #[test]
         fn every_position_comes_back(millis in any::<i64>(), id in any::<u128>()) {
             let key = Keyset { at: Timestamp::from_unix_millis(millis), id: Uuid::from_u128(id) };
             for position in [Position::After(key), Position::Before(key)] {
-                let cursor = encode(&seal(), List::Likes, position).unwrap();
-                prop_assert_eq!(decode(&seal(), List::Likes, &cursor), Some(position));
-                prop_assert_eq!(decode(&seal(), List::Comments, &cursor), None);
+                let cursor = encode(&mac_keys(), List::Likes, position).unwrap();
+                prop_assert_eq!(decode(&mac_keys(), List::Likes, &cursor), Some(position));
+                prop_assert_eq!(decode(&mac_keys(), List::Comments, &cursor), None);
             }
         }
 
         #[test]
         fn no_made_up_text_is_a_cursor(text in prop_oneof![any::<String>(), "[A-Za-z0-9_=-]{44}"]) {
-            prop_assert_eq!(decode(&seal(), List::Posts, &text), None);
+            prop_assert_eq!(decode(&mac_keys(), List::Posts, &text), None);
         }
     }
 }

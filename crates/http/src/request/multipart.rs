@@ -1,85 +1,71 @@
 //! Bodies that may carry an image: multipart form data, or JSON with the same fields.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, marker::PhantomData};
 
 use actix_multipart::{Field, Multipart, MultipartError};
-use agora_domain::FieldErrors;
+use agora_domain::{
+    FieldErrors,
+    error::{Violation, ViolationKind},
+};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
+use garde::Validate;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::{
     core::{error::ApiError, limits::JSON_LIMIT},
     request::{
         body::{Body, ContentType, DRAIN_LIMIT, parse_object},
         body_deadline::is_too_slow,
+        field::violations,
     },
 };
 
 /// The most parts a form has.
 const MAX_PARTS: usize = 64;
 
-/// The fields of a form: texts by name, and one image.
-#[derive(Debug, Default)]
-pub(crate) struct Form {
-    texts: Vec<(&'static str, String)>,
-    image: Option<Bytes>,
-    /// What is wrong with the parts themselves.
+/// A body that may be a form. Its fields are the same as in JSON, but for the image, which a form alone can hold.
+pub(crate) trait FormBody: DeserializeOwned + Validate<Context = ()> {
+    /// The names of its text fields, each with the preferred one of its spellings. Others are ignored.
+    const TEXTS: &'static [(&'static str, &'static str)];
+    /// Those of them that are `true` or `false`.
+    const FLAGS: &'static [&'static str];
+    /// The name of the image field.
+    const IMAGE: &'static str;
+}
+
+/// A body that was read, though not all of it may be valid.
+pub(crate) struct Submission<T> {
+    pub(crate) body: T,
+    pub(crate) image: Option<Bytes>,
+    /// What is wrong with its fields.
     pub(crate) errors: FieldErrors,
 }
 
-impl Form {
-    /// Takes the text of a field out.
-    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
-        let index = self.texts.iter().position(|(field, _)| *field == name)?;
-        Some(self.texts.swap_remove(index).1)
+impl<T: FormBody> Submission<T> {
+    /// Reads the fields from a JSON object.
+    fn of(json: &[u8], image: Option<Bytes>, mut errors: FieldErrors) -> Result<Self, ApiError> {
+        let body = parse_object::<T>(json)?;
+        errors.merge(violations(&body));
+        Ok(Self { body, image, errors })
     }
-
-    /// Takes the image out.
-    pub(crate) fn take_image(&mut self) -> Option<Bytes> {
-        self.image.take()
-    }
-}
-
-/// The fields that an endpoint takes from a form; others are ignored.
-pub(crate) struct Accepts {
-    /// The names of the text fields, each with the preferred one of its spellings.
-    pub(crate) texts: &'static [(&'static str, &'static str)],
-    /// The name of the image field.
-    pub(crate) image: &'static str,
-}
-
-impl Accepts {
-    /// The name of the field that a part is called, and the name under which its errors are told.
-    fn find(&self, part: &str) -> Option<(&'static str, &'static str)> {
-        let image = (self.image, self.image);
-        self.texts.iter().copied().chain([image]).find(|(name, _)| *name == part)
-    }
-}
-
-/// A body that is one or the other.
-pub(crate) enum FormOrJson<T> {
-    Form(Form),
-    Json(T),
 }
 
 impl Body {
-    /// The fields of the body. No body and no content type is a body without fields.
-    pub(crate) async fn form_or_json<T: DeserializeOwned + Default>(
-        self,
-        accepts: Accepts,
-        max_image_bytes: usize,
-    ) -> Result<FormOrJson<T>, ApiError> {
+    /// Reads the fields of the body. No body and no content type is a body without fields.
+    pub(crate) async fn form_or_json<T: FormBody>(self, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
         let content_type = self.content_type();
         if content_type == ContentType::Form {
-            return read_form(self, &accepts, max_image_bytes).await.map(FormOrJson::Form);
+            return read_form(self, max_image_bytes).await;
         }
         let bytes = self.bytes(JSON_LIMIT).await?;
-        match content_type {
-            ContentType::Json => parse_object(&bytes).map(FormOrJson::Json),
-            ContentType::None if bytes.is_empty() => Ok(FormOrJson::Json(T::default())),
-            _ => Err(ApiError::UnsupportedMediaType("multipart/form-data or application/json")),
-        }
+        let json = match content_type {
+            ContentType::Json => &*bytes,
+            ContentType::None if bytes.is_empty() => b"{}",
+            _ => return Err(ApiError::UnsupportedMediaType("multipart/form-data or application/json")),
+        };
+        Submission::of(json, None, FieldErrors::default())
     }
 }
 
@@ -89,24 +75,27 @@ pub(crate) fn most_bytes(max_image_bytes: usize) -> usize {
 }
 
 /// What is wrong with a form is told only when it has been read to its end, so that the client sees it.
-#[derive(Default)]
-struct Reading {
-    form: Form,
+struct Form<T> {
+    /// The fields, as they would be in JSON.
+    fields: Map<String, Value>,
+    image: Option<Bytes>,
+    errors: FieldErrors,
     seen: HashSet<&'static str>,
     too_large: Option<String>,
     /// The bytes to expect of all parts together.
     expected: usize,
     /// Bytes read and thrown away.
     drained: usize,
+    body: PhantomData<T>,
 }
 
-async fn read_form(mut body: Body, accepts: &Accepts, max_image_bytes: usize) -> Result<Form, ApiError> {
-    body.make_room(most_bytes(max_image_bytes), 1).await?;
+async fn read_form<T: FormBody>(mut body: Body, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
+    body.reserve_memory(most_bytes(max_image_bytes), 1).await?;
     let expected = body.expected(max_image_bytes);
     let first = body.payload.next().await;
     let no_bytes = first.is_none();
     let mut parts = Multipart::new(body.request.headers(), stream::iter(first).chain(body.payload));
-    let mut reading = Reading { expected, ..Reading::default() };
+    let mut form = Form::<T>::new(expected);
     let mut count = 0;
     while let Some(part) = parts.next().await {
         let part = match part {
@@ -118,24 +107,40 @@ async fn read_form(mut body: Body, accepts: &Accepts, max_image_bytes: usize) ->
         if count > MAX_PARTS {
             return Err(ApiError::Malformed(format!("A form has at most {MAX_PARTS} parts")));
         }
-        reading.part(part, accepts, max_image_bytes).await?;
+        form.part(part, max_image_bytes).await?;
     }
-    if let Some(message) = reading.too_large {
+    if let Some(message) = form.too_large {
         return Err(ApiError::TooLarge(message));
     }
-    Ok(reading.form)
+    let json = serde_json::to_vec(&form.fields).map_err(agora_domain::Error::internal)?;
+    Submission::of(&json, form.image, form.errors)
 }
 
-impl Reading {
-    async fn part(&mut self, part: Field, accepts: &Accepts, max_image_bytes: usize) -> Result<(), ApiError> {
-        let Some((name, preferred)) = accepts.find(part.name().unwrap_or_default()) else {
+impl<T: FormBody> Form<T> {
+    fn new(expected: usize) -> Self {
+        Self {
+            fields: Map::new(),
+            image: None,
+            errors: FieldErrors::default(),
+            seen: HashSet::new(),
+            too_large: None,
+            expected,
+            drained: 0,
+            body: PhantomData,
+        }
+    }
+
+    async fn part(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
+        let mut names = T::TEXTS.iter().copied().chain([(T::IMAGE, T::IMAGE)]);
+        let Some((name, preferred)) = names.find(|(name, _)| Some(*name) == part.name()) else {
             return self.read(part, 0).await.map(drop);
         };
         if !self.seen.insert(name) {
-            self.form.errors.add(preferred, format!("{name} occurs more than once"));
+            let message = format!("{name} occurs more than once");
+            self.errors.add(preferred, Violation::new(ViolationKind::Duplicate, message));
             return self.read(part, 0).await.map(drop);
         }
-        if name == accepts.image {
+        if name == T::IMAGE {
             self.image(name, part, max_image_bytes).await
         } else {
             self.text(name, preferred, part).await
@@ -147,10 +152,17 @@ impl Reading {
             self.too_large.get_or_insert_with(|| format!("{name} must be at most {} KiB", JSON_LIMIT / 1024));
             return Ok(());
         };
-        match String::from_utf8(bytes.into()) {
-            Ok(text) => self.form.texts.push((name, text)),
-            Err(_) => self.form.errors.add(preferred, format!("{name} must be UTF-8 text")),
-        }
+        let Ok(text) = String::from_utf8(bytes.into()) else {
+            let message = format!("{name} must be UTF-8 text");
+            self.errors.add(preferred, Violation::new(ViolationKind::InvalidFormat, message));
+            return Ok(());
+        };
+        let value = match text.trim().to_ascii_lowercase().parse() {
+            Ok(flag) if T::FLAGS.contains(&name) => Value::Bool(flag),
+            _ if T::FLAGS.contains(&name) && text.trim().is_empty() => Value::Null,
+            _ => Value::String(text),
+        };
+        self.fields.insert(name.to_owned(), value);
         Ok(())
     }
 
@@ -160,7 +172,7 @@ impl Reading {
         match self.read(part, max_bytes).await? {
             // What a browser sends for a file that was not chosen.
             Some(bytes) if bytes.is_empty() && !has_file_name => {}
-            Some(bytes) => self.form.image = Some(bytes),
+            Some(bytes) => self.image = Some(bytes),
             None => {
                 let limit = format!("{name} must be at most {}", in_mebibytes(max_bytes));
                 self.too_large.get_or_insert(limit);

@@ -6,6 +6,7 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
 use agora_domain::{
     FieldErrors,
     clock::Timestamp,
+    error::{Violation, ViolationKind},
     page::{Neighbours, PageRequest, PageSize, Position},
     posts::FeedRequest,
 };
@@ -13,7 +14,7 @@ use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros
 use url::form_urlencoded;
 
 use crate::{
-    core::{error::ApiError, mac::Seal, state::State},
+    core::{error::ApiError, mac::MacKeys, state::State},
     request::cursor::{self, List},
 };
 
@@ -21,7 +22,7 @@ use crate::{
 pub(crate) struct Query {
     path: String,
     parameters: Vec<(String, String)>,
-    seal: Seal,
+    mac_keys: MacKeys,
 }
 
 impl FromRequest for Query {
@@ -30,15 +31,15 @@ impl FromRequest for Query {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let Some(state) = request.app_data::<Data<State>>() else { return ready(Err(ApiError::Panicked)) };
-        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.seal.clone())))
+        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.mac_keys.clone())))
     }
 }
 
 impl Query {
-    /// The query of a path, with a seal that tells the cursors of this service.
-    pub(crate) fn new(path: &str, query: &str, seal: Seal) -> Self {
+    /// Creates the query of a path, with the keys that authenticate cursors.
+    pub(crate) fn new(path: &str, query: &str, mac_keys: MacKeys) -> Self {
         let parameters = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        Self { path: path.to_owned(), parameters, seal }
+        Self { path: path.to_owned(), parameters, mac_keys }
     }
 
     /// The first parameter of this name.
@@ -55,7 +56,7 @@ impl Query {
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
         let made_before = errors.check_given("createAt", self.get("createAt"), |given| {
-            parse_instant(given).ok_or_else(|| "createAt must be an RFC 3339 time or a date".into())
+            parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
         });
         match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT))? {
             Some(page) if errors.is_empty() => Ok(FeedRequest { made_before, page }),
@@ -67,7 +68,7 @@ impl Query {
         let mut errors = FieldErrors::default();
         let size = errors.check_given("size", self.get("size"), PageSize::parse);
         let from = errors.check_given("cursor", self.get("cursor"), |given| {
-            cursor::decode(&self.seal, list, given).ok_or_else(|| "cursor is not one of this list".into())
+            cursor::decode(&self.mac_keys, list, given).ok_or_else(|| invalid("cursor is not one of this list"))
         });
         errors.into_result()?;
         Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
@@ -89,7 +90,7 @@ impl Query {
 
     /// Where the page at a position of the same list is: every parameter but the cursor is kept.
     fn address(&self, public_url: &str, list: List, position: Position) -> String {
-        let cursor = cursor::encode(&self.seal, list, position);
+        let cursor = cursor::encode(&self.mac_keys, list, position);
         let kept = self.parameters.iter().filter(|(name, _)| name != "cursor");
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(kept)
@@ -98,6 +99,10 @@ impl Query {
         let mark = if query.is_empty() { "" } else { "?" };
         format!("{public_url}{}{mark}{query}", self.path)
     }
+}
+
+fn invalid(message: &str) -> Violation {
+    Violation::new(ViolationKind::InvalidFormat, message)
 }
 
 /// An RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it is left
@@ -148,7 +153,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(crate::made_up())]
+        #![proptest_config(crate::proptest_config())]
 
         #[test]
         fn an_instant_is_read_as_it_is_shown(millis in -62_167_219_200_000..253_402_300_800_000_i64) {
@@ -163,7 +168,7 @@ mod tests {
             let kept = |query: &str| -> Vec<_> {
                 form_urlencoded::parse(query.as_bytes()).into_owned().filter(|(name, _)| name != "cursor").collect()
             };
-            let of = Query::new("/api/posts/all", &query, Seal::new(b"a secret"));
+            let of = Query::new("/api/posts/all", &query, MacKeys::new(b"a secret"));
             let address = of.address("https://agora.example.org", List::Posts, Position::End);
             prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)), "{}", address);
             let (place, given) = address.split_once('?').unwrap_or_default();

@@ -14,7 +14,7 @@ use utoipa::{
     },
 };
 
-use crate::core::schema::format;
+use crate::{core::schema::format, request::preconditions::IfMatch};
 
 /// The page of a list.
 pub(crate) enum Paging {}
@@ -26,11 +26,10 @@ pub(crate) enum TextFilter {}
 pub(crate) enum CategoryFilter {}
 /// Which part of an image is wanted, and which is there already.
 pub(crate) enum ImageConditions {}
-/// Which answer is there already.
-pub(crate) enum Known {}
-/// Which version an edit is meant for.
-pub(crate) enum Seen {}
+/// Which answer the client has already.
+pub(crate) enum IfNoneMatch {}
 
+/// The names of the headers.
 pub(crate) const IF_NONE_MATCH: &str = "If-None-Match";
 pub(crate) const IF_MATCH: &str = "If-Match";
 
@@ -67,14 +66,14 @@ impl IntoParams for CategoryFilter {
     }
 }
 
-impl IntoParams for Known {
+impl IntoParams for IfNoneMatch {
     fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
         let description = "The `ETag` of an answer that is there already: if it still holds, the answer is 304.";
         vec![optional(IF_NONE_MATCH, ParameterIn::Header, description, tag())]
     }
 }
 
-impl IntoParams for Seen {
+impl IntoParams for IfMatch {
     fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
         let description = "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is \
                            412. Without it, or with `*`, the last edit wins.";

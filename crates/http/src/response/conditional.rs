@@ -16,7 +16,7 @@ use crate::{
     core::error::ApiError,
     request::preconditions::has,
     response::{
-        envelope::{Answer, Rendered},
+        envelope::{HandlerResult, Rendered},
         etag::tag,
     },
 };
@@ -49,14 +49,19 @@ impl Conditional {
     }
 
     /// The answer with its tag, without its body if the client has it.
-    pub(crate) fn answer(&self, cache: Cache, version: Option<Timestamp>, rendered: Rendered) -> Answer {
+    pub(crate) fn answer(&self, cache: Cache, version: Option<Timestamp>, rendered: Rendered) -> HandlerResult {
         let tag = tag(version, rendered.body());
         let response = self.unchanged(&tag).unwrap_or_else(|| rendered.into_response());
         Ok(tagged(response, cache, &tag))
     }
 
     /// The answer that `make` makes, under a tag that is known before; not made if the client has it.
-    pub(crate) async fn answer_tagged(&self, cache: Cache, tag: &str, make: impl AsyncFnOnce() -> Answer) -> Answer {
+    pub(crate) async fn answer_tagged(
+        &self,
+        cache: Cache,
+        tag: &str,
+        make: impl AsyncFnOnce() -> HandlerResult,
+    ) -> HandlerResult {
         let response = match self.unchanged(tag) {
             Some(unchanged) => unchanged,
             None => make().await?,

@@ -16,7 +16,7 @@ use crate::{core::error::ApiError, response::etag::version_tag};
 pub(crate) const SUCCESS: &str = "success";
 
 /// What a handler returns.
-pub(crate) type Answer = Result<HttpResponse, ApiError>;
+pub(crate) type HandlerResult = Result<HttpResponse, ApiError>;
 
 #[derive(Serialize)]
 struct Envelope<T> {
@@ -126,17 +126,17 @@ impl Rendered {
 }
 
 /// A rendered answer as what a handler returns.
-pub(crate) fn respond(rendered: agora_domain::Result<Rendered>) -> Answer {
+pub(crate) fn respond(rendered: agora_domain::Result<Rendered>) -> HandlerResult {
     Ok(rendered?.into_response())
 }
 
 /// 200 `{message, data}`.
-pub(crate) fn ok<T: Serialize>(message: &'static str, data: T) -> Answer {
+pub(crate) fn ok<T: Serialize>(message: &'static str, data: T) -> HandlerResult {
     respond(Rendered::ok(message, data))
 }
 
 /// 200 `{message, data: null}`.
-pub(crate) fn done(message: &'static str) -> Answer {
+pub(crate) fn done(message: &'static str) -> HandlerResult {
     respond(Rendered::done(message))
 }
 
@@ -151,6 +151,6 @@ pub(crate) fn empty_follow_list(message: &'static str) -> impl Serialize {
 }
 
 /// A body of any shape.
-pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Answer {
+pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> HandlerResult {
     respond(Rendered::new(status, body))
 }

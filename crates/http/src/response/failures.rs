@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agora_domain::{
     Error, FieldErrors,
-    error::{Conflict, Resource},
+    error::{Conflict, Disallowed, Forbidden, Resource, Violation, ViolationKind},
     limits::{Allowance, Limit},
 };
 use utoipa::{
@@ -14,7 +14,7 @@ use utoipa::{
 
 use crate::{
     core::{
-        error::{ApiError, Envelope},
+        error::{ApiError, FailureBody},
         schema,
     },
     response::headers::ResponseHeader,
@@ -38,11 +38,11 @@ impl Failure {
 
     fn describe(&self) -> Response {
         let examples = self.examples.iter().map(|(name, error)| {
-            let value = serde_json::to_value(error.envelope()).ok();
+            let value = serde_json::to_value(error.body()).ok();
             (*name, ExampleBuilder::new().summary(error.to_string()).value(value))
         });
         let content =
-            ContentBuilder::new().schema(Some(schema::reference::<Envelope<'_>>())).examples_from_iter(examples);
+            ContentBuilder::new().schema(Some(schema::reference::<FailureBody<'_>>())).examples_from_iter(examples);
         let mut response =
             ResponseBuilder::new().description(self.description).content("application/json", content.build()).build();
         ResponseHeader::add_everywhere(&mut response);
@@ -92,8 +92,8 @@ const ALLOWANCE: Allowance =
 
 fn invalid_fields() -> ApiError {
     let mut fields = FieldErrors::default();
-    fields.add("email", "Email must be a valid email address");
-    fields.add("username", "Username is required");
+    fields.add("email", Violation::new(ViolationKind::InvalidFormat, "Email must be a valid email address"));
+    fields.add("username", Violation::new(ViolationKind::Required, "Username is required"));
     Error::from(fields).into()
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn all() -> Vec<Failure> {
                 ("invalidFields", invalid_fields()),
                 ("malformedId", ApiError::Malformed("postId must be a UUID".to_owned())),
                 ("malformedJson", ApiError::Malformed("Malformed JSON at line 1 column 17".to_owned())),
-                ("forbiddenByState", Error::Disallowed("You cannot follow yourself").into()),
+                ("forbiddenByState", Error::Disallowed(Disallowed::FollowSelf).into()),
             ],
         },
         Failure {
@@ -122,6 +122,7 @@ pub(crate) fn all() -> Vec<Failure> {
             examples: vec![
                 ("noToken", ApiError::NoToken),
                 ("invalidToken", Error::InvalidToken.into()),
+                ("expiredToken", Error::ExpiredToken.into()),
                 ("wrongCredentials", Error::InvalidCredentials.into()),
             ],
         },
@@ -129,7 +130,7 @@ pub(crate) fn all() -> Vec<Failure> {
             name: "Forbidden",
             description: "The caller lacks the role, or may not do this to this thing.",
             headers: vec![ResponseHeader::Replayed],
-            examples: vec![("missingRole", Error::Forbidden("ADMIN role is required").into())],
+            examples: vec![("missingRole", Error::Forbidden(Forbidden::NotAdmin).into())],
         },
         Failure {
             name: "NotFound",

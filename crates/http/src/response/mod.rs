@@ -1,7 +1,6 @@
 //! What is answered: envelopes, lists, tags, and how the domain's values look as JSON, with their schemas. It uses `core`,
 //! `transport` and `request`.
 
-pub(crate) mod answers;
 pub(crate) mod comment_view;
 pub(crate) mod conditional;
 pub(crate) mod envelope;
@@ -10,4 +9,5 @@ pub(crate) mod failures;
 pub(crate) mod files;
 pub(crate) mod headers;
 pub(crate) mod list;
+pub(crate) mod schemas;
 pub(crate) mod views;

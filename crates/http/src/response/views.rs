@@ -11,12 +11,15 @@ use agora_domain::{
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{Array, ArrayBuilder, RefOr, Schema},
+    ToSchema,
+    openapi::{Array, ArrayBuilder},
 };
 use uuid::Uuid;
 
-use crate::core::{schema, state::State};
+use crate::core::{
+    schema::{self, schema_variants},
+    state::State,
+};
 
 /// An instant as `2025-07-15T00:24:54.124+00:00`.
 pub(crate) struct Instant(pub(crate) Timestamp);
@@ -277,39 +280,13 @@ fn liked_by() -> Array {
         .build()
 }
 
-/// Gives each shape of a post a name of its own.
-macro_rules! posts {
-    ($($(#[doc = $doc:literal])+ $name:ident($author:ty);)+) => {$(
-        $(#[doc = $doc])+
-        pub(crate) enum $name {}
-
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                let mut schema = PostBody::<'static, $author>::schema();
-                if let RefOr::T(Schema::Object(object)) = &mut schema {
-                    object.description = Some([$($doc),+].concat().trim().to_owned());
-                }
-                schema
-            }
-        }
-
-        impl ToSchema for $name {
-            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-                schemas.push((<$author>::name().into_owned(), <$author>::schema()));
-                <$author>::schemas(schemas);
-                schemas.push((LikerBody::name().into_owned(), LikerBody::schema()));
-            }
-        }
-    )+};
-}
-
-posts! {
+schema_variants! {
     /// A post.
-    Post(AuthorBody<'static>);
+    Post of PostBody<'static, AuthorBody<'static>>: |_| ();
     /// A post as administrators see it.
-    AdminPost(AdminAuthorBody<'static>);
+    AdminPost of PostBody<'static, AdminAuthorBody<'static>>: |_| ();
     /// A post as comments show it.
-    CommentedPost(UserSummaryBody<'static>);
+    CommentedPost of PostBody<'static, UserSummaryBody<'static>>: |_| ();
 }
 
 #[cfg(test)]

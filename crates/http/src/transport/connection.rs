@@ -34,7 +34,7 @@ enum Phase {
     /// The service: for the answer.
     Answer,
     /// The client: for the rest of a body that nobody reads.
-    Rest,
+    Draining,
 }
 
 /// Why a client is cut.
@@ -62,7 +62,7 @@ pub(crate) struct Connection {
     /// Whether the last bytes handed on end a head that is not yet looked at.
     has_new_head: Cell<bool>,
     /// The bytes of a body that were handed on with its head.
-    along: Cell<usize>,
+    body_bytes_with_head: Cell<usize>,
     /// What is still to come of the body of the present request.
     body: Cell<Body>,
     /// Whether there is a body that was not read to its end. Behind the answer, actix-http throws away what comes, and
@@ -86,7 +86,7 @@ impl Connection {
             received: Cell::new(0),
             head: Cell::new(Head::default()),
             has_new_head: Cell::new(false),
-            along: Cell::new(0),
+            body_bytes_with_head: Cell::new(0),
             body: Cell::new(Body::Over),
             is_unread: Cell::new(false),
             owes_answer: Cell::new(false),
@@ -101,7 +101,7 @@ impl Connection {
         let part = if body == Body::Over { self.part_of_head(bytes) } else { body.take(bytes) };
         let has_ended = self.body.replace(body) != body && body == Body::Over;
         self.receive(part);
-        if has_ended && self.phase.get() == Phase::Rest && !self.is_unread.get() {
+        if has_ended && self.phase.get() == Phase::Draining && !self.is_unread.get() {
             self.enter(Phase::Head);
         }
         part
@@ -113,10 +113,11 @@ impl Connection {
         self.head.set(head);
         let Some(end) = end else { return bytes.len() };
         self.has_new_head.set(true);
-        let along = bytes.len() - end;
+        let body_bytes_with_head = bytes.len() - end;
         // Spares a small body a round of its own.
-        let is_body = along > 0 && length_at_a_glance(&bytes[..end]).is_some_and(|length| along <= length);
-        self.along.set(if is_body { along } else { 0 });
+        let is_body = body_bytes_with_head > 0
+            && length_at_a_glance(&bytes[..end]).is_some_and(|length| body_bytes_with_head <= length);
+        self.body_bytes_with_head.set(if is_body { body_bytes_with_head } else { 0 });
         if is_body { bytes.len() } else { end }
     }
 
@@ -200,7 +201,7 @@ impl Connection {
         }
         match self.phase.get() {
             Phase::Answer => None,
-            Phase::Rest => passed(self.since.get(), LINGER).then_some(Overdue::Silent),
+            Phase::Draining => passed(self.since.get(), LINGER).then_some(Overdue::Silent),
             Phase::Head => passed(self.since.get(), self.head_time).then_some(if self.received.get() == 0 {
                 Overdue::Silent
             } else {
@@ -221,7 +222,7 @@ impl Answering {
         connection.owes_answer.set(true);
         let body = Body::of(request);
         connection.is_unread.set(matches!(body, Body::Length(_) | Body::Unbounded));
-        connection.body.set(body.after(connection.along.take()));
+        connection.body.set(body.after(connection.body_bytes_with_head.take()));
         Some(Self(connection))
     }
 }
@@ -229,6 +230,6 @@ impl Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         let is_over = self.0.body.get() == Body::Over && !self.0.is_unread.get();
-        self.0.enter(if is_over { Phase::Head } else { Phase::Rest });
+        self.0.enter(if is_over { Phase::Head } else { Phase::Draining });
     }
 }

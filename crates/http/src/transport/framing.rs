@@ -232,7 +232,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::made_up;
+    use crate::proptest_config;
 
     #[test]
     fn a_head_ends_with_its_first_empty_line() {
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn the_end_of_a_body_does_not_depend_on_how_it_comes_in() {
         let chunks = prop::collection::vec("[a-z\r\n0;]{1,20}", 0..8);
-        proptest!(made_up(), |(chunks in chunks, cuts in prop::collection::vec(1..9_usize, 1..9))| {
+        proptest!(proptest_config(), |(chunks in chunks, cuts in prop::collection::vec(1..9_usize, 1..9))| {
             let mut body: String = chunks.iter().map(|data| format!("{:x}\r\n{data}\r\n", data.len())).collect();
             body.push_str("0\r\n\r\n");
             let (end, sent) = (body.len(), body + "0\r\n\r\nGET /");

@@ -36,7 +36,7 @@ pub(crate) fn answer(error: &ApiError, services: &Services) -> Vec<u8> {
     let now = u64::try_from(services.limits.clock.now().unix_seconds()).unwrap_or_default();
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(now));
     // Fails for no failure: it is made of texts and numbers.
-    let body = serde_json::to_string(&error.envelope()).unwrap_or_default();
+    let body = serde_json::to_string(&error.body()).unwrap_or_default();
     let mut answer = format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\ncontent-type: application/json\r\nconnection: close\r\n\
          x-request-id: {id}\r\ndate: {date}\r\n",

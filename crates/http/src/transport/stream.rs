@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    core::{concurrency_limit::Place, error::ApiError, limits::LoadLimits, state::State},
+    core::{concurrency_limit::Permit, error::ApiError, limits::LoadLimits, state::State},
     transport::{
         connection::{Connection, LINGER, Overdue},
         reject,
@@ -50,7 +50,7 @@ pub(crate) struct Stream {
     written_since_yield: usize,
     /// What came behind a request that is not yet answered.
     held: Held,
-    _place: Place,
+    _permit: Permit,
 }
 
 /// Bytes that were read and not yet handed on; takes no memory when there are none.
@@ -75,7 +75,7 @@ impl Held {
 }
 
 impl Stream {
-    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, limits: &LoadLimits, place: Place) -> Self {
+    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, limits: &LoadLimits, place: Permit) -> Self {
         // Often enough to be off by little, seldom enough to cost nothing; not anew for each request.
         let interval = limits.head_time.min(limits.answer_time) / 8;
         let next_look = Box::pin(sleep(interval));
@@ -91,7 +91,7 @@ impl Stream {
             in_a_row: 0,
             written_since_yield: 0,
             held,
-            _place: place,
+            _permit: place,
         }
     }
 
@@ -100,7 +100,7 @@ impl Stream {
     }
 
     /// Fails when the client is overdue.
-    fn look(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+    fn check_deadlines(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         if self.next_look.as_mut().poll(cx).is_pending() {
             return Ok(());
         }
@@ -130,10 +130,10 @@ impl Stream {
         let answer = reject::answer(error, &self.state.services);
         // It fits into what the system buffers for a connection; a client for which it does not is cut without.
         let _ = Pin::new(&mut self.tcp).poll_write(cx, &answer);
-        self.say_goodbye(cx);
+        self.half_close(cx);
     }
 
-    fn say_goodbye(&mut self, cx: &mut Context<'_>) {
+    fn half_close(&mut self, cx: &mut Context<'_>) {
         self.refused = Some(Instant::now() + LINGER);
         let _ = Pin::new(&mut self.tcp).poll_shutdown(cx);
     }
@@ -211,7 +211,7 @@ fn poll_yield<T>(cx: &mut Context<'_>) -> Poll<T> {
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.look(cx)?;
+        this.check_deadlines(cx)?;
         if this.connection.has_new_head() {
             this.in_a_row = 0;
             let is_more = !this.held.rest().is_empty() || this.tcp.poll_read_ready(cx).is_ready();
@@ -236,7 +236,7 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.look(cx)?;
+        this.check_deadlines(cx)?;
         if this.refused.is_none() && !this.connection.owes_answer() {
             // What actix-http cannot read as a head it answers itself, with the status alone, and then it ends.
             let is_too_large = buf.get(b"HTTP/1.1".len()..).is_some_and(|rest| rest.starts_with(b" 431"));
@@ -271,12 +271,12 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.look(cx)?;
+        this.check_deadlines(cx)?;
         if this.refused.is_none() {
             if this.held.rest().is_empty() && this.tcp.poll_read_ready(cx).is_pending() {
                 return Pin::new(&mut this.tcp).poll_shutdown(cx);
             }
-            this.say_goodbye(cx);
+            this.half_close(cx);
         }
         // There is more, which nobody will read: closed with that, the last answer might not reach the client.
         this.drain(cx).map(|_| Ok(()))

@@ -22,11 +22,11 @@ use agora_domain::{
     id::MockIdGenerator,
     idempotency::{Idempotency, MockIdempotencyRepository},
     limits::{Limits, MockCounters, Window},
-    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnnamedImages},
+    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages},
     posts::{MockPostRepository, Posts},
     products::{CatalogVersion, MockProductRepository, Products},
 };
-use agora_http::{CorsOrigins, LoadLimits, Seal, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
+use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use uuid::Uuid;
 
 /// The ports that the tests break. A mock that is not told what to do panics when it is called.
@@ -85,7 +85,7 @@ impl Ports {
             trusted_proxies: TrustedProxies::default(),
             throttling: Throttling::default(),
             load: LoadLimits { body_time: self.request_time, ..self.load },
-            seal: Seal::new(b"a secret"),
+            mac_keys: MacKeys::new(b"a secret"),
             stopping: self.stopping.clone(),
             metrics: None,
         };
@@ -108,7 +108,7 @@ impl Ports {
         let images = ImagePorts {
             cleaner: Arc::new(MockImageCleaner::new()),
             store: Arc::new(self.store),
-            unnamed: Arc::new(MockUnnamedImages::new()),
+            unnamed: Arc::new(MockUnreferencedImages::new()),
         };
         let media = Media::new(Arc::clone(&images.store));
         let mut counters = MockCounters::new();

@@ -6,7 +6,7 @@ use agora_domain::{
     error::{Conflict, Resource},
     id::UserId,
     idempotency::{
-        Answer, AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Met, Once, Record, RequestName,
+        Answer, AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Once, Record, RequestName,
     },
     posts::PostView,
 };
@@ -45,9 +45,9 @@ async fn begin(db: &Repositories, w: &World, key: &str) -> AttemptId {
 }
 
 /// What the same request meets under the key.
-async fn met(db: &Repositories, w: &World, key: &str) -> Met {
+async fn met(db: &Repositories, w: &World, key: &str) -> Lookup {
     match begin_at(db, w, &name(None, "POST /", key), at(0)).await.0 {
-        Begun::Met(met) => met,
+        Begun::Found(met) => met,
         Begun::First => panic!("nothing is on record under {key}"),
     }
 }
@@ -67,9 +67,9 @@ pub async fn an_attempt_meets_the_one_before_it_under_the_same_name(db: Reposito
         assert_eq!(begin_at(&db, &w, name, at(0)).await.0, Begun::First, "{name:?}");
     }
     for name in &names {
-        assert_eq!(begin_at(&db, &w, name, at(1)).await.0, Begun::Met(Met::Running), "{name:?}");
+        assert_eq!(begin_at(&db, &w, name, at(1)).await.0, Begun::Found(Lookup::Running), "{name:?}");
         let differs = db.idempotency.begin(name, OTHER_CONTENT, attempt(&w), at(1)).await.unwrap();
-        assert_eq!(differs, Begun::Met(Met::Differs));
+        assert_eq!(differs, Begun::Found(Lookup::Differs));
     }
 }
 
@@ -100,7 +100,7 @@ pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: 
     }
     assert!(!is_known(ada, 0).await && !is_known(ada, 15).await, "the oldest are forgotten");
     assert!(is_known(bob, 0).await, "another account's");
-    assert_eq!(begin_at(&db, &w, &running, at(1)).await.0, Begun::Met(Met::Running));
+    assert_eq!(begin_at(&db, &w, &running, at(1)).await.0, Begun::Found(Lookup::Running));
 }
 
 pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Repositories) {
@@ -109,13 +109,13 @@ pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Reposi
     let now_with = |own| Fingerprints { own: Fingerprint([own; 32]), accepted: Some(CONTENT.own) };
     let first = begin(&db, &w, "key").await;
     let changing = async |own, at| db.idempotency.begin(&key, now_with(own), attempt(&w), at).await.unwrap();
-    assert_eq!(changing(9, at(1)).await, Begun::Met(Met::Running));
+    assert_eq!(changing(9, at(1)).await, Begun::Found(Lookup::Running));
     db.idempotency.finish(first, &answer("done")).await.unwrap();
-    assert_eq!(changing(9, at(1)).await, Begun::Met(Met::Answered(answer("done"))));
+    assert_eq!(changing(9, at(1)).await, Begun::Found(Lookup::Answered(answer("done"))));
     // What takes its place is on record under its own.
     assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::First);
-    assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::Met(Met::Running));
-    assert_eq!(begin_at(&db, &w, &key, at(Record::KEPT_MILLIS)).await.0, Begun::Met(Met::Differs));
+    assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::Found(Lookup::Running));
+    assert_eq!(begin_at(&db, &w, &key, at(Record::KEPT_MILLIS)).await.0, Begun::Found(Lookup::Differs));
 }
 
 pub async fn a_finished_attempt_is_answered_as_it_was_at_first(db: Repositories) {
@@ -123,10 +123,10 @@ pub async fn a_finished_attempt_is_answered_as_it_was_at_first(db: Repositories)
     let first = begin(&db, &w, "key").await;
     let whole = Answer((0..=255).cycle().take(100_000).collect::<Vec<u8>>().into());
     db.idempotency.finish(first, &whole).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, Met::Answered(whole.clone()));
+    assert_eq!(met(&db, &w, "key").await, Lookup::Answered(whole.clone()));
     db.idempotency.finish(first, &answer("later")).await.unwrap();
     db.idempotency.abandon(first).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, Met::Answered(whole));
+    assert_eq!(met(&db, &w, "key").await, Lookup::Answered(whole));
     db.idempotency.finish(attempt(&w), &answer("of no attempt")).await.unwrap();
 }
 
@@ -136,11 +136,11 @@ pub async fn an_abandoned_attempt_leaves_its_name_free(db: Repositories) {
     db.idempotency.abandon(first).await.unwrap();
     let second = begin(&db, &w, "key").await;
     db.idempotency.abandon(first).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, Met::Running, "the second one is not the first");
-    assert_eq!(met(&db, &w, "other").await, Met::Running);
+    assert_eq!(met(&db, &w, "key").await, Lookup::Running, "the second one is not the first");
+    assert_eq!(met(&db, &w, "other").await, Lookup::Running);
     db.idempotency.abandon(second).await.unwrap();
     db.idempotency.finish(other, &answer("other")).await.unwrap();
-    assert_eq!(met(&db, &w, "other").await, Met::Answered(answer("other")));
+    assert_eq!(met(&db, &w, "other").await, Lookup::Answered(answer("other")));
 }
 
 pub async fn of_attempts_that_begin_at_once_one_is_the_first(db: Repositories) {
@@ -153,7 +153,7 @@ pub async fn of_attempts_that_begin_at_once_one_is_the_first(db: Repositories) {
         }))
         .await;
         assert_eq!(begun.iter().filter(|begun| **begun == Begun::First).count(), 1);
-        assert!(begun.iter().all(|begun| matches!(begun, Begun::First | Begun::Met(Met::Running))), "{begun:?}");
+        assert!(begun.iter().all(|begun| matches!(begun, Begun::First | Begun::Found(Lookup::Running))), "{begun:?}");
     }
 }
 
@@ -173,13 +173,13 @@ pub async fn what_no_longer_counts_is_replaced(db: Repositories) {
     let w = World::new(&db);
     let key = name(None, "POST /", "key");
     let first = begin(&db, &w, "key").await;
-    assert_eq!(begin_at(&db, &w, &key, at(Record::LOST_MILLIS - 1)).await.0, Begun::Met(Met::Running));
+    assert_eq!(begin_at(&db, &w, &key, at(Record::LOST_MILLIS - 1)).await.0, Begun::Found(Lookup::Running));
     let (begun, second) = begin_at(&db, &w, &key, at(Record::LOST_MILLIS)).await;
     assert_eq!(begun, Begun::First);
     db.idempotency.finish(first, &answer("first")).await.unwrap();
     db.idempotency.finish(second, &answer("second")).await.unwrap();
     let begun_at = Record::LOST_MILLIS;
-    let answered = Begun::Met(Met::Answered(answer("second")));
+    let answered = Begun::Found(Lookup::Answered(answer("second")));
     assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS - 1)).await.0, answered);
     assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS)).await.0, Begun::First);
 }
@@ -198,8 +198,8 @@ pub async fn records_of_what_began_before_an_instant_are_deleted_and_counted(db:
     for n in 0..3 {
         begin(&db, &w, &format!("key{n}")).await;
     }
-    assert_eq!(met(&db, &w, "key3").await, Met::Running);
-    assert_eq!(met(&db, &w, "key4").await, Met::Answered(answer("done")));
+    assert_eq!(met(&db, &w, "key3").await, Lookup::Running);
+    assert_eq!(met(&db, &w, "key4").await, Lookup::Answered(answer("done")));
 }
 
 /// The write of an attempt under this key, which is answered with the key and what `show` makes of what it gave.
@@ -255,7 +255,7 @@ pub async fn every_write_of_an_attempt_stores_its_answer(db: Repositories) {
         ("unfollow", "false"),
         ("product", "done"),
     ] {
-        assert_eq!(met(&db, &w, key).await, Met::Answered(answer(&format!("{key}: {given}"))));
+        assert_eq!(met(&db, &w, key).await, Lookup::Answered(answer(&format!("{key}: {given}"))));
     }
     let view = db.posts.find(post, bob).await.unwrap().unwrap().view;
     assert_eq!((view.comment_count, view.like_count), (1, 0));
@@ -276,7 +276,7 @@ pub async fn a_write_that_is_refused_leaves_no_answer(db: Repositories) {
     let account = once(&db, &w, "account", nothing).await;
     assert_fails!(db.accounts.create(&w.new_account("ADA"), account).await, Error::Conflict(Conflict::Username));
     for key in ["like", "comment", "follow", "product", "account"] {
-        assert_eq!(met(&db, &w, key).await, Met::Running, "{key}");
+        assert_eq!(met(&db, &w, key).await, Lookup::Running, "{key}");
     }
 }
 
@@ -329,8 +329,8 @@ pub async fn an_attempt_replaced_while_it_writes_and_its_successor_write_once_to
                         let once = Once::new(attempt, |on: &bool| Ok(answer(&on.to_string())));
                         db.posts.toggle_like(post, fan, like, Some(once)).await.is_ok()
                     }
-                    Begun::Met(Met::Answered(_)) => false,
-                    Begun::Met(met) => panic!("{met:?}"),
+                    Begun::Found(Lookup::Answered(_)) => false,
+                    Begun::Found(met) => panic!("{met:?}"),
                 }
             }
         });

@@ -28,8 +28,8 @@ fn set(keys: &[&ImageKey]) -> HashSet<ImageKey> {
     keys.iter().copied().cloned().collect()
 }
 
-async fn condemn(db: &Repositories, cutoff: i64, now: i64, limit: usize) -> HashSet<ImageKey> {
-    db.images.condemn(at(cutoff), at(now), limit).await.unwrap().into_iter().collect()
+async fn mark_for_deletion(db: &Repositories, cutoff: i64, now: i64, limit: usize) -> HashSet<ImageKey> {
+    db.images.mark_for_deletion(at(cutoff), at(now), limit).await.unwrap().into_iter().collect()
 }
 
 pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first(db: Repositories) {
@@ -39,12 +39,12 @@ pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_fi
     for (key, since) in [(&three, 30), (&one, 10), (&four, 40), (&two, 20)] {
         db.images.announce(key, at(since)).await.unwrap();
     }
-    let condemn = async |cutoff, limit| condemn(&db, cutoff, 1000, limit).await;
-    assert_eq!(condemn(10, 10).await, set(&[]));
-    assert_eq!(condemn(40, 2).await, set(&[&one, &two]));
-    assert_eq!(condemn(40, 2).await, set(&[&three]));
-    assert_eq!(condemn(40, 2).await, set(&[]));
-    assert_eq!(condemn(41, 2).await, set(&[&four]));
+    let marked = async |cutoff, limit| mark_for_deletion(&db, cutoff, 1000, limit).await;
+    assert_eq!(marked(10, 10).await, set(&[]));
+    assert_eq!(marked(40, 2).await, set(&[&one, &two]));
+    assert_eq!(marked(40, 2).await, set(&[&three]));
+    assert_eq!(marked(40, 2).await, set(&[]));
+    assert_eq!(marked(41, 2).await, set(&[&four]));
 }
 
 pub async fn a_condemned_image_comes_again_after_the_others_until_it_is_forgotten(db: Repositories) {
@@ -53,14 +53,14 @@ pub async fn a_condemned_image_comes_again_after_the_others_until_it_is_forgotte
     for (key, since) in [(&one, 10), (&two, 20), (&three, 30)] {
         db.images.announce(key, at(since)).await.unwrap();
     }
-    let condemn = async |now, limit| condemn(&db, 1000, now, limit).await;
-    assert_eq!(condemn(100, 1).await, set(&[&one]));
-    assert_eq!(condemn(101, 1).await, set(&[&two]));
+    let marked = async |now, limit| mark_for_deletion(&db, 1000, now, limit).await;
+    assert_eq!(marked(100, 1).await, set(&[&one]));
+    assert_eq!(marked(101, 1).await, set(&[&two]));
     db.images.forget(&[two]).await.unwrap();
-    assert_eq!(condemn(102, 1).await, set(&[&three]));
-    assert_eq!(condemn(103, 1).await, set(&[&one]));
+    assert_eq!(marked(102, 1).await, set(&[&three]));
+    assert_eq!(marked(103, 1).await, set(&[&one]));
     db.images.forget(&[one, three]).await.unwrap();
-    assert_eq!(condemn(104, 1).await, set(&[]));
+    assert_eq!(marked(104, 1).await, set(&[]));
 }
 
 pub async fn images_are_forgotten_by_their_whole_keys(db: Repositories) {
@@ -164,8 +164,8 @@ pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repo
     assert_eq!(db.posts.delete(posts[2], change(5)).await.unwrap(), None);
     db.accounts.update_profile(ada, &picture(&new[1]), change(4)).await.unwrap().unwrap();
     for (n, given_up) in (1..).zip([replaced, removed, deleted, profile]) {
-        assert_eq!(db.images.condemn(change(n), change(9), 10).await.unwrap(), []);
-        assert_eq!(db.images.condemn(change(n + 1), change(9), 10).await.unwrap(), [given_up]);
+        assert_eq!(db.images.mark_for_deletion(change(n), change(9), 10).await.unwrap(), []);
+        assert_eq!(db.images.mark_for_deletion(change(n + 1), change(9), 10).await.unwrap(), [given_up]);
     }
     assert_eq!(w.unnamed().await.len(), 4);
 }
@@ -218,7 +218,7 @@ pub async fn an_image_is_either_named_or_condemned(db: Repositories) {
         async move {
             match key {
                 Some(key) => (db.posts.create(&post, None).await.is_ok().then_some(key), vec![]),
-                None => (None, db.images.condemn(cutoff, now, 10).await.unwrap()),
+                None => (None, db.images.mark_for_deletion(cutoff, now, 10).await.unwrap()),
             }
         }
     }))

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path};
 
-use super::table::{self, Default, Kind, Setting};
+use super::table::{self, DefaultValue, Kind, Setting};
 
 const BEGIN: &str = "<!-- From the table of settings: renew with `just settings`. -->";
 const END: &str = "<!-- The end of the settings. -->";
@@ -23,12 +23,12 @@ fn tables() -> String {
 
 fn default(setting: &Setting) -> String {
     match (&setting.default, setting.kind) {
-        (Default::Is(value), Kind::Bytes(..)) => match value.parse::<u64>().unwrap() {
+        (DefaultValue::Is(value), Kind::Bytes(..)) => match value.parse::<u64>().unwrap() {
             bytes if bytes % (1 << 20) == 0 => format!("`{value}` ({} MiB)", bytes >> 20),
             _ => format!("`{value}`"),
         },
-        (Default::Is(value), _) => format!("`{value}`"),
-        (Default::Of(_, words) | Default::None(words), _) => (*words).to_owned(),
+        (DefaultValue::Is(value), _) => format!("`{value}`"),
+        (DefaultValue::Of(_, words) | DefaultValue::None(words), _) => (*words).to_owned(),
     }
 }
 

@@ -287,5 +287,5 @@ fn duration(text: &str) -> Option<Duration> {
 
 /// What is wrong with the fields, on one line.
 pub(crate) fn in_words(errors: &agora_domain::FieldErrors) -> String {
-    errors.iter().flat_map(|(_, messages)| messages.to_vec()).collect::<Vec<_>>().join("; ")
+    errors.iter().flat_map(|(_, violations)| violations).map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

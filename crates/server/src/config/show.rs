@@ -6,7 +6,7 @@ use url::Url;
 
 use super::{
     Given, Place, Values,
-    table::{self, Default, Kind, Setting},
+    table::{self, DefaultValue, Kind, Setting},
 };
 
 /// Every setting with its value and where that comes from, in the form of the configuration file, which is the one that
@@ -34,12 +34,12 @@ fn line(setting: &Setting, given: Option<&Given>) -> String {
     let key = setting.key();
     let Some(given) = given else {
         return match (setting.default_value(), &setting.default) {
-            (_, Default::None("none")) => format!("# {key} is not set"),
-            (_, Default::None(words)) => format!("# {key} is not set: {}", words.replace('`', "")),
-            (value, Default::Of(_, words)) => {
+            (_, DefaultValue::None("none")) => format!("# {key} is not set"),
+            (_, DefaultValue::None(words)) => format!("# {key} is not set: {}", words.replace('`', "")),
+            (value, DefaultValue::Of(_, words)) => {
                 format!("{key} = {}  # default: {words}", value_of(setting.kind, &value.unwrap_or_default()))
             }
-            (value, Default::Is(_)) => {
+            (value, DefaultValue::Is(_)) => {
                 format!("{key} = {}  # default", value_of(setting.kind, &value.unwrap_or_default()))
             }
         };

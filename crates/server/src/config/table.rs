@@ -15,7 +15,7 @@ pub struct Setting {
     /// What its values are.
     pub kind: Kind,
     /// What holds where nobody sets it.
-    pub default: Default,
+    pub default: DefaultValue,
     /// What it does, in a paragraph of Markdown that begins with a small letter and has no full stop.
     pub documentation: &'static str,
     flag: &'static str,
@@ -58,7 +58,7 @@ pub enum Kind {
 
 /// What holds where nobody sets a setting.
 #[derive(Debug)]
-pub enum Default {
+pub enum DefaultValue {
     /// This value.
     Is(&'static str),
     /// A value that depends on the machine, which the text is about.
@@ -86,9 +86,9 @@ impl Setting {
     /// The value that holds where nobody sets it.
     pub fn default_value(&self) -> Option<String> {
         match self.default {
-            Default::Is(value) => Some(value.to_owned()),
-            Default::Of(value, _) => Some(value()),
-            Default::None(_) => None,
+            DefaultValue::Is(value) => Some(value.to_owned()),
+            DefaultValue::Of(value, _) => Some(value()),
+            DefaultValue::None(_) => None,
         }
     }
 }
@@ -131,108 +131,108 @@ const MOST_BYTES: u64 = u32::MAX as u64;
 
 settings! {
     SERVICE {
-        LISTEN: Kind::Text, Default::Is("127.0.0.1:8080"), "address and port to listen on; port 0 takes a free one",
+        LISTEN: Kind::Text, DefaultValue::Is("127.0.0.1:8080"), "address and port to listen on; port 0 takes a free one",
             "--listen";
-        METRICS_LISTEN: Kind::Text, Default::None("none"),
+        METRICS_LISTEN: Kind::Text, DefaultValue::None("none"),
             "address and port at which metrics are shown, such as `127.0.0.1:9464`; without it none are taken. Clients \
              should not reach it";
-        DATA_DIR: Kind::Path, Default::Is("./data"),
+        DATA_DIR: Kind::Path, DefaultValue::Is("./data"),
             "the directory of the embedded database, the images and the generated secret; made when missing",
             "--data-dir";
         PUBLIC_URL: Kind::Text,
-            Default::None("`http://` and the address listened on; `127.0.0.1` when that is all interfaces, so set it then"),
+            DefaultValue::None("`http://` and the address listened on; `127.0.0.1` when that is all interfaces, so set it then"),
             "where clients reach the service: the beginning of every link and image address. The `Host` header is never \
              used for that";
-        TRUSTED_PROXIES: Kind::List, Default::None("none"),
+        TRUSTED_PROXIES: Kind::List, DefaultValue::None("none"),
             "the addresses and networks of the proxies in front, such as `10.0.0.0/8, ::1`: where they write \
              `X-Forwarded-For`, limits count the client that it names. From anybody else, the header is ignored";
-        CORS_ORIGINS: Kind::List, Default::None("none"),
+        CORS_ORIGINS: Kind::List, DefaultValue::None("none"),
             "the sites whose pages may call the service from a browser, such as `https://app.example.org, \
              http://localhost:3000`; `*` for all";
-        WORKERS: Kind::Number(1, 1024), Default::Of(Config::default_workers, "number of cores"),
+        WORKERS: Kind::Number(1, 1024), DefaultValue::Of(Config::default_workers, "number of cores"),
             "threads that serve requests";
-        SWEEP_INTERVAL: Kind::Time, Default::Is("1h"),
+        SWEEP_INTERVAL: Kind::Time, DefaultValue::Is("1h"),
             "the time between two sweeps, which delete images that this database has on record as named by no row, \
              expired sessions, and requests that can no longer be repeated; at most 30 days";
     }
     DATABASE {
-        DATABASE_URL: Kind::SecretUrl, Default::None("`agora.db` in the data directory"),
+        DATABASE_URL: Kind::SecretUrl, DefaultValue::None("`agora.db` in the data directory"),
             "`sqlite:PATH`, `sqlite:///ABSOLUTE/PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`";
         DATABASE_CONNECTIONS: Kind::Number(Options::MIN_CONNECTIONS as u64, 1000),
-            Default::Of(Config::default_connections, "ten for each core"),
+            DefaultValue::Of(Config::default_connections, "ten for each core"),
             "how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of \
              little and another by reads of lists, two for each core at most; of the rest, a third is for work in \
              several steps and two thirds for single writes";
-        DATABASE_CONNECT_TIMEOUT: Kind::Time, Default::Is("5s"),
+        DATABASE_CONNECT_TIMEOUT: Kind::Time, DefaultValue::Is("5s"),
             "how long a connection to a PostgreSQL server may take to be made; at most 28 s";
-        DATABASE_STATEMENT_TIMEOUT: Kind::Time, Default::Is("20s"),
+        DATABASE_STATEMENT_TIMEOUT: Kind::Time, DefaultValue::Is("20s"),
             "how long a statement may take on a PostgreSQL server, and all the work of a transaction; half of it may be \
              spent waiting for a lock";
-        DATABASE_WAIT_TIMEOUT: Kind::Time, Default::Is("5s"),
+        DATABASE_WAIT_TIMEOUT: Kind::Time, DefaultValue::Is("5s"),
             "how long a request waits for a connection to a PostgreSQL server, whether one becomes free or is made. With \
              the time for a statement 28 s at most, so that it is over before the 30 s of the request";
     }
     IMAGES {
-        MEDIA_URL: Kind::Text, Default::None("`media` in the data directory"),
+        MEDIA_URL: Kind::Text, DefaultValue::None("`media` in the data directory"),
             "`file:///ABSOLUTE/PATH`; `s3://BUCKET` or `s3://BUCKET/PREFIX`; or `memory:`, which forgets the \
              images at the end";
-        MEDIA_PUBLIC_URL: Kind::Text, Default::None("the service serves the images"),
+        MEDIA_PUBLIC_URL: Kind::Text, DefaultValue::None("the service serves the images"),
             "where clients reach what is at `AGORA_MEDIA_URL` by themselves";
-        MAX_IMAGE_BYTES: Kind::Bytes(1, 1 << 30), Default::Is("5242880"), "the most bytes of an uploaded image";
-        MAX_IMAGE_PIXELS: Kind::Number(1, 1_000_000_000), Default::Is("40000000"),
+        MAX_IMAGE_BYTES: Kind::Bytes(1, 1 << 30), DefaultValue::Is("5242880"), "the most bytes of an uploaded image";
+        MAX_IMAGE_PIXELS: Kind::Number(1, 1_000_000_000), DefaultValue::Is("40000000"),
             "the most pixels of an uploaded image";
     }
     ACCESS {
-        JWT_SECRET: Kind::Secret, Default::None("generated once, kept as `jwt-secret` in the data directory"),
+        JWT_SECRET: Kind::Secret, DefaultValue::None("generated once, kept as `jwt-secret` in the data directory"),
             "what tokens and cursors are signed with, and requests under an `Idempotency-Key` known by: 32 bytes or more";
-        JWT_ACCEPTED_SECRET: Kind::Secret, Default::None("none"),
+        JWT_ACCEPTED_SECRET: Kind::Secret, DefaultValue::None("none"),
             "another secret, of 32 bytes or more, whose tokens and cursors are taken as well, and by which requests under \
              an `Idempotency-Key` are known, while the one is changed for the other";
-        TOKEN_LIFETIME: Kind::Time, Default::Is("1h"), "how long a token is valid; at most 30 days";
-        BCRYPT_COST: Kind::Number(4, 20), Default::Is("12"),
+        TOKEN_LIFETIME: Kind::Time, DefaultValue::Is("1h"), "how long a token is valid; at most 30 days";
+        BCRYPT_COST: Kind::Number(4, 20), DefaultValue::Is("12"),
             "cost of a password hash, 4 to 20; each step doubles its time. A lower one is renewed at the next login";
-        ADMIN_USERNAME: Kind::Text, Default::None("none"),
+        ADMIN_USERNAME: Kind::Text, DefaultValue::None("none"),
             "the username of the administrator made at start while no account has ADMIN; set with the two that follow. \
              The start fails when another account has the name or the address";
-        ADMIN_EMAIL: Kind::Text, Default::None("none"), "its email address";
-        ADMIN_PASSWORD: Kind::Secret, Default::None("none"), "its password";
+        ADMIN_EMAIL: Kind::Text, DefaultValue::None("none"), "its email address";
+        ADMIN_PASSWORD: Kind::Secret, DefaultValue::None("none"), "its password";
     }
     LIMITS {
-        REQUESTS_PER_ADDRESS: Kind::Number(1, 1_000_000), Default::None("none"),
+        REQUESTS_PER_ADDRESS: Kind::Number(1, 1_000_000), DefaultValue::None("none"),
             "how many requests a minute are served to one client address; 1 to 1,000,000. More are answered 429, but for \
              those to `/health/live` and `/health/ready`. What is not used is saved up, for a minute. Addresses of this machine have no such limit";
-        REQUESTS_PER_ACCOUNT: Kind::Number(1, 1_000_000), Default::None("none"),
+        REQUESTS_PER_ACCOUNT: Kind::Number(1, 1_000_000), DefaultValue::None("none"),
             "the same for one account, wherever its requests come from";
-        MAX_CONNECTIONS: Kind::Number(1, 1_000_000), Default::None("4096, or fewer where the process may have fewer files open"),
+        MAX_CONNECTIONS: Kind::Number(1, 1_000_000), DefaultValue::None("4096, or fewer where the process may have fewer files open"),
             "the most connections of clients at once";
-        MAX_REQUESTS: Kind::Number(1, 1_000_000), Default::Is("2048"), "the most requests in flight";
-        UPLOAD_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("33554432"),
+        MAX_REQUESTS: Kind::Number(1, 1_000_000), DefaultValue::Is("2048"), "the most requests in flight";
+        UPLOAD_MEMORY: Kind::Bytes(MIB, MOST_BYTES), DefaultValue::Is("33554432"),
             "the most bytes of large bodies in memory at once";
-        ANSWER_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("67108864"),
+        ANSWER_MEMORY: Kind::Bytes(MIB, MOST_BYTES), DefaultValue::Is("67108864"),
             "the most bytes of large answers in memory at once";
-        DECODE_MEMORY: Kind::Bytes(MIB, MOST_BYTES), Default::Is("201326592"),
+        DECODE_MEMORY: Kind::Bytes(MIB, MOST_BYTES), DefaultValue::Is("201326592"),
             "the most bytes that images take while they are checked";
-        CLIENT_TIMEOUT: Kind::Time, Default::Is("30s"),
+        CLIENT_TIMEOUT: Kind::Time, DefaultValue::Is("30s"),
             "how long a client may take to send a body, and to take a part of an answer; at most 10 minutes";
     }
     LOG {
-        LOG: Kind::Text, Default::Is("info"),
+        LOG: Kind::Text, DefaultValue::Is("info"),
             "what is logged to the standard error, such as `warn`, `info,agora_http=debug` or, for a line for each \
              request, `info,agora_http::access=debug`. Of the libraries, nothing below `info` is logged, whatever is asked \
              for: some repeat there what they send, password hashes included",
             "--log";
-        SLOW_QUERY: Kind::Text, Default::Is("1s"),
+        SLOW_QUERY: Kind::Text, DefaultValue::Is("1s"),
             "a call of the database that takes as long is logged: a time, or one in milliseconds such as `250ms`; `none` \
              or `0` logs none";
-        LOG_FORMAT: Kind::Choice(&["text", "json"]), Default::Is("text"),
+        LOG_FORMAT: Kind::Choice(&["text", "json"]), DefaultValue::Is("text"),
             "`text`, or `json` for one JSON object on each line. What a start fails with is text in either case, as what \
              commands say is";
     }
     COMMANDS {
-        CONFIG: Kind::Path, Default::None("`agora.toml` in the working directory, if there is one"),
+        CONFIG: Kind::Path, DefaultValue::None("`agora.toml` in the working directory, if there is one"),
             "the configuration file", "--config";
-        COPY_FROM: Kind::SecretUrl, Default::None("none"), "the database that `agora copy` copies, in place of `--from`";
-        COPY_TO: Kind::SecretUrl, Default::None("none"), "the database that `agora copy` fills, in place of `--to`";
+        COPY_FROM: Kind::SecretUrl, DefaultValue::None("none"), "the database that `agora copy` copies, in place of `--from`";
+        COPY_TO: Kind::SecretUrl, DefaultValue::None("none"), "the database that `agora copy` fills, in place of `--to`";
     }
 }
 

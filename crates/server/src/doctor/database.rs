@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     app,
+    atomic_file::directory_of,
     config::{Config, Loaded, table},
-    draft::directory_of,
 };
 
 const SUBJECT: &str = "database";

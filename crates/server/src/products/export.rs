@@ -18,7 +18,7 @@ use super::{
     import::CATALOG,
     products,
 };
-use crate::{draft::Draft, progress::Progress, transfer::Told};
+use crate::{atomic_file::AtomicFile, progress::Progress, transfer::Told};
 
 /// How many products are read at once.
 const BATCH: usize = 200;
@@ -154,10 +154,10 @@ pub(super) async fn export(
         return Ok(String::new());
     };
     let name = path.display();
-    let draft = Draft::begin(path, ".agora-export-")?;
-    let count = write_all(catalog, format, draft.file(), &mut progress).await;
+    let file = AtomicFile::begin(path, ".agora-export-")?;
+    let count = write_all(catalog, format, file.file(), &mut progress).await;
     let count = count.with_context(|| format!("cannot write {name}"))?;
-    draft.keep()?;
+    file.keep()?;
     Ok(format!("Exported {} to {name}.", products(count)))
 }
 

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use agora_domain::{
     FieldErrors,
     clock::Clock,
+    error::Violation,
     id::IdGenerator,
     products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan},
 };
@@ -145,7 +146,8 @@ impl Import {
 
 /// What is wrong with the fields of a row, on one line.
 fn in_words(errors: &FieldErrors) -> String {
-    let reasons = errors.iter().map(|(field, messages)| format!("{field}: {}", messages.join(", ")));
+    let messages = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let reasons = errors.iter().map(|(field, violations)| format!("{field}: {}", messages(violations)));
     reasons.collect::<Vec<_>>().join("; ")
 }
 

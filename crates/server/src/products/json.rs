@@ -7,6 +7,7 @@ use std::{
 
 use agora_domain::{
     FieldErrors,
+    error::{Violation, ViolationKind},
     products::{ImportRow, ProductFields, VariantFields},
 };
 use anyhow::{Context, Result, bail, ensure};
@@ -52,7 +53,7 @@ impl Given {
     fn value<T: DeserializeOwned>(&mut self, field: &'static str, json: &str, expected: &str) -> Option<T> {
         let value = serde_json::from_str(json).ok();
         if value.is_none() {
-            self.wrong.add(field, format!("{field} must be {expected}"));
+            self.wrong.add(field, Violation::new(ViolationKind::WrongType, format!("{field} must be {expected}")));
         }
         value
     }

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use agora_domain::error::{Violation, ViolationKind};
 use anyhow::{Context, Result, ensure};
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
@@ -113,7 +114,10 @@ fn parse_row(line: u64, columns: &[&'static str], cells: &[&[u8]]) -> Row {
             "images" => given.images(text),
             column => match text.trim().parse() {
                 Ok(stock) => given.fields.stock = Some(stock),
-                Err(_) => given.wrong.add("stock", format!("{column} must be a whole number")),
+                Err(_) => {
+                    let message = format!("{column} must be a whole number");
+                    given.wrong.add("stock", Violation::new(ViolationKind::WrongType, message));
+                }
             },
         }
     }

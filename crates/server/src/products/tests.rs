@@ -18,7 +18,7 @@ fn rows(format: Format, bytes: &[u8]) -> anyhow::Result<Vec<(u64, Result<Product
             Row::Bad { line, reason } => (line, Err(reason)),
             Row::Fields(row) if row.wrong.is_empty() => (row.line, Ok(row.fields)),
             Row::Fields(row) => {
-                let wrong = row.wrong.iter().map(|(_, messages)| messages.join(", "));
+                let wrong = row.wrong.iter().flat_map(|(_, violations)| violations).map(ToString::to_string);
                 (row.line, Err(wrong.collect::<Vec<_>>().join("; ")))
             }
         });

@@ -32,7 +32,7 @@ use super::{
     images::MAX_BYTES,
     rows::{Sums, hex},
 };
-use crate::draft::Draft;
+use crate::atomic_file::AtomicFile;
 
 /// The name of the first entry.
 pub(crate) const HEADER: &str = "agora-backup.json";
@@ -136,8 +136,8 @@ pub(crate) struct Writer {
 impl Writer {
     /// Begins an archive for its owner alone. A file that is there already is refused.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let draft = Draft::begin(path, ".agora-backup-")?;
-        Ok(Self::begin(move |queue| write(queue, draft)?.keep()))
+        let file = AtomicFile::begin(path, ".agora-backup-")?;
+        Ok(Self::begin(move |queue| write(queue, file)?.keep()))
     }
 
     /// Begins an archive that goes where the program's output goes. Whoever reads it knows by the exit code whether it is
@@ -182,7 +182,7 @@ fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
         is_whole = entry.name == SUMMARY;
         append(&mut tar, &entry.name, &entry.bytes).context("cannot write the archive")?;
     }
-    // Whoever was to send the rest has given up: the draft goes.
+    // Whoever was to send the rest has given up: the file goes.
     ensure!(is_whole, "the archive was left unfinished");
     let checksum = hex(&tar.get_ref().hasher.clone().finalize());
     append(&mut tar, CHECKSUM, checksum.as_bytes())?;

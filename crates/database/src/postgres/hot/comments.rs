@@ -7,7 +7,7 @@ use tokio_postgres::{
 use super::{BothWays, Columns};
 use crate::{
     error::{Failure, Outcome},
-    postgres::{Postgres, pipeline::Text},
+    postgres::{Postgres, pipeline::PreparedSql},
     rows::{After, CommentRow, Slice, SummaryRow},
     sql_types::DbId,
 };
@@ -46,7 +46,7 @@ fn comment(row: &Row) -> Outcome<(CommentRow, SummaryRow)> {
     Ok((comment, author))
 }
 
-static INSERT: Text = Text {
+static INSERT: PreparedSql = PreparedSql {
     sql: "WITH post AS (UPDATE posts SET comment_count = comment_count + 1 WHERE id = $1 AND deleted_at IS NULL RETURNING id) \
         INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at) \
         SELECT $2, id, $3, $4, $5, $6 FROM post RETURNING id",

@@ -8,15 +8,15 @@ use tokio_postgres::{
 use super::{BothWays, Columns, posts::SEEN_AT, posts::seen, records};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, Wanted, ids, limit},
+    feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, ids, limit},
     postgres::{
         Postgres,
-        pipeline::{Text, Values},
+        pipeline::{PreparedSql, Values},
         records::Records,
     },
     rows::{After, AuthorRow, Slice, Toward, keyset},
     sql_types::{DbId, DbInstant},
-    values::{Seen, Visible, distinct},
+    values::{PostViewRow, Visible, distinct},
 };
 
 type Converted<T> = Result<T, Box<dyn std::error::Error + Sync + Send>>;
@@ -84,7 +84,7 @@ macro_rules! positions {
     };
 }
 
-pub(super) static LOAD: Text = Text {
+pub(super) static LOAD: PreparedSql = PreparedSql {
     sql: concat!(
         "SELECT v.follow_version, pg_current_snapshot(), \
             ARRAY(SELECT f.followed_id FROM follows f WHERE f.follower_id = $1 LIMIT $6), \
@@ -101,7 +101,7 @@ pub(super) static POSITIONS: BothWays =
 
 // What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
 // Numbers above the end of the present one are of another database that this one was restored from.
-pub(super) static CHANGES: Text = Text {
+pub(super) static CHANGES: PreparedSql = PreparedSql {
     sql: "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\
             (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
             WHERE p.transaction >= $2 AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) LIMIT $4) \
@@ -145,9 +145,9 @@ impl Source for Postgres {
         rows.iter().map(key).collect()
     }
 
-    async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
+    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
         let posts_at = ids(keys);
-        let Wanted { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
+        let FeedQuery { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
         let values: Values<'_> = &[viewer, &posts_at, one, two, three, &limit(*most)];
         let posts = self.lists.query(SEEN_AT.toward(*toward), values).await?;
         posts.iter().map(seen).collect()
@@ -155,12 +155,12 @@ impl Source for Postgres {
 
     async fn read_with_changes(
         &self,
-        wanted: Wanted,
+        wanted: FeedQuery,
         keys: Vec<Keyset>,
         since: &Snapshot,
-    ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
+    ) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)> {
         let posts_at = ids(keys);
-        let Wanted { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
+        let FeedQuery { viewer, visible: [one, two, three], toward, limit: most } = &wanted;
         let running: Vec<_> = since.running.iter().copied().map(Transaction).collect();
         let [changes, posts] = self
             .lists

@@ -3,11 +3,11 @@ use tokio_postgres::types::Type;
 use super::Columns;
 use crate::{
     error::Outcome,
-    postgres::{Postgres, pipeline::Text},
+    postgres::{Postgres, pipeline::PreparedSql},
     sql_types::DbId,
 };
 
-pub(super) static IS_FOLLOWING: Text = Text {
+pub(super) static IS_FOLLOWING: PreparedSql = PreparedSql {
     sql: "SELECT EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = u.id) \
         FROM users u WHERE u.id = $2",
     types: &[Type::UUID, Type::UUID],

@@ -1,13 +1,13 @@
 use super::Columns;
 use crate::{
     error::Outcome,
-    postgres::{Postgres, pipeline::Text},
+    postgres::{Postgres, pipeline::PreparedSql},
 };
 
-static PING: Text = Text { sql: "SELECT 1", types: &[] };
+static PING: PreparedSql = PreparedSql { sql: "SELECT 1", types: &[] };
 
-static APPLIED: Text =
-    Text { sql: "SELECT version::text FROM __diesel_schema_migrations ORDER BY version", types: &[] };
+static APPLIED: PreparedSql =
+    PreparedSql { sql: "SELECT version::text FROM __diesel_schema_migrations ORDER BY version", types: &[] };
 
 /// Has the server answer.
 pub(crate) async fn ping(database: &Postgres) -> Outcome<()> {

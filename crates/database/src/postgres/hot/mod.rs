@@ -7,8 +7,8 @@
 macro_rules! both_ways {
     ($text:ident, $types:expr) => {
         $crate::postgres::hot::BothWays {
-            older: $crate::postgres::pipeline::Text { sql: $text!("<", " DESC"), types: $types },
-            newer: $crate::postgres::pipeline::Text { sql: $text!(">", ""), types: $types },
+            older: $crate::postgres::pipeline::PreparedSql { sql: $text!("<", " DESC"), types: $types },
+            newer: $crate::postgres::pipeline::PreparedSql { sql: $text!(">", ""), types: $types },
         }
     };
 }
@@ -24,7 +24,7 @@ use agora_domain::Error;
 use tokio_postgres::{Row, types::FromSql};
 
 use super::{
-    pipeline::Text,
+    pipeline::PreparedSql,
     records::{Fields, Parsed, Records},
 };
 use crate::{
@@ -34,12 +34,12 @@ use crate::{
 
 /// The texts by which a list is read towards older entries and towards newer ones.
 struct BothWays {
-    older: Text,
-    newer: Text,
+    older: PreparedSql,
+    newer: PreparedSql,
 }
 
 impl BothWays {
-    const fn toward(&self, toward: Toward) -> &Text {
+    const fn toward(&self, toward: Toward) -> &PreparedSql {
         match toward {
             Toward::Older => &self.older,
             Toward::Newer => &self.newer,

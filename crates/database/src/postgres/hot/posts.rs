@@ -13,13 +13,13 @@ use crate::{
     error::{Failure, Outcome},
     postgres::{
         Postgres,
-        pipeline::Text,
+        pipeline::PreparedSql,
         query_error::QueryError,
         records::{Fields, Records},
     },
     rows::{AccessRow, After, AuthorRow, LikerRow, PostRow, Slice},
     sql_types::{DbId, DbInstant},
-    values::{LikeRow, Seen, ViewRow, Visible, distinct},
+    values::{LikeRow, PostViewRow, ViewRow, Visible, distinct},
 };
 
 /// The columns of a post `p` by `a` as the viewer, who is the first parameter, sees it, with an expression for whether
@@ -45,7 +45,7 @@ macro_rules! seen_columns {
 // The limit in the text above.
 const _: () = assert!(SHOWN_LIKERS == 50);
 
-pub(super) static FIND: Text = Text {
+pub(super) static FIND: PreparedSql = PreparedSql {
     sql: concat!(
         "SELECT ",
         seen_columns!("EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id)"),
@@ -73,14 +73,14 @@ macro_rules! seen_at {
 pub(super) static SEEN_AT: BothWays =
     both_ways!(seen_at, &[Type::UUID, Type::UUID_ARRAY, Type::INT2, Type::INT2, Type::INT2, Type::INT8]);
 
-pub(super) static FIND_ACCESS: Text = Text {
+pub(super) static FIND_ACCESS: PreparedSql = PreparedSql {
     sql: "SELECT p.id, p.author_id, p.visibility, \
         EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = p.author_id) \
         FROM posts p WHERE p.id = $2 AND p.deleted_at IS NULL",
     types: &[Type::UUID, Type::UUID],
 };
 
-pub(super) fn seen(row: &Row) -> Outcome<Seen<AuthorRow>> {
+pub(super) fn seen(row: &Row) -> Outcome<PostViewRow<AuthorRow>> {
     let mut columns = Columns::of(row);
     let post = PostRow {
         id: columns.take()?,
@@ -107,7 +107,7 @@ pub(super) fn seen(row: &Row) -> Outcome<Seen<AuthorRow>> {
         viewer_follows: columns.take()?,
     };
     let likers: Option<Records<'_>> = columns.take()?;
-    Ok(Seen { row, liked_by: likers.map(liked_by).transpose()?.unwrap_or_default() })
+    Ok(PostViewRow { row, liked_by: likers.map(liked_by).transpose()?.unwrap_or_default() })
 }
 
 fn liked_by(likers: Records<'_>) -> Outcome<Vec<Liker>> {
@@ -145,7 +145,7 @@ pub(crate) async fn list_by_author(
     visible: Visible,
     viewer: DbId,
     slice: Slice,
-) -> Outcome<Vec<Seen<AuthorRow>>> {
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let After(at, id) = slice.after;
     let values: [&(dyn ToSql + Sync); 6] = [&viewer, &author, &distinct(visible), &at, &id, &slice.limit];
     database.lists.query(LIST_BY_AUTHOR.toward(slice.toward), &values).await?.iter().map(seen).collect()
@@ -182,7 +182,7 @@ pub(crate) async fn list_likers(
     rows.iter().map(like).collect()
 }
 
-pub(crate) async fn find(database: &Postgres, id: DbId, viewer: DbId) -> Outcome<Option<Seen<AuthorRow>>> {
+pub(crate) async fn find(database: &Postgres, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
     database.shared.query(&FIND, &[&viewer, &id]).await?.first().map(seen).transpose()
 }
 
@@ -195,7 +195,7 @@ pub(crate) async fn find_access(database: &Postgres, id: DbId, viewer: DbId) -> 
     rows.first().map(access).transpose()
 }
 
-static AUTHOR_OF_NEW: Text = Text {
+static AUTHOR_OF_NEW: PreparedSql = PreparedSql {
     sql: "WITH new AS (\
             INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at) \
             VALUES ($2, $1, $3, $4, $5, $6)\
@@ -204,7 +204,7 @@ static AUTHOR_OF_NEW: Text = Text {
 };
 
 /// Stores a post without an image; the post as its author sees it.
-pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<Seen<AuthorRow>> {
+pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<PostViewRow<AuthorRow>> {
     let PostRow { id, author_id, content, visibility, created_at, updated_at, .. } = &post;
     let values: [&(dyn ToSql + Sync); 6] = [author_id, id, content, visibility, created_at, updated_at];
     let rows = database.exclusive.query(&AUTHOR_OF_NEW, &values).await;
@@ -218,13 +218,13 @@ pub(crate) async fn create_plain(database: &Postgres, post: PostRow) -> Outcome<
         biography: columns.take()?,
         profile_picture: columns.take()?,
     };
-    Ok(Seen { row: ViewRow::new(post, author), liked_by: Vec::new() })
+    Ok(PostViewRow { row: ViewRow::new(post, author), liked_by: Vec::new() })
 }
 
 // The post is locked first: whoever deletes it, and its likes with it, takes them in the same order. The statement sees
 // likes as they were when it began; when another toggle of the same like was committed while it waited for the lock, it
 // may find the like neither to make nor to delete.
-pub(super) static TOGGLE_LIKE: Text = Text {
+pub(super) static TOGGLE_LIKE: PreparedSql = PreparedSql {
     sql: "WITH post AS MATERIALIZED (SELECT id FROM posts WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE), \
         liked AS (\
             INSERT INTO likes (post_id, user_id, id, created_at) SELECT id, $2, $3, $4 FROM post \

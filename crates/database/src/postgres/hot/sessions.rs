@@ -3,13 +3,13 @@ use tokio_postgres::types::Type;
 use super::Columns;
 use crate::{
     error::Outcome,
-    postgres::{Postgres, pipeline::Text},
+    postgres::{Postgres, pipeline::PreparedSql},
     sql_types::DbId,
     values::SessionRow,
 };
 
 /// Every request of a session depends on it, so it waits for no work of several steps.
-pub(super) static FIND: Text = Text {
+pub(super) static FIND: PreparedSql = PreparedSql {
     sql: "SELECT s.user_id, s.opened_at, s.revoked_at, u.enabled, u.is_admin, u.is_user \
         FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1",
     types: &[Type::UUID],

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{comments, feeds, follows, posts, sessions};
 use crate::{
     Options,
-    postgres::{Postgres, connect::Connector, database::private_postgres, pipeline::Text},
+    postgres::{Postgres, connect::Connector, database::private_postgres, pipeline::PreparedSql},
     rows::Toward,
     version::Opening,
 };
@@ -66,7 +66,7 @@ async fn pages(size: u32) -> Vec<(String, i64)> {
     let oldest = &format!("'-infinity', '{}'", Uuid::nil());
     let twenty: Vec<_> = (0..20).map(|n| Uuid::from_u64_pair(2, 100 + n).to_string()).collect();
     let twenty = format!("'{{{}}}'", twenty.join(","));
-    let mut statements: Vec<(&str, &Text, String)> = vec![
+    let mut statements: Vec<(&str, &PreparedSql, String)> = vec![
         ("post by id", &posts::FIND, format!("{viewer}, {post}")),
         ("access to a post", &posts::FIND_ACCESS, format!("{viewer}, {post}")),
         ("a session", &sessions::FIND, viewer.clone()),

@@ -19,7 +19,7 @@ use tokio_postgres::{
 use super::super::query_error::is_outdated;
 
 /// A statement that is its own transaction, with the types of its parameters.
-pub(crate) struct Text {
+pub(crate) struct PreparedSql {
     pub(crate) sql: &'static str,
     pub(crate) types: &'static [Type],
 }
@@ -28,7 +28,7 @@ pub(crate) struct Text {
 pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A statement with the values of its parameters.
-pub(super) type Call<'a> = (&'a Text, Values<'a>);
+pub(super) type Call<'a> = (&'a PreparedSql, Values<'a>);
 
 /// A connection, driven by the runtime that made it.
 pub(super) struct Pipeline {
@@ -117,6 +117,6 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What a statement is prepared under: the address of its text.
-fn key(text: &Text) -> usize {
+fn key(text: &PreparedSql) -> usize {
     text.sql.as_ptr().addr()
 }

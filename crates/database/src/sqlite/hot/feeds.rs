@@ -6,12 +6,12 @@ use diesel::{
 use super::{Conn, RunQueryDsl, posts::list_at, queries};
 use crate::{
     error::Outcome,
-    feeds::{Changes, Loaded, MAX_FOLLOWED, Snapshot, Source, Wanted, limit},
+    feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, Source, limit},
     rows::{After, AuthorRow, Slice, Toward, keyset},
     schema::{follows, posts, users},
     sql_types::{DbId, DbInstant},
     sqlite::{Sqlite, complete},
-    values::{Seen, Visible, distinct},
+    values::{PostViewRow, Visible, distinct},
 };
 
 /// All posts are stored by this process, which announces each.
@@ -28,16 +28,16 @@ impl Source for Sqlite {
         Ok(Self::list(self, move |conn| complete(positions(conn, viewer, visible, slice))).await?)
     }
 
-    async fn read(&self, wanted: Wanted, keys: Vec<Keyset>) -> Outcome<Vec<Seen<AuthorRow>>> {
+    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
         Ok(Self::list(self, move |conn| complete(list_at(conn, wanted, keys))).await?)
     }
 
     async fn read_with_changes(
         &self,
-        wanted: Wanted,
+        wanted: FeedQuery,
         keys: Vec<Keyset>,
         since: &Snapshot,
-    ) -> Outcome<(Changes, Vec<Seen<AuthorRow>>)> {
+    ) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)> {
         let read = move |conn: &mut Conn| {
             let version = complete(version(conn, wanted.viewer))?;
             Ok((version, complete(list_at(conn, wanted, keys))?))

@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{
     error::Outcome,
-    feeds::{Wanted, ids, limit},
+    feeds::{FeedQuery, ids, limit},
     rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, Toward, keyset},
     schema::{likes, posts, users},
     sql_types::{DbId, DbInstant},
-    values::{LikeRow, Seen, ViewRow, Visible, distinct},
+    values::{LikeRow, PostViewRow, ViewRow, Visible, distinct},
 };
 
 /// Loads views of posts in the order in which they are come upon.
@@ -55,7 +55,7 @@ pub(crate) async fn list_by_author(
     visible: Visible,
     viewer: DbId,
     slice: Slice,
-) -> Outcome<Vec<Seen<AuthorRow>>> {
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let mut keys = Vec::new();
     for visibility in distinct(visible) {
         let of_author = posts::table
@@ -77,9 +77,9 @@ pub(crate) async fn list_by_author(
 /// The posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
 pub(crate) async fn list_at(
     conn: &mut Conn,
-    Wanted { viewer, visible: [one, two, three], toward, limit: most }: Wanted,
+    FeedQuery { viewer, visible: [one, two, three], toward, limit: most }: FeedQuery,
     keys: Vec<Keyset>,
-) -> Outcome<Vec<Seen<AuthorRow>>> {
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let views = posts::table
         .inner_join(users::table)
         .filter(post_in(ids(keys)))

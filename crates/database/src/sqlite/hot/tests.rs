@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{comments, feeds, follows, posts, queries};
 use crate::{
     error::Outcome,
-    feeds::Wanted,
+    feeds::FeedQuery,
     rows::{Slice, Toward},
     schema::products,
     sql_types::DbId,
@@ -151,7 +151,7 @@ fn reads_that_sort_what_they_show_search_by_an_index() {
         expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), slice))), true);
         // Of each author followed the newest posts.
         expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 2], slice))), true);
-        let wanted = Wanted { viewer: id(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
+        let wanted = FeedQuery { viewer: id(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
         let keys = || vec![Keyset { at: Timestamp::from_unix_millis(0), id: id(2).0 }];
         expect_searches(&steps(|conn| complete(posts::list_at(conn, wanted, keys()))), true);
     }

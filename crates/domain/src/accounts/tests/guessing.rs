@@ -26,7 +26,7 @@ async fn log_in(
     (name, password): (&str, &str),
     client: ClientAddress,
 ) -> Result<String> {
-    let login = Login::parse(Some(name), Some(password)).unwrap();
+    let login = attempt(name, password);
     Ok(ports(counters).authentication().login(&login, client).await?.token)
 }
 
@@ -75,7 +75,7 @@ async fn a_refused_attempt_costs_no_hash() {
     }
     let mut ports = ports(&counters);
     ports.passwords = MockPasswordHasher::new();
-    let login = Login::parse(Some("alice"), Some("a guess")).unwrap();
+    let login = attempt("alice", "a guess");
     assert!(matches!(ports.authentication().login(&login, client()).await, Err(Error::TooMany(_))));
 }
 
@@ -94,7 +94,7 @@ async fn guesses_made_at_once_tell_no_more_than_ten_made_one_by_one() {
     });
     let authentication = ports.authentication();
     for password in ["password", "a guess"] {
-        let login = Login::parse(Some("alice"), Some(password)).unwrap();
+        let login = attempt("alice", password);
         let refused = authentication.login(&login, client()).await;
         assert!(matches!(refused, Err(Error::TooMany(_))), "{password}: {refused:?}");
     }
@@ -105,7 +105,8 @@ async fn the_current_password_cannot_be_guessed_with_a_stolen_token_either() {
     let counters = Arc::default();
     let change = async |current: &'static str| {
         let authentication = ports(&counters).authentication();
-        authentication.change_password(&member(), client(), Some(current), Some("new password")).await
+        let (current, new) = (PasswordAttempt::parse(current).unwrap(), Password::parse("new password").unwrap());
+        authentication.change_password(&member(), client(), &current, &new).await
     };
     for _ in 0..10 {
         assert_eq!(invalid(change("a guess").await)[0].0, "currentPassword");

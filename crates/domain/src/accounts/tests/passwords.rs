@@ -5,8 +5,6 @@ use mockall::Sequence;
 use super::*;
 
 const WRONG: &str = "Current password is wrong";
-const REQUIRED: &str = "Password is required";
-const LENGTH: &str = "Password must be 8 to 72 bytes";
 
 /// Alice, calling from an address of her own.
 fn alice_elsewhere() -> Requester {
@@ -49,33 +47,18 @@ fn expect_change(ports: &mut Ports, new: &'static str) {
     ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
 }
 
-async fn change(ports: Ports, current: Option<&str>, new: Option<&str>) -> Result<()> {
-    ports.authentication().change_password(&member(), elsewhere(), current, new).await
+fn parsed(current: &str, new: &str) -> (PasswordAttempt, Password) {
+    (PasswordAttempt::parse(current).unwrap(), Password::parse(new).unwrap())
 }
 
-#[tokio::test]
-async fn nothing_is_hashed_or_counted_for_an_invalid_change() {
-    for (current, new, expected) in [
-        // Not even whether the current one is right.
-        (Some("wrong"), Some("short"), vec![("newPassword", LENGTH)]),
-        (Some("password"), Some("short"), vec![("newPassword", LENGTH)]),
-        (Some("password"), None, vec![("newPassword", REQUIRED)]),
-        (None, Some("new password"), vec![("currentPassword", REQUIRED)]),
-        (Some(" "), None, vec![("currentPassword", REQUIRED), ("newPassword", REQUIRED)]),
-    ] {
-        let counters = Arc::<CountersInMemory>::default();
-        let ports = Ports { counters: Arc::clone(&counters), ..Ports::default() };
-        let expected: Vec<_> = expected.into_iter().map(|(field, message)| (field, message.to_owned())).collect();
-        assert_eq!(invalid(change(ports, current, new).await), expected, "{current:?}, {new:?}");
-        for counted in [Counted::PasswordChanges(ALICE, elsewhere()), Counted::WrongPasswords(ALICE, elsewhere())] {
-            assert_eq!(counters.get(&counted, NOW).count, 0, "{counted:?}");
-        }
-    }
+async fn change(ports: Ports, current: &str, new: &str) -> Result<()> {
+    let (current, new) = parsed(current, new);
+    ports.authentication().change_password(&member(), elsewhere(), &current, &new).await
 }
 
 #[tokio::test]
 async fn a_wrong_current_password_is_named_and_no_new_one_hashed() {
-    let refused = change(ports(1, 0), Some("wrong"), Some("new password")).await;
+    let refused = change(ports(1, 0), "wrong", "new password").await;
     assert_eq!(invalid(refused), [("currentPassword", WRONG.to_owned())]);
 }
 
@@ -83,7 +66,7 @@ async fn a_wrong_current_password_is_named_and_no_new_one_hashed() {
 async fn a_new_password_is_stored_hashed_and_ends_every_other_session_at_once() {
     let mut ports = ports(1, 1);
     expect_change(&mut ports, "hashed");
-    change(ports, Some("password"), Some("new password")).await.unwrap();
+    change(ports, "password", "new password").await.unwrap();
 }
 
 #[tokio::test]
@@ -91,7 +74,7 @@ async fn the_same_password_again_ends_every_other_session_without_another_hash()
     let mut ports = ports(1, 0);
     ports.passwords.expect_needs_rehash().once().return_const(false);
     expect_change(&mut ports, "stored");
-    change(ports, Some("password"), Some("password")).await.unwrap();
+    change(ports, "password", "password").await.unwrap();
 }
 
 #[tokio::test]
@@ -100,7 +83,7 @@ async fn the_same_password_again_is_hashed_if_its_hash_is_of_lower_cost() {
     ports.passwords.expect_needs_rehash().once().withf(|it| *it == hash("stored")).return_const(true);
     ports.passwords.expect_hash().once().returning(|_, _| Ok(hash("dearer")));
     expect_change(&mut ports, "dearer");
-    change(ports, Some("password"), Some("password")).await.unwrap();
+    change(ports, "password", "password").await.unwrap();
 }
 
 #[tokio::test]
@@ -121,10 +104,10 @@ async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_t
         ports.passwords.expect_hash().returning(|_, _| Ok(hash("hashed")));
         ports.accounts.expect_change_password().returning(|_| Ok(Some(())));
         ports.sessions.expect_account_changed().return_const(());
-        let outcome = change(with(ports), Some("password"), Some("new password")).await;
+        let outcome = change(with(ports), "password", "new password").await;
         assert!(!matches!(outcome, Err(Error::TooMany(_))), "{n}: {outcome:?}");
     }
-    let refused = change(with(Ports::default()), Some("password"), Some("new password")).await;
+    let refused = change(with(Ports::default()), "password", "new password").await;
     assert!(matches!(refused, Err(Error::TooMany(allowance)) if allowance.reset_seconds == 60), "{refused:?}");
     // Whoever has stolen a token does not keep the owner from ending its session.
     let mut owner = Ports::default();
@@ -133,7 +116,8 @@ async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_t
     owner.passwords.expect_hash().once().returning(|_, _| Ok(hash("hashed")));
     expect_change(&mut owner, "hashed");
     let owner = with(owner).authentication();
-    owner.change_password(&member(), client(), Some("password"), Some("new password")).await.unwrap();
+    let (current, new) = parsed("password", "new password");
+    owner.change_password(&member(), client(), &current, &new).await.unwrap();
 }
 
 /// Ports to which the stored hash is each of these in turn, and `changed` is that of another password.
@@ -155,7 +139,7 @@ fn changing(hashes: [&'static str; 2]) -> Ports {
 
 #[tokio::test]
 async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
-    let refused = change(changing(["stored", "changed"]), Some("password"), Some("new password")).await;
+    let refused = change(changing(["stored", "changed"]), "password", "new password").await;
     assert_eq!(invalid(refused), [("currentPassword", WRONG.to_owned())]);
 }
 
@@ -169,7 +153,7 @@ async fn a_password_that_was_hashed_anew_meanwhile_is_changed_all_the_same() {
             .once()
             .withf(|change| change.verified == hash("renewed"))
             .returning(move |_| Ok((!is_overtaken_again).then_some(())));
-        let outcome = change(ports, Some("password"), Some("new password")).await;
+        let outcome = change(ports, "password", "new password").await;
         assert_eq!(outcome.is_err(), is_overtaken_again, "{outcome:?}");
     }
 }
@@ -193,7 +177,7 @@ fn expect_login(ports: &mut Ports, password: &'static str, is_outdated: bool) {
 }
 
 fn login(password: &str) -> Login {
-    Login::parse(Some("alice"), Some(password)).unwrap()
+    attempt("alice", password)
 }
 
 #[tokio::test]

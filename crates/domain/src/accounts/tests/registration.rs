@@ -276,12 +276,15 @@ fn store_picture(ports: &mut Ports, order: &mut Sequence) {
         .returning(|_, _| Ok(()));
 }
 
+fn with_picture() -> ProfileFields {
+    ProfileFields { picture: Some(Bytes::from_static(b"upload")), ..ProfileFields::default() }
+}
+
 #[tokio::test]
 async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
-    for (given, expected) in
-        [(None, None), (Some(" "), Some(None)), (Some(" Hi "), Some(Some(Biography::parse("Hi").unwrap().unwrap())))]
-    {
+    for expected in [None, Some(None), Some(Biography::parse(" Hi ").unwrap())] {
         let mut ports = Ports::default();
+        let fields = ProfileFields { biography: expected.clone(), ..ProfileFields::default() };
         let expected = ProfileChanges { biography: expected, profile_picture: None };
         ports
             .accounts
@@ -291,8 +294,8 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
             .returning(|_, _, _| {
                 Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None }))
             });
-        let updated = ports.accounts().update_profile(&member(), &requester(), given, None).await.unwrap();
-        assert_eq!(updated, account(Roles::USER, true), "{given:?}");
+        let updated = ports.accounts().update_profile(&member(), &requester(), fields).await.unwrap();
+        assert_eq!(updated, account(Roles::USER, true));
     }
 }
 
@@ -327,11 +330,7 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .in_sequence(&mut order)
             .withf(|keys| keys == [key(OLD)])
             .returning(|_| Ok(()));
-        ports
-            .accounts()
-            .update_profile(&member(), &requester(), None, Some(Bytes::from_static(b"upload")))
-            .await
-            .unwrap();
+        ports.accounts().update_profile(&member(), &requester(), with_picture()).await.unwrap();
     }
 }
 
@@ -339,8 +338,10 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
 async fn every_invalid_field_of_a_profile_is_reported_at_once_and_nothing_stored() {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
-    let long = "x".repeat(1001);
-    let refused = ports.accounts().update_profile(&member(), &requester(), Some(&long), Some(Bytes::new())).await;
+    let mut errors = FieldErrors::default();
+    errors.add("biography", Biography::parse(&"x".repeat(1001)).unwrap_err());
+    let refused =
+        ports.accounts().update_profile(&member(), &requester(), ProfileFields { errors, ..with_picture() }).await;
     let expected = [("biography", "Biography must be at most 1000 characters"), ("profilePicture", "No image")];
     assert_eq!(invalid(refused), expected.map(|(field, message)| (field, message.to_owned())));
 }
@@ -358,8 +359,7 @@ async fn a_picture_is_taken_back_only_when_the_change_was_surely_refused() {
         ports.accounts.expect_update_profile().once().returning(move |_, _, _| answer());
         ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
         ports.unnamed.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));
-        let failed =
-            ports.accounts().update_profile(&member(), &requester(), None, Some(Bytes::new())).await.unwrap_err();
+        let failed = ports.accounts().update_profile(&member(), &requester(), with_picture()).await.unwrap_err();
         assert_eq!(matches!(failed, Error::NotFound(Resource::User)), deletions == 1, "row {i}: {failed:?}");
     }
 }

@@ -45,30 +45,30 @@ async fn text_is_at_most_5000_characters() {
         (format!("{longest}x"), "Text must be at most 5000 characters"),
         ("a\0b".to_owned(), "Text must not contain a NUL character"),
     ] {
-        let refused = Ports::default().build().create(&author(), &requester(), fields(Some(&content)), None).await;
-        assert_eq!(invalid(refused), [("text", message.to_owned())]);
+        assert_eq!(PostText::parse(&content).unwrap_err().to_string(), message);
     }
 }
 
 #[tokio::test]
 async fn a_post_is_public_unless_it_says_otherwise() {
-    for (given, visibility) in [
-        (None, Visibility::Public),
-        (Some(""), Visibility::Public),
-        (Some(" "), Visibility::Public),
-        (Some("PUBLIC"), Visibility::Public),
-        (Some("FOLLOWERS"), Visibility::Followers),
-        (Some(" PRIVATE "), Visibility::Private),
-    ] {
-        let stored = Post { visibility, ..published("hello") };
-        let fields = PostFields { visibility: given.map(str::to_owned), ..fields(Some("hello")) };
+    for given in [None, Some(Visibility::Public), Some(Visibility::Followers), Some(Visibility::Private)] {
+        let stored = Post { visibility: given.unwrap_or(Visibility::Public), ..published("hello") };
+        let fields = PostFields { visibility: given, ..fields(Some("hello")) };
         assert!(publishing(stored).build().create(&author(), &requester(), fields, None).await.is_ok(), "{given:?}");
     }
-    for given in ["secret", "private", "PUBLIC,PRIVATE", "0"] {
-        let fields = PostFields { visibility: Some(given.to_owned()), ..fields(Some("hello")) };
-        let refused = Ports::default().build().create(&author(), &requester(), fields, None).await;
-        let message = "Visibility must be PUBLIC, FOLLOWERS or PRIVATE".to_owned();
-        assert_eq!(invalid(refused), [("visibility", message)], "{given}");
+}
+
+#[test]
+fn a_visibility_has_a_name() {
+    for visibility in Visibility::ALL {
+        assert_eq!(visibility.as_str().parse(), Ok(visibility));
+    }
+    for name in ["secret", "private", "PUBLIC,PRIVATE", "0", "", " PUBLIC "] {
+        let violation = name.parse::<Visibility>().unwrap_err();
+        assert_eq!(
+            violation,
+            Violation::new(ViolationKind::NotAllowed, "Visibility must be PUBLIC, FOLLOWERS or PRIVATE")
+        );
     }
 }
 
@@ -94,16 +94,17 @@ async fn an_image_alone_is_a_post_with_empty_text() {
 
 #[tokio::test]
 async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
-    let bad = Some("secret".to_owned());
-    let long = "x".repeat(5001);
-    let mut errors = FieldErrors::default();
-    errors.add("text", "text must be a string");
+    let errors = |field: &'static str| {
+        let mut errors = FieldErrors::default();
+        errors.add(field, Violation::new(ViolationKind::WrongType, "It must be a string"));
+        errors
+    };
     for (fields, expected) in [
-        // What was wrong before the rules came to it is told as well, and once.
-        (PostFields { visibility: bad.clone(), errors, ..fields(None) }, vec!["text", "visibility"]),
-        (PostFields { visibility: bad.clone(), ..with_upload(Some(&long)) }, vec!["image", "text", "visibility"]),
-        (PostFields { visibility: bad.clone(), ..fields(Some(" ")) }, vec!["text", "visibility"]),
-        (PostFields { visibility: bad, ..with_upload(None) }, vec!["image", "visibility"]),
+        // What is invalid already is reported as well, and once.
+        (PostFields { errors: errors("text"), ..fields(None) }, vec!["text"]),
+        (PostFields { errors: errors("text"), ..with_upload(None) }, vec!["image", "text"]),
+        (PostFields { errors: errors("visibility"), ..fields(Some(" ")) }, vec!["text", "visibility"]),
+        (PostFields { errors: errors("visibility"), ..with_upload(None) }, vec!["image", "visibility"]),
         // An image was sent: that it is bad is said once, not also that there is none.
         (with_upload(None), vec!["image"]),
     ] {

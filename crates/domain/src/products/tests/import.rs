@@ -109,7 +109,7 @@ async fn a_sku_that_comes_twice_is_refused_with_both_lines() {
 #[tokio::test]
 async fn what_was_wrong_before_joins_the_reasons() {
     let mut wrong = FieldErrors::default();
-    wrong.add("name", "name must be a string");
+    wrong.add("name", Violation::new(ViolationKind::WrongType, "name must be a string"));
     let row = ImportRow { line: 3, fields: ProductFields { name: None, stock: Some(-1), ..fields() }, wrong };
     let mut passing = Passing::new();
     let plan = passing.pass.plan(&mut passing.catalog, vec![row.clone()]).await.unwrap();

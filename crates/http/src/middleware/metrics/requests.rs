@@ -123,14 +123,14 @@ mod tests {
     fn requests_are_counted_by_route_method_and_status_of_which_there_are_only_so_many() {
         let mut registry = Registry::default();
         let requests = Requests::register(&mut registry, ["/media/{key}"]);
-        let made_up = Method::from_bytes(b"BREW").unwrap();
+        let brew = Method::from_bytes(b"BREW").unwrap();
         let time = Duration::from_millis(3);
         for (route, method, status) in [
             (Some("/media/{key}"), &Method::GET, 200),
             (Some("/media/{key}"), &Method::GET, 200),
             (Some("/media/{key}"), &Method::HEAD, 404),
             (Some("/made/up"), &Method::GET, 404),
-            (None, &made_up, 418),
+            (None, &brew, 418),
         ] {
             requests.count(route, method, StatusCode::from_u16(status).unwrap(), time);
         }

@@ -22,21 +22,21 @@ use throttle::Throttles;
 pub use throttle::Throttling;
 
 use crate::core::{
-    access::{Limited, is_health_probe},
+    access::{RateLimitClass, is_health_probe},
     client_ip::Client,
     error::ApiError,
     limits::{LIMIT, write_allowance},
     state::State,
 };
 
-/// Holds every request, but for those that ask how the service is, to the limit of its address, and tells in the
-/// response what is left of the limits it met.
+/// Applies the rate limit of the client address to every request but health probes, and adds to the response what is left
+/// of the limits that applied.
 pub(crate) async fn limit(
     request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let admitted = match (request.app_data::<web::Data<State>>(), request.app_data::<web::Data<RateLimiter>>()) {
-        (Some(state), Some(limiter)) => limiter.admit_address(state, request.request()),
+        (Some(state), Some(limiter)) => limiter.check_address(state, request.request()),
         _ => Err(ApiError::Panicked),
     };
     if let Err(error) = admitted {
@@ -44,21 +44,21 @@ pub(crate) async fn limit(
         return Ok(request.into_response(response));
     }
     let mut response = next(request).await?;
-    let told = response.request().extensions().get::<Told>().map(|told| told.0);
-    if let Some(allowance) = told.filter(|_| !response.headers().contains_key(LIMIT)) {
+    let snapshot = response.request().extensions().get::<RateLimitSnapshot>().map(|snapshot| snapshot.0);
+    if let Some(allowance) = snapshot.filter(|_| !response.headers().contains_key(LIMIT)) {
         write_allowance(response.headers_mut(), allowance);
     }
     Ok(response)
 }
 
-/// Of the limits that a request met, the one of which the least is left.
-struct Told(Allowance);
+/// What is left of the limits that applied to a request: of the one with the least.
+struct RateLimitSnapshot(Allowance);
 
-fn note(request: &HttpRequest, allowance: Option<Allowance>) {
+fn record(request: &HttpRequest, allowance: Option<Allowance>) {
     let Some(allowance) = allowance else { return };
     let mut extensions = request.extensions_mut();
-    if extensions.get::<Told>().is_none_or(|told| allowance.remaining < told.0.remaining) {
-        extensions.insert(Told(allowance));
+    if extensions.get::<RateLimitSnapshot>().is_none_or(|snapshot| allowance.remaining < snapshot.0.remaining) {
+        extensions.insert(RateLimitSnapshot(allowance));
     }
 }
 
@@ -79,32 +79,32 @@ impl RateLimiter {
         Arc::clone(&self.refusals)
     }
 
-    fn admit_address(&self, state: &State, request: &HttpRequest) -> Result<(), ApiError> {
+    fn check_address(&self, state: &State, request: &HttpRequest) -> Result<(), ApiError> {
         let Some(throttle) = &self.throttles.per_address else { return Ok(()) };
         if is_health_probe(request.path()) {
             return Ok(());
         }
         let Client(client) = Client::of(state, request);
         if !client.is_loopback() {
-            note(request, Some(self.refusals.count(Refusal::Address, throttle.admit(client))?));
+            record(request, Some(self.refusals.count(Refusal::Address, throttle.admit(client))?));
         }
         Ok(())
     }
 
-    /// Holds a request to the limit that its endpoint has for addresses.
-    pub(crate) fn admit_to(
+    /// Applies the limit that the endpoint has for client addresses.
+    pub(crate) fn check_endpoint(
         &self,
-        limited: Option<Limited>,
+        class: Option<RateLimitClass>,
         state: &State,
         request: &HttpRequest,
     ) -> Result<(), ApiError> {
-        let Some(limited) = limited else { return Ok(()) };
+        let Some(class) = class else { return Ok(()) };
         let (limits, Client(client)) = (&state.services.limits, Client::of(state, request));
-        note(
+        record(
             request,
-            match limited {
-                Limited::Login => self.refusals.count(Refusal::Login, limits.admit_login(client))?,
-                Limited::Registration => {
+            match class {
+                RateLimitClass::Login => self.refusals.count(Refusal::Login, limits.admit_login(client))?,
+                RateLimitClass::Registration => {
                     self.refusals.count(Refusal::Registration, limits.admit_registration(client))?
                 }
             },
@@ -114,16 +114,16 @@ impl RateLimiter {
 
     /// Counts an answer of a handler as a refusal of one who has guessed or changed passwords too often: the limits that are
     /// met there.
-    pub(crate) fn note_guesses<B>(&self, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
+    pub(crate) fn count_guesses<B>(&self, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
         if answered.as_ref().is_ok_and(|response| response.status() == StatusCode::TOO_MANY_REQUESTS) {
             self.refusals.add(Refusal::Password);
         }
     }
 
-    /// Holds a request to the limit of its account.
-    pub(crate) fn admit_caller(&self, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
+    /// Applies the rate limit of the account.
+    pub(crate) fn check_account(&self, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
         if let Some(throttle) = &self.throttles.per_account {
-            note(request, Some(self.refusals.count(Refusal::Account, throttle.admit(caller.user))?));
+            record(request, Some(self.refusals.count(Refusal::Account, throttle.admit(caller.user))?));
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::{
     core::{capacity::Capacity, client_ip::Client, error::ApiError, memory_budget::MemoryPermit, state::State},
     request::{cursor::List, paging::Query},
-    response::{conditional::Conditional, envelope::Answer},
+    response::{conditional::Conditional, envelope::HandlerResult},
 };
 
 /// A request for a list: what it asks for, and what answers it.
@@ -81,7 +81,7 @@ impl ListRequest {
         empty: impl FnOnce(bool) -> E,
         mut read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<T>>,
         render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
-    ) -> Answer {
+    ) -> HandlerResult {
         if self.is_head() {
             read(PageRequest { size: PageSize::ONE, ..page }).await?;
             return Ok(head_only());

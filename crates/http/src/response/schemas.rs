@@ -1,4 +1,4 @@
-//! The bodies of successful responses. What they hold is described where it is rendered; here is what it is wrapped
+//! The schemas of successful responses, for the OpenAPI document alone. What they hold is described where it is rendered; here is what it is wrapped
 //! in, under the names that clients made from the document get to see.
 
 #![expect(dead_code, reason = "these describe what `envelope` writes")]

@@ -34,12 +34,12 @@ const MULTIPART: &[u8] = b"multipart/";
 ///
 /// So the requests of an account that asks for much at once wait for each other, and those of other accounts do not stand
 /// behind all of them. An upload waits before its body is read. What else an account writes is small, and is not limited.
-pub(crate) struct AccountLimits {
+pub(crate) struct AccountConcurrency {
     reads: PerAccount,
     uploads: PerAccount,
 }
 
-impl AccountLimits {
+impl AccountConcurrency {
     /// Creates the limits for so many threads.
     pub(crate) fn new(workers: usize) -> Self {
         Self { reads: PerAccount::new(workers.max(MIN_READS)), uploads: PerAccount::new(MAX_UPLOADS) }
@@ -150,7 +150,7 @@ mod tests {
     #[tokio::test]
     async fn reads_and_uploads_are_limited_and_nothing_else_is() {
         for (workers, reads) in [(1, 2), (6, 6)] {
-            let limits = AccountLimits::new(workers);
+            let limits = AccountConcurrency::new(workers);
             let count = |method: Method, content_type: &str| {
                 let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));
                 let request = request.to_srv_request();

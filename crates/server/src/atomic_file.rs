@@ -11,12 +11,12 @@ use tempfile::NamedTempFile;
 
 /// What is to become a file, for its owner alone. It goes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Draft {
-    draft: NamedTempFile,
+pub(crate) struct AtomicFile {
+    file: NamedTempFile,
     path: PathBuf,
 }
 
-impl Draft {
+impl AtomicFile {
     /// Begins a file of this path, under a name with this beginning.
     ///
     /// # Errors
@@ -25,14 +25,14 @@ impl Draft {
         // A link that leads nowhere is there, too.
         ensure!(path.symlink_metadata().is_err(), "{} exists already", path.display());
         let directory = directory_of(path);
-        let draft = tempfile::Builder::new().prefix(prefix).tempfile_in(directory);
-        let draft = draft.with_context(|| format!("cannot write to {}", directory.display()))?;
-        Ok(Self { draft, path: path.to_owned() })
+        let file = tempfile::Builder::new().prefix(prefix).tempfile_in(directory);
+        let file = file.with_context(|| format!("cannot write to {}", directory.display()))?;
+        Ok(Self { file, path: path.to_owned() })
     }
 
     /// What is written to.
     pub(crate) fn file(&self) -> &File {
-        self.draft.as_file()
+        self.file.as_file()
     }
 
     /// Moves what is written to its place, durably.
@@ -40,22 +40,22 @@ impl Draft {
     /// # Errors
     /// When something has come to be there, or the disk fails.
     pub(crate) fn keep(self) -> Result<()> {
-        let Self { draft, path } = self;
-        let kept = draft.as_file().sync_all().and_then(|()| {
-            draft.persist_noclobber(&path).map_err(|error| error.error)?;
+        let Self { file, path } = self;
+        let kept = file.as_file().sync_all().and_then(|()| {
+            file.persist_noclobber(&path).map_err(|error| error.error)?;
             File::open(directory_of(&path))?.sync_all()
         });
         kept.with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
-impl io::Write for Draft {
+impl io::Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.draft.write(bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.draft.flush()
+        self.file.flush()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::rows::Toward;
 
 /// The positions between two bounds, which do not belong to it, and the way they are come upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct Window {
     pub(super) toward: Toward,
     /// All are older than this.
     pub(super) below: Option<Keyset>,
@@ -17,7 +17,7 @@ pub(crate) struct Stretch {
     pub(super) above: Option<Keyset>,
 }
 
-impl Stretch {
+impl Window {
     /// What a page of a feed is made of, from its position on. It never reaches beyond the feed's beginning.
     pub(crate) fn of(feed: FeedRequest) -> Self {
         let start = feed.made_before.map(Keyset::before);
@@ -73,8 +73,8 @@ mod tests {
     /// Which of the positions 1 to 9 a page is made of, of posts made before 7 if so asked for.
     fn positions(from: Position, is_bounded: bool) -> Vec<i64> {
         let made_before = is_bounded.then(|| Timestamp::from_unix_millis(7));
-        let stretch = Stretch::of(FeedRequest { made_before, page: PageRequest { from, ..PageRequest::FIRST } });
-        (1..10).filter(|n| stretch.contains(key(*n))).collect()
+        let window = Window::of(FeedRequest { made_before, page: PageRequest { from, ..PageRequest::FIRST } });
+        (1..10).filter(|n| window.contains(key(*n))).collect()
     }
 
     #[test]
@@ -97,9 +97,8 @@ mod tests {
 
     #[test]
     fn a_stretch_is_cut_before_and_after_a_position() {
-        let of =
-            |from| Stretch::of(FeedRequest { made_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
-        let contained = |stretch: Stretch| (1..10).filter(|n| stretch.contains(key(*n))).collect::<Vec<_>>();
+        let of = |from| Window::of(FeedRequest { made_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
+        let contained = |window: Window| (1..10).filter(|n| window.contains(key(*n))).collect::<Vec<_>>();
         let (older, newer) = (of(Position::After(key(8))), of(Position::Before(key(2))));
         assert_eq!((contained(older.up_to(key(5))), contained(older.from(key(5)))), (vec![6, 7], vec![1, 2, 3, 4]));
         assert_eq!((contained(newer.up_to(key(5))), contained(newer.from(key(5)))), (vec![3, 4], vec![6, 7, 8, 9]));

@@ -1,0 +1,108 @@
+//! The words by which clients tell failures apart without reading messages (contract, error codes).
+
+use agora_domain::{
+    Error,
+    error::{Conflict, Disallowed, Forbidden, Resource, ViolationKind},
+};
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::{ObjectBuilder, Type},
+};
+
+/// What failed: a word that never changes, by which a client chooses its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ErrorCode {
+    ValidationFailed,
+    MalformedRequest,
+    Unauthenticated,
+    InvalidCredentials,
+    TokenExpired,
+    Forbidden,
+    RoleRequired,
+    RouteNotFound,
+    MethodNotAllowed,
+    UserNotFound,
+    PostNotFound,
+    CommentNotFound,
+    ProductNotFound,
+    ImageNotFound,
+    UsernameTaken,
+    EmailTaken,
+    SkuTaken,
+    Conflict,
+    LastAdmin,
+    SelfNotAllowed,
+    InvalidState,
+    PreconditionFailed,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    RequestTimeout,
+    RangeNotSatisfiable,
+    HeadersTooLarge,
+    IdempotencyKeyReused,
+    IdempotencyInProgress,
+    RateLimited,
+    Overloaded,
+    Unavailable,
+    Internal,
+}
+
+impl From<&Error> for ErrorCode {
+    fn from(error: &Error) -> Self {
+        match error {
+            Error::Invalid(_) => Self::ValidationFailed,
+            Error::Disallowed(Disallowed::LastAdmin) => Self::LastAdmin,
+            Error::Disallowed(Disallowed::FollowSelf) => Self::SelfNotAllowed,
+            Error::Disallowed(Disallowed::TooManyFollowed) => Self::InvalidState,
+            Error::TooLarge(_) => Self::PayloadTooLarge,
+            Error::InvalidCredentials => Self::InvalidCredentials,
+            Error::InvalidToken => Self::Unauthenticated,
+            Error::ExpiredToken => Self::TokenExpired,
+            Error::Forbidden(Forbidden::NoRole | Forbidden::NotAdmin) => Self::RoleRequired,
+            Error::Forbidden(_) => Self::Forbidden,
+            Error::NotFound(Resource::User) => Self::UserNotFound,
+            Error::NotFound(Resource::Post) => Self::PostNotFound,
+            Error::NotFound(Resource::Comment) => Self::CommentNotFound,
+            Error::NotFound(Resource::Product) => Self::ProductNotFound,
+            Error::NotFound(Resource::Image) => Self::ImageNotFound,
+            Error::Conflict(Conflict::Username) => Self::UsernameTaken,
+            Error::Conflict(Conflict::Email) => Self::EmailTaken,
+            Error::Conflict(Conflict::Sku) => Self::SkuTaken,
+            Error::Conflict(Conflict::Running) => Self::IdempotencyInProgress,
+            Error::Conflict(Conflict::Unforeseen) => Self::Conflict,
+            Error::Stale => Self::PreconditionFailed,
+            Error::KeyReused => Self::IdempotencyKeyReused,
+            Error::TooMany(_) => Self::RateLimited,
+            Error::Unavailable(_) => Self::Unavailable,
+            Error::Internal(_) => Self::Internal,
+        }
+    }
+}
+
+/// Every kind of rule that a field can break, with its word.
+pub(crate) const FIELD_CODES: [(ViolationKind, &str); 10] = [
+    (ViolationKind::Required, "required"),
+    (ViolationKind::TooShort, "too_short"),
+    (ViolationKind::TooLong, "too_long"),
+    (ViolationKind::InvalidFormat, "invalid_format"),
+    (ViolationKind::WrongType, "wrong_type"),
+    (ViolationKind::OutOfRange, "out_of_range"),
+    (ViolationKind::Duplicate, "duplicate"),
+    (ViolationKind::NotAllowed, "not_allowed"),
+    (ViolationKind::Incorrect, "incorrect"),
+    (ViolationKind::Mismatch, "mismatch"),
+];
+
+/// Returns the word of a kind of rule.
+pub(crate) fn field_code(kind: ViolationKind) -> &'static str {
+    FIELD_CODES.iter().find(|(it, _)| *it == kind).map_or("", |(_, word)| word)
+}
+
+/// Returns the schema of these words.
+pub(crate) fn field_code_schema() -> ObjectBuilder {
+    let description = "Which kind of rule a field breaks: a word that never changes.";
+    let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+    schema.enum_values(Some(FIELD_CODES.map(|(_, word)| word)))
+}

@@ -1,0 +1,387 @@
+//! The fields of a request body. Each is parsed into the domain's type when it is read and keeps what is wrong with it,
+//! so that every invalid field can be reported at once.
+//!
+//! A body is one struct of [`Field`]s, from which serde's parser, garde's validator and the OpenAPI schema are derived. In
+//! `#[garde(custom(…))]` it says which of its fields are [`required`] and which [`optional`].
+
+use agora_domain::{
+    Error, FieldErrors,
+    accounts::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username},
+    comments::CommentText,
+    error::{Violation, ViolationKind},
+    id::{CommentId, PostId},
+    posts::{PostText, Visibility},
+    products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields},
+};
+use garde::{Report, Validate};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Number, value::RawValue};
+use utoipa::ToSchema;
+
+use crate::{
+    core::{
+        codes::{FIELD_CODES, field_code},
+        schema,
+    },
+    request::extract::parse_uuid,
+};
+
+/// Stands for the name of the field at the beginning of a message.
+const NAME: &str = "{field}";
+
+/// A value that a field can hold.
+pub(crate) trait FieldValue: Sized {
+    /// What it is in the body.
+    type Input: de::DeserializeOwned;
+    /// What it must be, to follow "must be".
+    const EXPECTED: &'static str;
+
+    /// Parses it.
+    fn read(input: Self::Input) -> Result<Self, Violation>;
+
+    /// Returns whether there is nothing in it, so that another spelling of the field is preferred.
+    fn is_blank(_: &Self::Input) -> bool {
+        false
+    }
+
+    /// Returns what is wrong where it is required and not there.
+    fn missing() -> Violation {
+        Violation::new(ViolationKind::Required, format!("{NAME} is required"))
+    }
+}
+
+/// A field as it was sent.
+#[derive(Debug)]
+pub(crate) enum Field<T> {
+    /// Not at all, or as null.
+    Missing,
+    /// With a value.
+    Given {
+        /// The value, or what is wrong with it.
+        value: Result<T, Violation>,
+        /// Whether there is nothing in it.
+        is_blank: bool,
+    },
+}
+
+impl<T: FieldValue> Field<T> {
+    fn of(raw: &RawValue) -> Self {
+        let Ok(input) = serde_json::from_str::<T::Input>(raw.get()) else {
+            let message = format!("{NAME} must be {}", T::EXPECTED);
+            return Self::Given { value: Err(Violation::new(ViolationKind::WrongType, message)), is_blank: false };
+        };
+        let is_blank = T::is_blank(&input);
+        Self::Given { value: T::read(input), is_blank }
+    }
+
+    /// Returns this spelling of the field, or the other one when there is nothing in this.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self.yields_to(&other) { other } else { self }
+    }
+
+    /// Returns which of the two [`or`](Self::or) returns.
+    pub(crate) fn or_ref<'a>(&'a self, other: &'a Self) -> &'a Self {
+        if self.yields_to(other) { other } else { self }
+    }
+
+    fn yields_to(&self, other: &Self) -> bool {
+        matches!(self, Self::Missing) || self.is_empty() && !other.is_empty()
+    }
+
+    /// Returns whether it is missing, or there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Missing | Self::Given { is_blank: true, .. })
+    }
+
+    /// Returns the value, if it was given and is valid.
+    pub(crate) fn value(self) -> Option<T> {
+        match self {
+            Self::Given { value, .. } => value.ok(),
+            Self::Missing => None,
+        }
+    }
+
+    /// Returns the value of a field that was validated as [`required`].
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when it was not.
+    pub(crate) fn validated(self) -> agora_domain::Result<T> {
+        self.value().ok_or_else(|| Error::internal("a field of a request was not validated"))
+    }
+}
+
+impl<'de, T: FieldValue> Deserialize<'de> for Field<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Also of what is not there at all: an option needs no default.
+        let raw = Option::<&RawValue>::deserialize(deserializer)?;
+        Ok(raw.map_or(Self::Missing, Self::of))
+    }
+}
+
+/// Reports what is wrong with a field that must be there.
+pub(crate) fn required<T: FieldValue>(field: &Field<T>, context: &()) -> garde::Result {
+    match field {
+        Field::Missing => Err(encode(&T::missing())),
+        Field::Given { value: Err(violation), is_blank: true } => {
+            Err(encode(&Violation::new(ViolationKind::Required, violation.to_string())))
+        }
+        Field::Given { .. } => optional(field, context),
+    }
+}
+
+/// Reports what is wrong with a field that may be left out.
+pub(crate) fn optional<T: FieldValue>(field: &Field<T>, _: &()) -> garde::Result {
+    match field {
+        Field::Given { value: Err(violation), .. } => Err(encode(violation)),
+        Field::Given { .. } | Field::Missing => Ok(()),
+    }
+}
+
+/// Returns the fields of a body that break a rule.
+pub(crate) fn violations(body: &impl Validate<Context = ()>) -> FieldErrors {
+    let mut errors = FieldErrors::default();
+    for (path, error) in body.validate().err().into_iter().flat_map(Report::into_inner) {
+        let field = camel_case(&path.to_string());
+        let violation = decode(error.message(), &field);
+        errors.add(field, violation);
+    }
+    errors
+}
+
+/// garde keeps of an error its message alone: the word of its kind goes before it.
+fn encode(violation: &Violation) -> garde::Error {
+    garde::Error::new(format!("{} {violation}", field_code(violation.kind())))
+}
+
+fn decode(error: &str, field: &str) -> Violation {
+    let (word, message) = error.split_once(' ').unwrap_or_default();
+    let kind = FIELD_CODES.iter().find(|(_, it)| *it == word).map_or(ViolationKind::InvalidFormat, |(kind, _)| *kind);
+    match message.strip_prefix(NAME) {
+        Some(rest) => Violation::new(kind, format!("{field}{rest}")),
+        None => Violation::new(kind, message),
+    }
+}
+
+/// Returns the name of a field as it is in JSON.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (initial, rest) = word.split_at_checked(1).unwrap_or_default();
+        name + &initial.to_ascii_uppercase() + rest
+    })
+}
+
+/// Refuses a NUL under the name of the field as it was sent, before the rule of its value does.
+fn refuse_nul(text: &str) -> Result<(), Violation> {
+    let message = || format!("{NAME} must not contain a NUL character");
+    if text.contains('\0') { Err(Violation::new(ViolationKind::InvalidFormat, message())) } else { Ok(()) }
+}
+
+/// Values that are texts, with their parsers.
+macro_rules! texts {
+    ($($value:ty: $parse:expr;)+) => {$(
+        impl FieldValue for $value {
+            type Input = String;
+            const EXPECTED: &'static str = "a string";
+
+            fn read(text: String) -> Result<Self, Violation> {
+                let parse: fn(&str) -> Result<Self, Violation> = $parse;
+                refuse_nul(&text)?;
+                parse(&text)
+            }
+
+            fn is_blank(text: &String) -> bool {
+                text.trim().is_empty()
+            }
+
+            fn missing() -> Violation {
+                // As a blank one.
+                let parsed = Self::read(String::new()).err();
+                let message = format!("{NAME} is required");
+                let message = parsed.map_or(message, |violation| violation.to_string());
+                Violation::new(ViolationKind::Required, message)
+            }
+        }
+    )+};
+}
+
+texts! {
+    Username: Username::parse;
+    Email: Email::parse;
+    Password: Password::parse;
+    PasswordAttempt: PasswordAttempt::parse;
+    LoginIdentifier: LoginIdentifier::parse;
+    Option<Biography>: Biography::parse;
+    Role: str::parse;
+    RoleAction: str::parse;
+    PostText: PostText::parse;
+    // A blank form field is one that was not filled in.
+    Option<Visibility>: |name| Some(name.trim()).filter(|name| !name.is_empty()).map(str::parse).transpose();
+    CommentText: CommentText::parse;
+    Sku: Sku::parse;
+    ProductName: ProductName::parse;
+    Description: Description::parse;
+    Category: Category::parse;
+}
+
+/// Values that are identifiers.
+macro_rules! ids {
+    ($($id:ty),+) => {$(
+        impl FieldValue for $id {
+            type Input = String;
+            const EXPECTED: &'static str = "a string";
+
+            fn read(text: String) -> Result<Self, Violation> {
+                refuse_nul(&text)?;
+                let id = parse_uuid(text.trim()).map(Self::new);
+                id.ok_or_else(|| Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be a UUID")))
+            }
+
+            fn is_blank(text: &String) -> bool {
+                text.trim().is_empty()
+            }
+        }
+    )+};
+}
+
+ids!(PostId, CommentId);
+
+impl FieldValue for bool {
+    type Input = Self;
+    const EXPECTED: &'static str = "true or false";
+
+    fn read(input: Self) -> Result<Self, Violation> {
+        Ok(input)
+    }
+}
+
+impl FieldValue for Stock {
+    type Input = Number;
+    const EXPECTED: &'static str = "a whole number";
+
+    fn read(input: Number) -> Result<Self, Violation> {
+        if let Some(pieces) = input.as_i64() {
+            return Self::parse(pieces);
+        }
+        let is_large = input.as_f64().is_some_and(|number| number.abs() >= i64::MAX as f64);
+        let kind = if is_large { ViolationKind::OutOfRange } else { ViolationKind::WrongType };
+        Err(Violation::new(kind, format!("{NAME} must be {}", Self::EXPECTED)))
+    }
+}
+
+impl FieldValue for Price {
+    /// The literal as it was sent: a price is never a floating point number.
+    type Input = Box<RawValue>;
+    const EXPECTED: &'static str = "a number";
+
+    fn read(input: Box<RawValue>) -> Result<Self, Violation> {
+        let is_number = input.get().starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        Self::parse(input.get()).map_err(|violation| {
+            let kind = if is_number { violation.kind() } else { ViolationKind::WrongType };
+            Violation::new(kind, violation.to_string())
+        })
+    }
+}
+
+/// One form in which a product is sold.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewVariant)]
+pub(crate) struct VariantInput {
+    #[schema(schema_with = schema::color, required = false)]
+    color: Option<String>,
+    #[schema(schema_with = schema::size, required = false)]
+    size: Option<String>,
+    #[schema(schema_with = schema::stock, required = true)]
+    stock: Option<i64>,
+}
+
+impl FieldValue for Vec<Variant> {
+    type Input = Vec<VariantInput>;
+    const EXPECTED: &'static str = "an array of objects with color, size and stock";
+
+    fn read(input: Vec<VariantInput>) -> Result<Self, Violation> {
+        let fields = |VariantInput { color, size, stock }| VariantFields { color, size, stock };
+        Variant::parse_all(input.into_iter().map(fields).collect())
+    }
+}
+
+impl FieldValue for Vec<ImageUrl> {
+    type Input = Vec<String>;
+    const EXPECTED: &'static str = "an array of strings";
+
+    fn read(input: Vec<String>) -> Result<Self, Violation> {
+        ImageUrl::parse_all(input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize, Validate)]
+    #[serde(rename_all = "camelCase")]
+    struct Sample {
+        #[garde(custom(|field, context: &()| required(Field::or_ref(field, &self.other_name), context)))]
+        user_name: Field<Username>,
+        #[garde(skip)]
+        other_name: Field<Username>,
+        #[garde(custom(optional))]
+        post_id: Field<PostId>,
+        #[garde(custom(optional))]
+        in_stock: Field<bool>,
+    }
+
+    fn read(json: &str) -> (Sample, Vec<String>) {
+        let sample: Sample = serde_json::from_str(json).unwrap();
+        let errors = violations(&sample);
+        let all = errors
+            .iter()
+            .flat_map(|(field, all)| all.iter().map(move |it| format!("{field}: {} ({})", it, field_code(it.kind()))));
+        let all = all.collect();
+        (sample, all)
+    }
+
+    #[test]
+    fn every_invalid_field_is_named_with_its_kind() {
+        let id = "0198a9d0-6d5c-7c3b-b1a3-9cfa2b8a61d4";
+        for (json, expected) in [
+            (r#"{"userName":"ada"}"#.to_owned(), &[][..]),
+            (format!(r#"{{"userName":"ada","postId":"{id}","inStock":true}}"#), &[]),
+            (r#"{"userName":"ada","postId":null,"inStock":null,"unknown":1}"#.to_owned(), &[]),
+            ("{}".to_owned(), &["userName: Username is required (required)"]),
+            (r#"{"userName":" "}"#.to_owned(), &["userName: Username is required (required)"]),
+            (
+                r#"{"userName":7,"postId":"7","inStock":"true"}"#.to_owned(),
+                &[
+                    "inStock: inStock must be true or false (wrong_type)",
+                    "postId: postId must be a UUID (invalid_format)",
+                    "userName: userName must be a string (wrong_type)",
+                ],
+            ),
+            (
+                r#"{"userName":"a\u0000"}"#.to_owned(),
+                &["userName: userName must not contain a NUL character (invalid_format)"],
+            ),
+        ] {
+            assert_eq!(read(&json).1, expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_preferred_spelling_wins_unless_there_is_nothing_in_it() {
+        for (json, expected) in [
+            (r#"{"userName":"a","otherName":"b"}"#, Some("a")),
+            (r#"{"userName":" ","otherName":"b"}"#, Some("b")),
+            (r#"{"otherName":"b"}"#, Some("b")),
+            (r#"{"userName":" ","otherName":" "}"#, None),
+            (r#"{"userName":7,"otherName":"b"}"#, None),
+            (r#"{"userName":"a","otherName":7}"#, Some("a")),
+        ] {
+            let (sample, errors) = read(json);
+            let name = sample.user_name.or(sample.other_name).value();
+            assert_eq!(name.as_ref().map(Username::as_str), expected, "{json}");
+            assert_eq!(errors.is_empty(), expected.is_some(), "{json}: {errors:?}");
+        }
+    }
+}
