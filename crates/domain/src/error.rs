@@ -225,6 +225,22 @@ pub enum ViolationKind {
     Mismatch,
 }
 
+impl ViolationKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::Required,
+        Self::TooShort,
+        Self::TooLong,
+        Self::InvalidFormat,
+        Self::WrongType,
+        Self::OutOfRange,
+        Self::Duplicate,
+        Self::NotAllowed,
+        Self::Incorrect,
+        Self::Mismatch,
+    ];
+}
+
 /// A rule that a value breaks, in words for the one who sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {

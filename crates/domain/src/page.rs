@@ -48,8 +48,10 @@ impl PageSize {
     pub fn parse(size: &str) -> Result<Self, Violation> {
         match size.parse() {
             Ok(size @ 1..=Self::MAX) => Ok(Self(size)),
-            parsed => {
-                let kind = if parsed.is_ok() { OutOfRange } else { InvalidFormat };
+            _ => {
+                let digits = size.strip_prefix('-').unwrap_or(size);
+                let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+                let kind = if is_number { OutOfRange } else { InvalidFormat };
                 Err(Violation::new(kind, format!("Size must be a number from 1 to {}", Self::MAX)))
             }
         }
@@ -274,8 +276,11 @@ mod tests {
     fn size_is_1_to_100() {
         assert_eq!(PageSize::parse("1").unwrap().get(), 1);
         assert_eq!(PageSize::parse("100").unwrap().get(), 100);
-        for bad in ["0", "101", "-1", "", "ten", "1e1", "99999999999999999999"] {
-            assert!(PageSize::parse(bad).is_err(), "{bad}");
+        for number in ["0", "101", "-1", "70000", "99999999999999999999"] {
+            assert_eq!(PageSize::parse(number).unwrap_err().kind(), OutOfRange, "{number}");
+        }
+        for other in ["", "-", "ten", "1e1"] {
+            assert_eq!(PageSize::parse(other).unwrap_err().kind(), InvalidFormat, "{other}");
         }
     }
 

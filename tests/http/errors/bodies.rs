@@ -239,6 +239,9 @@ async fn a_malformed_form_is_refused() {
     }
     let not_utf8 = b"--x\r\nContent-Disposition: form-data; name=\"content\"\r\n\r\n\xff\r\n--x--\r\n".as_slice();
     create(&server, &alice, Some("multipart/form-data; boundary=x"), not_utf8).await.expect_invalid(&["text"]);
+    // What is too large comes first.
+    let large = format!("{part}{}\r\n--x\r\nnonsense", "a".repeat(70_000));
+    create(&server, &alice, Some("multipart/form-data; boundary=x"), large).await.expect_failure(413);
     let posts = server.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data();
     assert_eq!(posts.as_array().unwrap().len(), 1, "nothing of a refused form is stored");
 }

@@ -81,28 +81,25 @@ impl From<&Error> for ErrorCode {
     }
 }
 
-/// Every kind of rule that a field can break, with its word.
-pub(crate) const FIELD_CODES: [(ViolationKind, &str); 10] = [
-    (ViolationKind::Required, "required"),
-    (ViolationKind::TooShort, "too_short"),
-    (ViolationKind::TooLong, "too_long"),
-    (ViolationKind::InvalidFormat, "invalid_format"),
-    (ViolationKind::WrongType, "wrong_type"),
-    (ViolationKind::OutOfRange, "out_of_range"),
-    (ViolationKind::Duplicate, "duplicate"),
-    (ViolationKind::NotAllowed, "not_allowed"),
-    (ViolationKind::Incorrect, "incorrect"),
-    (ViolationKind::Mismatch, "mismatch"),
-];
-
-/// Returns the word of a kind of rule.
-pub(crate) fn field_code(kind: ViolationKind) -> &'static str {
-    FIELD_CODES.iter().find(|(it, _)| *it == kind).map_or("", |(_, word)| word)
+/// Returns the word of the kind of rule that a field breaks.
+pub(crate) const fn field_code(kind: ViolationKind) -> &'static str {
+    match kind {
+        ViolationKind::Required => "required",
+        ViolationKind::TooShort => "too_short",
+        ViolationKind::TooLong => "too_long",
+        ViolationKind::InvalidFormat => "invalid_format",
+        ViolationKind::WrongType => "wrong_type",
+        ViolationKind::OutOfRange => "out_of_range",
+        ViolationKind::Duplicate => "duplicate",
+        ViolationKind::NotAllowed => "not_allowed",
+        ViolationKind::Incorrect => "incorrect",
+        ViolationKind::Mismatch => "mismatch",
+    }
 }
 
 /// Returns the schema of these words.
 pub(crate) fn field_code_schema() -> ObjectBuilder {
     let description = "Which kind of rule a field breaks: a word that never changes.";
     let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
-    schema.enum_values(Some(FIELD_CODES.map(|(_, word)| word)))
+    schema.enum_values(Some(ViolationKind::ALL.map(field_code)))
 }

@@ -19,10 +19,7 @@ use serde_json::{Number, value::RawValue};
 use utoipa::ToSchema;
 
 use crate::{
-    core::{
-        codes::{FIELD_CODES, field_code},
-        schema,
-    },
+    core::{codes::field_code, schema},
     request::extract::parse_uuid,
 };
 
@@ -155,7 +152,8 @@ fn encode(violation: &Violation) -> garde::Error {
 
 fn decode(error: &str, field: &str) -> Violation {
     let (word, message) = error.split_once(' ').unwrap_or_default();
-    let kind = FIELD_CODES.iter().find(|(_, it)| *it == word).map_or(ViolationKind::InvalidFormat, |(kind, _)| *kind);
+    let kind = ViolationKind::ALL.into_iter().find(|kind| field_code(*kind) == word);
+    let kind = kind.unwrap_or(ViolationKind::InvalidFormat);
     match message.strip_prefix(NAME) {
         Some(rest) => Violation::new(kind, format!("{field}{rest}")),
         None => Violation::new(kind, message),

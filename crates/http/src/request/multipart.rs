@@ -94,23 +94,13 @@ async fn read_form<T: FormBody>(mut body: Body, max_image_bytes: usize) -> Resul
     let expected = body.expected(max_image_bytes);
     let first = body.payload.next().await;
     let no_bytes = first.is_none();
-    let mut parts = Multipart::new(body.request.headers(), stream::iter(first).chain(body.payload));
+    let parts = Multipart::new(body.request.headers(), stream::iter(first).chain(body.payload));
     let mut form = Form::<T>::new(expected);
-    let mut count = 0;
-    while let Some(part) = parts.next().await {
-        let part = match part {
-            // How some clients send a form without fields: not even its boundary.
-            Err(MultipartError::Incomplete) if no_bytes => break,
-            part => part.map_err(malformed)?,
-        };
-        count += 1;
-        if count > MAX_PARTS {
-            return Err(ApiError::Malformed(format!("A form has at most {MAX_PARTS} parts")));
-        }
-        form.part(part, max_image_bytes).await?;
-    }
-    if let Some(message) = form.too_large {
-        return Err(ApiError::TooLarge(message));
+    let read = form.read_parts(parts, no_bytes, max_image_bytes).await;
+    match (read, form.too_large) {
+        // What is too large comes first, also before a malformed end.
+        (Ok(()) | Err(ApiError::Malformed(_)), Some(message)) => return Err(ApiError::TooLarge(message)),
+        (read, _) => read?,
     }
     let json = serde_json::to_vec(&form.fields).map_err(agora_domain::Error::internal)?;
     Submission::of(&json, form.image, form.errors)
@@ -128,6 +118,28 @@ impl<T: FormBody> Form<T> {
             drained: 0,
             body: PhantomData,
         }
+    }
+
+    async fn read_parts(
+        &mut self,
+        mut parts: Multipart,
+        no_bytes: bool,
+        max_image_bytes: usize,
+    ) -> Result<(), ApiError> {
+        let mut count = 0;
+        while let Some(part) = parts.next().await {
+            let part = match part {
+                // How some clients send a form without fields: not even its boundary.
+                Err(MultipartError::Incomplete) if no_bytes => break,
+                part => part.map_err(malformed)?,
+            };
+            count += 1;
+            if count > MAX_PARTS {
+                return Err(ApiError::Malformed(format!("A form has at most {MAX_PARTS} parts")));
+            }
+            self.part(part, max_image_bytes).await?;
+        }
+        Ok(())
     }
 
     async fn part(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
