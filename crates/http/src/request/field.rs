@@ -33,6 +33,11 @@ pub(crate) trait FieldValue: Sized {
     /// What it must be, to follow "must be".
     const EXPECTED: &'static str;
 
+    /// Returns what keeps it from being a value at all, whatever the rule of the value.
+    fn malformed(_: &Self::Input) -> Option<Violation> {
+        None
+    }
+
     /// Parses it.
     fn read(input: Self::Input) -> Result<Self, Violation>;
 
@@ -52,6 +57,8 @@ pub(crate) trait FieldValue: Sized {
 pub(crate) enum Field<T> {
     /// Not at all, or as null.
     Missing,
+    /// As something of the wrong type, or with a NUL in it.
+    Malformed(Violation),
     /// With a value.
     Given {
         /// The value, or what is wrong with it.
@@ -65,13 +72,17 @@ impl<T: FieldValue> Field<T> {
     fn of(raw: &RawValue) -> Self {
         let Ok(input) = serde_json::from_str::<T::Input>(raw.get()) else {
             let message = format!("{NAME} must be {}", T::EXPECTED);
-            return Self::Given { value: Err(Violation::new(ViolationKind::WrongType, message)), is_blank: false };
+            return Self::Malformed(Violation::new(ViolationKind::WrongType, message));
         };
+        if let Some(violation) = T::malformed(&input) {
+            return Self::Malformed(violation);
+        }
         let is_blank = T::is_blank(&input);
         Self::Given { value: T::read(input), is_blank }
     }
 
-    /// Returns this spelling of the field, or the other one when there is nothing in this.
+    /// Returns this spelling of the field, or the other one when there is nothing in this, or the other is malformed: that
+    /// is refused even of a spelling that does not count.
     pub(crate) fn or(self, other: Self) -> Self {
         if self.yields_to(&other) { other } else { self }
     }
@@ -82,7 +93,11 @@ impl<T: FieldValue> Field<T> {
     }
 
     fn yields_to(&self, other: &Self) -> bool {
-        matches!(self, Self::Missing) || self.is_empty() && !other.is_empty()
+        match (self, other) {
+            (Self::Malformed(_), _) => false,
+            (_, Self::Malformed(_)) | (Self::Missing, _) => true,
+            _ => self.is_empty() && !other.is_empty(),
+        }
     }
 
     /// Returns whether it is missing, or there is nothing in it.
@@ -94,7 +109,7 @@ impl<T: FieldValue> Field<T> {
     pub(crate) fn value(self) -> Option<T> {
         match self {
             Self::Given { value, .. } => value.ok(),
-            Self::Missing => None,
+            Self::Malformed(_) | Self::Missing => None,
         }
     }
 
@@ -122,14 +137,14 @@ pub(crate) fn required<T: FieldValue>(field: &Field<T>, context: &()) -> garde::
         Field::Given { value: Err(violation), is_blank: true } => {
             Err(encode(&Violation::new(ViolationKind::Required, violation.to_string())))
         }
-        Field::Given { .. } => optional(field, context),
+        Field::Malformed(_) | Field::Given { .. } => optional(field, context),
     }
 }
 
 /// Reports what is wrong with a field that may be left out.
 pub(crate) fn optional<T: FieldValue>(field: &Field<T>, _: &()) -> garde::Result {
     match field {
-        Field::Given { value: Err(violation), .. } => Err(encode(violation)),
+        Field::Malformed(violation) | Field::Given { value: Err(violation), .. } => Err(encode(violation)),
         Field::Given { .. } | Field::Missing => Ok(()),
     }
 }
@@ -170,10 +185,10 @@ fn camel_case(name: &str) -> String {
     })
 }
 
-/// Refuses a NUL under the name of the field as it was sent, before the rule of its value does.
-fn refuse_nul(text: &str) -> Result<(), Violation> {
+/// Returns what is wrong with a NUL, which is refused under the name of the field, before the rule of its value is asked.
+fn nul(text: &str) -> Option<Violation> {
     let message = || format!("{NAME} must not contain a NUL character");
-    if text.contains('\0') { Err(Violation::new(ViolationKind::InvalidFormat, message())) } else { Ok(()) }
+    text.contains('\0').then(|| Violation::new(ViolationKind::InvalidFormat, message()))
 }
 
 /// Values that are texts, with their parsers.
@@ -185,8 +200,11 @@ macro_rules! texts {
 
             fn read(text: String) -> Result<Self, Violation> {
                 let parse: fn(&str) -> Result<Self, Violation> = $parse;
-                refuse_nul(&text)?;
                 parse(&text)
+            }
+
+            fn malformed(text: &String) -> Option<Violation> {
+                nul(text)
             }
 
             fn is_blank(text: &String) -> bool {
@@ -231,9 +249,12 @@ macro_rules! ids {
             const EXPECTED: &'static str = "a string";
 
             fn read(text: String) -> Result<Self, Violation> {
-                refuse_nul(&text)?;
                 let id = parse_uuid(text.trim()).map(Self::new);
                 id.ok_or_else(|| Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be a UUID")))
+            }
+
+            fn malformed(text: &String) -> Option<Violation> {
+                nul(text)
             }
 
             fn is_blank(text: &String) -> bool {
@@ -374,7 +395,9 @@ mod tests {
             (r#"{"otherName":"b"}"#, Some("b")),
             (r#"{"userName":" ","otherName":" "}"#, None),
             (r#"{"userName":7,"otherName":"b"}"#, None),
-            (r#"{"userName":"a","otherName":7}"#, Some("a")),
+            (r#"{"userName":"a","otherName":7}"#, None),
+            (r#"{"userName":"a","otherName":"b\u0000"}"#, None),
+            (r#"{"userName":"a","otherName":"b@"}"#, Some("a")),
         ] {
             let (sample, errors) = read(json);
             let name = sample.user_name.or(sample.other_name).value();
