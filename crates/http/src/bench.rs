@@ -15,14 +15,10 @@ use agora_domain::{
 };
 
 use crate::{
-    core::{mac::MacKeys, state::Services},
-    middleware::metrics::HttpMetrics,
-    request::cursor::{self, List},
-    response::{
-        envelope::{SUCCESS, empty_list},
-        list::{Entry, JsonList, MAX_BODY},
-        views::PostBody,
-    },
+    core::{MacKeys, Services},
+    middleware::HttpMetrics,
+    request::{List, cursor},
+    response::{Entry, JsonList, MAX_BODY, PostBody, SUCCESS, empty_list},
     settings::{Settings, Shared},
 };
 

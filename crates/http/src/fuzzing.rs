@@ -22,7 +22,7 @@ use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::{error::ApiError, mac::MacKeys, trusted_proxies::TrustedProxies},
+    core::{ApiError, MacKeys, TrustedProxies},
     endpoints::{
         accounts::{LoginRequest, RegisterRequest},
         comments::{CommentChange, NewComment},
@@ -32,14 +32,8 @@ use crate::{
         users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest},
     },
     middleware::{authorize, compress, idempotency},
-    request::{
-        body::{Body, parse_object},
-        cursor::{self, List},
-        field::violations,
-        paging::{self, Query},
-        preconditions,
-    },
-    response::{etag, views::Instant},
+    request::{Body, List, Query, cursor, paging, parse_object, preconditions, violations},
+    response::{Instant, etag},
 };
 
 const LISTS: [List; 6] = [List::Users, List::Posts, List::Likes, List::Comments, List::Follows, List::Products];

@@ -55,20 +55,15 @@ use actix_web::{
     dev::{AppConfig, Server, ServiceRequest, ServiceResponse},
     middleware::{Condition, Next, from_fn},
 };
-pub use core::{
-    limits::LoadLimits,
-    mac::MacKeys,
-    state::{Services, Stopping},
-    trusted_proxies::TrustedProxies,
-};
-pub use middleware::{cors::CorsOrigins, metrics, rate_limit::Throttling};
+pub use core::{LoadLimits, MacKeys, Services, Stopping, TrustedProxies};
+pub use middleware::{CorsOrigins, Throttling, metrics};
 use prometheus_client::registry::Registry;
 pub use settings::Settings;
 
 use crate::{
-    middleware::{compress, cors, load_shedding, metrics::HttpMetrics, rate_limit, request_log},
+    middleware::{HttpMetrics, compress, cors, load_shedding, rate_limit, request_log},
     settings::Shared,
-    transport::{accept::Acceptor, connection::LINGER, stream::Stream},
+    transport::{Acceptor, LINGER, Stream},
 };
 
 /// How much longer than a request may take the server waits at shutdown for those in flight.

@@ -15,10 +15,7 @@ use futures_util::future::LocalBoxFuture;
 use matchit::InsertError;
 
 use crate::{
-    core::{
-        error::ApiError,
-        route::{Paths, Target},
-    },
+    core::{ApiError, Paths, Target},
     routes::{Endpoint, endpoints},
 };
 

@@ -5,7 +5,7 @@ use utoipa::openapi::OpenApi;
 
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::{
-    core::access::{self, EndpointPolicy},
+    core::{EndpointPolicy, access},
     endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
     middleware::authorize,
 };

@@ -5,25 +5,11 @@ use std::{io, sync::Arc, time::Duration};
 use actix_web::web::{Data, ServiceConfig};
 
 use crate::{
-    core::{
-        capacity::Capacity,
-        limits::LoadLimits,
-        mac::MacKeys,
-        route::Paths,
-        state::{Services, State, Stopping},
-        trusted_proxies::TrustedProxies,
-    },
+    core::{Capacity, LoadLimits, MacKeys, Paths, Services, State, Stopping, TrustedProxies},
     endpoints::{docs::ApiDocument, health::Readiness},
-    middleware::{
-        account_concurrency::AccountConcurrency,
-        compress::CompressionLimit,
-        cors::CorsOrigins,
-        metrics::HttpMetrics,
-        rate_limit::{RateLimiter, Throttling},
-        request_log::RequestLog,
-    },
+    middleware::{AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling},
     openapi,
-    response::list::ListReads,
+    response::ListReads,
     router,
 };
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::core::{concurrency_limit::ConcurrencyLimit, limits::LoadLimits, memory_budget::MemoryBudget};
+use crate::core::{ConcurrencyLimit, LoadLimits, MemoryBudget};
 
 /// The connections, the requests in flight and the memory of large bodies, each within its limit.
 pub(crate) struct Capacity {

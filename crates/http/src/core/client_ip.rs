@@ -8,7 +8,7 @@ use std::{
 use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
 use agora_domain::limits::ClientAddress;
 
-use crate::core::{error::ApiError, state::State};
+use crate::core::{ApiError, State};
 
 /// Where the request comes from.
 pub(crate) struct Client(pub(crate) ClientAddress);

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::core::log_sampler::RejectionCounter;
+use crate::core::RejectionCounter;
 
 /// Lets so many in at once.
 pub(crate) struct ConcurrencyLimit {

@@ -35,11 +35,7 @@ use agora_domain::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::core::{
-    codes::{ErrorCode, field_code},
-    limits::{HEAD_LIMIT, write_allowance},
-    schema,
-};
+use crate::core::{ErrorCode, HEAD_LIMIT, field_code, schema, write_allowance};
 
 /// Seconds after which a client may try again when the service is overloaded.
 pub(crate) const RETRY_AFTER: &str = "1";

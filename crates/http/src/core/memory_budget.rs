@@ -9,11 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::core::{
-    error::ApiError,
-    log_sampler::RejectionCounter,
-    weak_map::{Entry, WeakMap},
-};
+use crate::core::{ApiError, RejectionCounter, WeakMap, weak_map::Entry};
 
 /// How many bodies wait for room; one more is refused.
 const WAITING: usize = 256;

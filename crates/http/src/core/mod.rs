@@ -2,19 +2,42 @@
 //! limits that are counted. It uses nothing else of this crate.
 
 pub(crate) mod access;
-pub(crate) mod capacity;
-pub(crate) mod client_ip;
-pub(crate) mod codes;
-pub(crate) mod concurrency_limit;
-pub(crate) mod error;
-pub(crate) mod limits;
-pub(crate) mod log_sampler;
-pub(crate) mod mac;
-pub(crate) mod memory_budget;
-pub(crate) mod request_context;
-pub(crate) mod route;
+mod capacity;
+mod client_ip;
+mod codes;
+mod concurrency_limit;
+mod error;
+mod limits;
+mod log_sampler;
+mod mac;
+mod memory_budget;
+mod request_context;
+mod route;
 pub(crate) mod schema;
 pub(crate) mod security_headers;
-pub(crate) mod state;
-pub(crate) mod trusted_proxies;
+mod state;
+mod trusted_proxies;
 pub(crate) mod weak_map;
+
+pub(crate) use self::{
+    access::{Access, EndpointPolicy, IdempotencySupport, RateLimitClass, is_health_probe},
+    capacity::Capacity,
+    client_ip::Client,
+    codes::{ErrorCode, field_code, field_code_schema},
+    concurrency_limit::{ConcurrencyLimit, Permit},
+    error::{ApiError, Causes, FailureBody, RETRY_AFTER, sources},
+    limits::{HEAD_LIMIT, JSON_LIMIT, LIMIT, write_allowance},
+    log_sampler::{Failures, RejectionCounter},
+    mac::Purpose,
+    memory_budget::{MemoryBudget, MemoryPermit},
+    request_context::RequestContext,
+    route::{Paths, Target},
+    state::State,
+    weak_map::WeakMap,
+};
+pub use self::{
+    limits::LoadLimits,
+    mac::MacKeys,
+    state::{Services, Stopping},
+    trusted_proxies::TrustedProxies,
+};

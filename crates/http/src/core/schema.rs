@@ -16,7 +16,7 @@ use utoipa::{
     },
 };
 
-use crate::core::codes::field_code_schema;
+use crate::core::field_code_schema;
 
 /// The first price that is too high.
 const PRICE_LIMIT: f64 = 1e12;

@@ -21,7 +21,7 @@ use agora_domain::{
     products::Products,
 };
 
-use crate::core::{mac::MacKeys, trusted_proxies::TrustedProxies};
+use crate::core::{MacKeys, TrustedProxies};
 
 /// The use cases.
 pub struct Services {

@@ -12,18 +12,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    core::{client_ip::Client, schema, state::State},
-    middleware::idempotency::Attempt,
-    request::{
-        body::Body,
-        extract::Auth,
-        field::{Field, optional, required},
-    },
-    response::{
-        envelope::{HandlerResult, Rendered, done, json, respond},
-        failures::Unauthorized,
-        schemas::Done,
-    },
+    core::{Client, State, schema},
+    middleware::Attempt,
+    request::{Auth, Body, Field, optional, required},
+    response::{Done, HandlerResult, Rendered, Unauthorized, done, json, respond},
 };
 
 /// An account to register.

@@ -15,22 +15,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::{
-    core::{schema, state::State},
-    middleware::idempotency::Attempt,
-    request::{
-        body::Body,
-        cursor::List,
-        extract::{Auth, PathId},
-        field::{Field, optional, required},
-        parameters::Paging,
-    },
+    core::{State, schema},
+    middleware::Attempt,
+    request::{Auth, Body, Field, List, Paging, PathId, optional, required},
     response::{
-        comment_view::CommentBody,
-        envelope::{HandlerResult, Rendered, SUCCESS, done, empty_list, respond},
-        failures::NotFound,
-        list::{Entry, ListRequest},
-        schemas::{CommentsAnswer, Done},
-        views::{PostBody, UserSummaryBody},
+        CommentBody, CommentsAnswer, Done, Entry, HandlerResult, ListRequest, NotFound, PostBody, Rendered, SUCCESS,
+        UserSummaryBody, done, empty_list, respond,
     },
 };
 

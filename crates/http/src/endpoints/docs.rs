@@ -13,14 +13,10 @@ use bytes::Bytes;
 use utoipa_swagger_ui::Config;
 
 use crate::{
-    core::error::ApiError,
-    middleware::compress::Precompressed,
-    request::extract::PathText,
-    response::{
-        envelope::HandlerResult,
-        failures::NotFound,
-        files::{Document, Page, PagePart, ToPage},
-    },
+    core::ApiError,
+    middleware::Precompressed,
+    request::PathText,
+    response::{Document, HandlerResult, NotFound, Page, PagePart, ToPage},
 };
 
 /// What the page may load: its own parts and, to try things out, answers of this service. The styles are those that

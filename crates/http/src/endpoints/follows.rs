@@ -7,19 +7,12 @@ use agora_domain::{
 };
 
 use crate::{
-    core::state::State,
-    middleware::idempotency::Attempt,
-    request::{
-        cursor::List,
-        extract::{Auth, PathId},
-        parameters::Paging,
-    },
+    core::State,
+    middleware::Attempt,
+    request::{Auth, List, Paging, PathId},
     response::{
-        envelope::{HandlerResult, Rendered, empty_follow_list, respond},
-        failures::NotFound,
-        list::{Entry, ListRequest},
-        schemas::{FollowAnswer, FollowsAnswer},
-        views::UserSummaryBody,
+        Entry, FollowAnswer, FollowsAnswer, HandlerResult, ListRequest, NotFound, Rendered, UserSummaryBody,
+        empty_follow_list, respond,
     },
 };
 

@@ -20,16 +20,8 @@ use tokio::{sync::Mutex, time::timeout};
 use utoipa::ToSchema;
 
 use crate::{
-    core::{
-        codes::ErrorCode,
-        error::{RETRY_AFTER, sources},
-        schema,
-        state::State,
-    },
-    response::{
-        envelope::{self, HandlerResult},
-        schemas::Done,
-    },
+    core::{ErrorCode, RETRY_AFTER, State, schema, sources},
+    response::{Done, HandlerResult, envelope},
 };
 
 /// How long each thing may take to answer.

@@ -16,13 +16,9 @@ use agora_domain::{
 use futures_util::TryStreamExt;
 
 use crate::{
-    core::{error::ApiError, request_context::RequestContext, state::State},
-    request::{extract::PathText, parameters::ImageConditions, preconditions},
-    response::{
-        envelope::HandlerResult,
-        failures::{NotFound, RangeNotSatisfiable},
-        files::Image,
-    },
+    core::{ApiError, RequestContext, State},
+    request::{ImageConditions, PathText, preconditions},
+    response::{HandlerResult, Image, NotFound, RangeNotSatisfiable},
 };
 
 /// Read an image

@@ -13,27 +13,17 @@ use utoipa::ToSchema;
 
 use crate::{
     core::{
-        error::ApiError,
+        ApiError, State,
         schema::{self, schema_variants},
-        state::State,
     },
-    middleware::idempotency::Attempt,
+    middleware::Attempt,
     request::{
-        body::Body,
-        cursor::List,
-        extract::{Auth, PathId, RequestedBy},
-        field::{Field, optional},
-        multipart::{FormBody, Submission},
-        parameters::{FeedPaging, IfNoneMatch, Paging},
-        preconditions::IfMatch,
+        Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfNoneMatch, List, Paging, PathId, RequestedBy, Submission,
+        optional,
     },
     response::{
-        conditional::{Cache, Conditional},
-        envelope::{HandlerResult, Rendered, SUCCESS, done, empty_list, respond},
-        failures::NotFound,
-        list::{Entry, ListRequest},
-        schemas::{AdminPostsAnswer, Done, LikersAnswer, PostAnswer, PostsAnswer},
-        views::{AdminAuthorBody, LikerBody, PostBody},
+        AdminAuthorBody, AdminPostsAnswer, Cache, Conditional, Done, Entry, HandlerResult, LikerBody, LikersAnswer,
+        ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, Rendered, SUCCESS, done, empty_list, respond,
     },
 };
 

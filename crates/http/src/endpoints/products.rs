@@ -23,26 +23,17 @@ use uuid::Uuid;
 
 use crate::{
     core::{
+        State,
         schema::{self, schema_variants},
-        state::State,
     },
-    middleware::idempotency::Attempt,
+    middleware::Attempt,
     request::{
-        body::Body,
-        cursor::List,
-        extract::{Auth, PathId, PathText},
-        field::{Field, VariantInput, optional, violations},
-        parameters::{CategoryFilter, IfNoneMatch, Paging, TextFilter},
-        preconditions::IfMatch,
+        Auth, Body, CategoryFilter, Field, IfMatch, IfNoneMatch, List, Paging, PathId, PathText, TextFilter,
+        VariantInput, optional, violations,
     },
     response::{
-        conditional::{Cache, Conditional},
-        envelope::{HandlerResult, Rendered, SUCCESS, done, respond},
-        etag::tag_of,
-        failures::NotFound,
-        list::{Entry, ListRequest, head_only},
-        schemas::Done,
-        views::Instant,
+        Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, done,
+        head_only, respond, tag_of,
     },
 };
 

@@ -14,25 +14,15 @@ use utoipa::ToSchema;
 
 use crate::{
     core::{
-        client_ip::Client,
+        Client, State,
         schema::{self, schema_variants},
-        state::State,
     },
     request::{
-        body::Body,
-        cursor::List,
-        extract::{Auth, PathId, RequestedBy},
-        field::{Field, optional, required},
-        multipart::{FormBody, Submission},
-        parameters::{IfNoneMatch, Paging},
+        Auth, Body, Field, FormBody, IfNoneMatch, List, Paging, PathId, RequestedBy, Submission, optional, required,
     },
     response::{
-        conditional::{Cache, Conditional},
-        envelope::{HandlerResult, Rendered, SUCCESS, done, empty_list, ok},
-        failures::NotFound,
-        list::{Entry, ListRequest},
-        schemas::{Done, UserAnswer, UsersAnswer},
-        views::UserBody,
+        Cache, Conditional, Done, Entry, HandlerResult, ListRequest, NotFound, Rendered, SUCCESS, UserAnswer, UserBody,
+        UsersAnswer, done, empty_list, ok,
     },
 };
 

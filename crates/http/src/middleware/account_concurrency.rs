@@ -9,10 +9,7 @@ use actix_web::{
 use agora_domain::{Error, id::UserId};
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::core::{
-    error::ApiError,
-    weak_map::{Entry, WeakMap},
-};
+use crate::core::{ApiError, WeakMap, weak_map::Entry};
 
 /// The reads of one account that are in progress at once, at least.
 const MIN_READS: usize = 2;

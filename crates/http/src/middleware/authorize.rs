@@ -14,19 +14,9 @@ use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 
 use crate::{
-    core::{
-        access::{Access, EndpointPolicy, IdempotencySupport},
-        error::ApiError,
-        request_context::RequestContext,
-        state::State,
-    },
-    middleware::{
-        account_concurrency::AccountConcurrency,
-        idempotency,
-        rate_limit::RateLimiter,
-        request_log::{CancelledRequestGuard, RequestLog},
-    },
-    request::body_deadline::{BodyDeadline, in_time},
+    core::{Access, ApiError, EndpointPolicy, IdempotencySupport, RequestContext, State},
+    middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency},
+    request::{BodyDeadline, in_time},
 };
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.

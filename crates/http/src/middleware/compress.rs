@@ -23,7 +23,7 @@ use flate2::{Compression, write::GzEncoder};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 use zstd::bulk::Compressor;
 
-use crate::core::{error::ApiError, memory_budget::MemoryPermit};
+use crate::core::{ApiError, MemoryPermit};
 
 /// The most bytes of an answer that is sent as it is: it fits into one packet or so, compressed or not.
 const MAX_UNCOMPRESSED: u64 = 1024;

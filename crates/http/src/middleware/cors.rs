@@ -15,7 +15,7 @@ use actix_web::{
 };
 use url::Url;
 
-use crate::core::error::ApiError;
+use crate::core::ApiError;
 
 /// The sites whose pages may call the service from a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

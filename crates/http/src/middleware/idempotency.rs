@@ -28,16 +28,12 @@ use tokio::sync::oneshot;
 
 use crate::{
     core::{
-        access::{Access, EndpointPolicy, IdempotencySupport},
-        error::{ApiError, Causes},
-        limits::JSON_LIMIT,
-        mac::{MacKeys, Purpose},
-        request_context::RequestContext,
-        state::State,
+        Access, ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext,
+        State,
     },
-    middleware::request_log::RequestLog,
-    request::{body::Body, multipart},
-    response::envelope::Rendered,
+    middleware::RequestLog,
+    request::{Body, multipart},
+    response::Rendered,
 };
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -28,13 +28,10 @@ use actix_web::{
 use bytes::Bytes;
 
 use crate::{
-    core::{
-        access::is_health_probe, capacity::Capacity, concurrency_limit::Permit, error::ApiError,
-        memory_budget::MemoryPermit,
-    },
-    middleware::account_concurrency::AccountPermit,
+    core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe},
+    middleware::AccountPermit,
     request::body_deadline,
-    transport::{connection::Connection, framing},
+    transport::{Connection, framing},
 };
 
 /// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
@@ -112,7 +109,7 @@ impl MessageBody for Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::middleware::account_concurrency::AccountConcurrency;
+    use crate::middleware::AccountConcurrency;
     use actix_web::{HttpResponse, body::BodyStream, test::TestRequest};
     use agora_domain::id::UserId;
     use futures_util::{FutureExt, future::poll_fn, stream};

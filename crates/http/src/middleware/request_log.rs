@@ -25,17 +25,10 @@ use uuid::{Uuid, fmt::Simple};
 
 use crate::{
     core::{
-        access::is_health_probe,
-        client_ip::Client,
-        error::{ApiError, Causes},
-        log_sampler::Failures,
-        request_context::RequestContext,
-        route::{Paths, Target},
-        security_headers,
-        state::State,
+        ApiError, Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers,
     },
-    middleware::{load_shedding::close_if_over, metrics::HttpMetrics},
-    transport::connection::Answering,
+    middleware::{HttpMetrics, load_shedding::close_if_over},
+    transport::Answering,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -10,10 +10,10 @@ use utoipa::openapi::{
 };
 
 use crate::{
-    core::access::{Access, IdempotencySupport},
+    core::{Access, IdempotencySupport},
     openapi::{SECURITY, examples},
     request::parameters,
-    response::{failures, files, headers::ResponseHeader},
+    response::{ResponseHeader, failures, files},
     routes::{self, Endpoint},
 };
 

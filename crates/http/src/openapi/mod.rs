@@ -18,11 +18,8 @@ use utoipa::{
 };
 
 use crate::{
-    core::{codes::ErrorCode, error::FailureBody},
-    response::{
-        failures, headers,
-        views::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody},
-    },
+    core::{ErrorCode, FailureBody},
+    response::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody, failures, headers},
 };
 
 /// The name of the way in which callers authenticate.

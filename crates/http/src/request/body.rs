@@ -15,11 +15,8 @@ use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::{capacity::Capacity, client_ip::Client, error::ApiError, limits::JSON_LIMIT, state::State},
-    request::{
-        body_deadline::{BodyDeadline, is_too_slow},
-        field::violations,
-    },
+    core::{ApiError, Capacity, Client, JSON_LIMIT, State},
+    request::{BodyDeadline, is_too_slow, violations},
 };
 
 /// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees

@@ -24,12 +24,8 @@ use futures_util::{Stream, task::noop_waker_ref};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use crate::{
-    core::{
-        error::ApiError,
-        limits::JSON_LIMIT,
-        memory_budget::{MemoryBudget, MemoryPermit},
-    },
-    transport::connection::Connection,
+    core::{ApiError, JSON_LIMIT, MemoryBudget, MemoryPermit},
+    transport::Connection,
 };
 
 /// How far a body is.

@@ -9,7 +9,7 @@ use agora_domain::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 
-use crate::core::mac::{MacKeys, Purpose};
+use crate::core::{MacKeys, Purpose};
 
 /// The list a cursor belongs to: one made for another list is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use agora_domain::{
 };
 use uuid::Uuid;
 
-use crate::core::{client_ip::Client, error::ApiError, route::Target};
+use crate::core::{ApiError, Client, Target};
 
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
 pub(crate) struct Auth<C>(pub(crate) C);

@@ -19,8 +19,8 @@ use serde_json::{Number, value::RawValue};
 use utoipa::ToSchema;
 
 use crate::{
-    core::{codes::field_code, schema},
-    request::extract::parse_uuid,
+    core::{field_code, schema},
+    request::parse_uuid,
 };
 
 /// Stands for the name of the field at the beginning of a message.

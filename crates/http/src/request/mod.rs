@@ -1,12 +1,24 @@
 //! What is read of a request: its body as JSON or as a form, its path, its query and its conditions. It uses `core` and
 //! `transport`.
 
-pub(crate) mod body;
+mod body;
 pub(crate) mod body_deadline;
 pub(crate) mod cursor;
-pub(crate) mod extract;
-pub(crate) mod field;
+mod extract;
+mod field;
 pub(crate) mod multipart;
 pub(crate) mod paging;
 pub(crate) mod parameters;
 pub(crate) mod preconditions;
+
+pub(crate) use self::{
+    body::{Body, ContentType, DRAIN_LIMIT, parse_object},
+    body_deadline::{BodyDeadline, in_time, is_too_slow},
+    cursor::List,
+    extract::{Auth, PathId, PathText, RequestedBy, parse_uuid},
+    field::{Field, VariantInput, optional, required, violations},
+    multipart::{FormBody, Submission},
+    paging::Query,
+    parameters::{CategoryFilter, FeedPaging, IfNoneMatch, ImageConditions, Paging, TextFilter},
+    preconditions::IfMatch,
+};

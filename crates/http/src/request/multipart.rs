@@ -14,12 +14,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::{
-    core::{error::ApiError, limits::JSON_LIMIT},
-    request::{
-        body::{Body, ContentType, DRAIN_LIMIT, parse_object},
-        body_deadline::is_too_slow,
-        field::violations,
-    },
+    core::{ApiError, JSON_LIMIT},
+    request::{Body, ContentType, DRAIN_LIMIT, is_too_slow, parse_object, violations},
 };
 
 /// The most parts a form has.

@@ -14,8 +14,8 @@ use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros
 use url::form_urlencoded;
 
 use crate::{
-    core::{error::ApiError, mac::MacKeys, state::State},
-    request::cursor::{self, List},
+    core::{ApiError, MacKeys, State},
+    request::{List, cursor},
 };
 
 /// The query of a request: its path, and its parameters in their order.
@@ -126,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::response::views::Instant;
+    use crate::response::Instant;
 
     #[test]
     fn instants_are_rfc_3339_times_or_dates() {

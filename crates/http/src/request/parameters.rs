@@ -14,7 +14,7 @@ use utoipa::{
     },
 };
 
-use crate::{core::schema::format, request::preconditions::IfMatch};
+use crate::{core::schema::format, request::IfMatch};
 
 /// The page of a list.
 pub(crate) enum Paging {}

@@ -10,7 +10,7 @@ use actix_web::{
 };
 use agora_domain::{clock::Timestamp, version::Versions};
 
-use crate::core::error::ApiError;
+use crate::core::ApiError;
 
 /// The tags of a header, as they are without the mark of weak ones.
 fn tags(list: &str) -> impl Iterator<Item = &str> {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     core::schema,
-    response::views::{CommentedPost, Instant, UserSummaryBody},
+    response::{CommentedPost, Instant, UserSummaryBody},
 };
 
 /// A comment with the post it is on, which is the same in every entry of a list.

@@ -13,12 +13,9 @@ use actix_web::{
 use agora_domain::clock::Timestamp;
 
 use crate::{
-    core::error::ApiError,
+    core::ApiError,
     request::preconditions::has,
-    response::{
-        envelope::{HandlerResult, Rendered},
-        etag::tag,
-    },
+    response::{HandlerResult, Rendered, etag::tag},
 };
 
 /// Who may keep an answer.

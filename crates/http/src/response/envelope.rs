@@ -10,7 +10,7 @@ use agora_domain::{clock::Timestamp, idempotency::Answer as Stored};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
-use crate::{core::error::ApiError, response::etag::version_tag};
+use crate::{core::ApiError, response::version_tag};
 
 /// The message of most operations.
 pub(crate) const SUCCESS: &str = "success";

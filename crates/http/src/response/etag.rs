@@ -7,7 +7,7 @@
 use agora_domain::clock::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::core::mac::{MacKeys, Purpose};
+use crate::core::{MacKeys, Purpose};
 
 // Tags are weak: the same answer may be sent compressed.
 

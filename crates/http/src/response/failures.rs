@@ -13,11 +13,8 @@ use utoipa::{
 };
 
 use crate::{
-    core::{
-        error::{ApiError, FailureBody},
-        schema,
-    },
-    response::headers::ResponseHeader,
+    core::{ApiError, FailureBody, schema},
+    response::ResponseHeader,
 };
 
 /// One status that failures have.

@@ -7,10 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{
     core::schema,
-    response::{
-        comment_view::CommentBody,
-        views::{AdminPost, LikerBody, Post, UserBody, UserSummaryBody},
-    },
+    response::{AdminPost, CommentBody, LikerBody, Post, UserBody, UserSummaryBody},
 };
 
 macro_rules! answers {

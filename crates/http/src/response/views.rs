@@ -17,8 +17,8 @@ use utoipa::{
 use uuid::Uuid;
 
 use crate::core::{
+    State,
     schema::{self, schema_variants},
-    state::State,
 };
 
 /// An instant as `2025-07-15T00:24:54.124+00:00`.

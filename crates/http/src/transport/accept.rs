@@ -7,8 +7,8 @@ use actix_web::rt::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::{
-    core::{capacity::Capacity, state::State},
-    transport::{reject::turn_away, stream::Stream},
+    core::{Capacity, State},
+    transport::{Stream, reject::turn_away},
 };
 
 /// How many connections beyond the limit are answered 503 at once; others are closed without.

@@ -16,7 +16,7 @@ use std::{
 use actix_web::{dev::ServiceRequest, rt::time::Instant};
 
 use crate::{
-    core::limits::{HEAD_LIMIT, LoadLimits},
+    core::{HEAD_LIMIT, LoadLimits},
     transport::framing::{Body, Head, length_at_a_glance},
 };
 

@@ -16,8 +16,14 @@
 //! It can go once actix-http (or the HTTP library in its place) frames each answer by its own request, has a deadline for
 //! every head and for writing, and lets an application render its protocol errors.
 
-pub(crate) mod accept;
-pub(crate) mod connection;
+mod accept;
+mod connection;
 pub(crate) mod framing;
 pub(crate) mod reject;
-pub(crate) mod stream;
+mod stream;
+
+pub(crate) use self::{
+    accept::Acceptor,
+    connection::{Answering, Connection, LINGER, Overdue},
+    stream::Stream,
+};

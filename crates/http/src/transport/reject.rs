@@ -11,7 +11,7 @@ use actix_web::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::core::{error::ApiError, security_headers, state::Services};
+use crate::core::{ApiError, Services, security_headers};
 
 /// How long a connection that is one too many may take to end.
 const FAREWELL: Duration = Duration::from_secs(1);

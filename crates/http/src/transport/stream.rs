@@ -19,11 +19,8 @@ use tokio::{
 };
 
 use crate::{
-    core::{concurrency_limit::Permit, error::ApiError, limits::LoadLimits, state::State},
-    transport::{
-        connection::{Connection, LINGER, Overdue},
-        reject,
-    },
+    core::{ApiError, LoadLimits, Permit, State},
+    transport::{Connection, LINGER, Overdue, reject},
 };
 
 /// How much is read before it is looked at: actix-http would fill its buffer of 128 KiB first, even with a body that

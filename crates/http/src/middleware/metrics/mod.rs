@@ -16,7 +16,7 @@ use prometheus_client::{collector::Collector, encoding::DescriptorEncoder, regis
 
 pub(crate) use crate::middleware::metrics::requests::Requests;
 pub use crate::middleware::metrics::{page::Page, server::serve};
-use crate::{core::capacity::Capacity, middleware::rate_limit::Refusals};
+use crate::{core::Capacity, middleware::Refusals};
 
 /// What is measured of requests.
 pub struct HttpMetrics {

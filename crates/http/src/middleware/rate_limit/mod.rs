@@ -21,13 +21,7 @@ pub(crate) use refusals::Refusals;
 use throttle::Throttles;
 pub use throttle::Throttling;
 
-use crate::core::{
-    access::{RateLimitClass, is_health_probe},
-    client_ip::Client,
-    error::ApiError,
-    limits::{LIMIT, write_allowance},
-    state::State,
-};
+use crate::core::{ApiError, Client, LIMIT, RateLimitClass, State, is_health_probe, write_allowance};
 
 /// Applies the rate limit of the client address to every request but health probes, and adds to the response what is left
 /// of the limits that applied.

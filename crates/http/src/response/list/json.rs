@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use tokio::task::yield_now;
 
-use crate::core::memory_budget::MemoryPermit;
+use crate::core::MemoryPermit;
 
 /// The most bytes of a list's body. A single entry is shown even if it is larger.
 pub(crate) const MAX_BODY: usize = 1 << 20;
@@ -173,7 +173,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::core::memory_budget::MemoryBudget;
+    use crate::core::MemoryBudget;
 
     fn list(is_reversed: bool, max_bytes: usize, entries: &[Value]) -> (Value, usize) {
         let mut list = JsonList::new(is_reversed, max_bytes);

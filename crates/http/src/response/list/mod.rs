@@ -24,9 +24,9 @@ pub(crate) use reads::ListReads;
 use serde::Serialize;
 
 use crate::{
-    core::{capacity::Capacity, client_ip::Client, error::ApiError, memory_budget::MemoryPermit, state::State},
-    request::{cursor::List, paging::Query},
-    response::{conditional::Conditional, envelope::HandlerResult},
+    core::{ApiError, Capacity, Client, MemoryPermit, State},
+    request::{List, Query},
+    response::{Conditional, HandlerResult},
 };
 
 /// A request for a list: what it asks for, and what answers it.
