@@ -140,7 +140,7 @@ fn cursor(bencher: Bencher) {
 /// What counting a request costs, where metrics are shown.
 #[divan::bench]
 fn counted_request(bencher: Bencher) {
-    let metrics = agora_http::register_metrics(&mut Registry::default());
+    let metrics = agora_http::metrics::HttpMetrics::register(&mut Registry::default());
     bencher.bench(|| count(&metrics, divan::black_box("/api/posts/by-id/{postId}")));
 }
 

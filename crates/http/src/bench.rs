@@ -67,6 +67,6 @@ fn poll_until_ready<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Counts a request of this route, as after each answer where metrics are shown.
-pub fn count(metrics: &HttpMetrics, route: &str) {
+pub fn count(metrics: &HttpMetrics, route: &'static str) {
     metrics.requests.count(Some(route), &Method::GET, StatusCode::OK, Duration::from_micros(400));
 }

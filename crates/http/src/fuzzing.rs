@@ -22,7 +22,7 @@ use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::{ApiError, MacKeys, TrustedProxies},
+    core::{ApiError, IdempotencySupport, MacKeys, TrustedProxies},
     endpoints::{
         accounts::{LoginRequest, RegisterRequest},
         comments::{CommentChange, NewComment},
@@ -141,7 +141,7 @@ pub fn range(header: &str) -> Option<ByteRange> {
 /// The key of `Idempotency-Key`; nothing when it is refused.
 pub fn idempotency_key(header: &[u8]) -> Option<String> {
     let request = with_header(HeaderName::from_static("idempotency-key"), header)?;
-    Some(idempotency::key(request.headers()).ok()??.as_str().to_owned())
+    Some(idempotency::key(IdempotencySupport::Json, request.headers()).ok()??.as_str().to_owned())
 }
 
 /// The token of `Authorization`.

@@ -45,7 +45,7 @@ pub mod routes;
 mod settings;
 mod transport;
 
-use std::{io, net::TcpListener, sync::Arc, time::Duration};
+use std::{io, net::TcpListener, time::Duration};
 
 use actix_http::HttpService;
 use actix_service::{ServiceFactoryExt, fn_service, map_config};
@@ -57,11 +57,10 @@ use actix_web::{
 };
 pub use core::{LoadLimits, MacKeys, Services, Stopping, TrustedProxies};
 pub use middleware::{CorsOrigins, Throttling, metrics};
-use prometheus_client::registry::Registry;
 pub use settings::Settings;
 
 use crate::{
-    middleware::{HttpMetrics, compress, cors, load_shedding, rate_limit, request_log},
+    middleware::{compress, cors, load_shedding, rate_limit, request_log},
     settings::Shared,
     transport::{Acceptor, LINGER, Stream},
 };
@@ -116,11 +115,6 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
         .shutdown_timeout(longest.as_secs())
         .listen("agora", listener, connections)?
         .run())
-}
-
-/// Returns what measures the requests of one service for a registry: it is given to the service by [`Settings`].
-pub fn register_metrics(registry: &mut Registry) -> Arc<HttpMetrics> {
-    HttpMetrics::register(registry, routes::endpoints().iter().map(|endpoint| endpoint.path))
 }
 
 /// Sheds load, holds the client to its rate limit and compresses the answer, in this order. One layer of actix-web, since

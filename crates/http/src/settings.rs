@@ -5,7 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use actix_web::web::{Data, ServiceConfig};
 
 use crate::{
-    core::{Capacity, LoadLimits, MacKeys, Paths, Services, State, Stopping, TrustedProxies},
+    core::{Capacity, LoadLimits, MacKeys, Services, State, Stopping, TrustedProxies},
     endpoints::{docs::ApiDocument, health::Readiness},
     middleware::{AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling},
     openapi,
@@ -45,14 +45,7 @@ pub struct Settings {
 pub(crate) struct Shared {
     pub(crate) state: Data<State>,
     pub(crate) capacity: Data<Capacity>,
-    paths: Data<Paths>,
-    rate_limiter: Data<RateLimiter>,
-    request_log: Data<RequestLog>,
-    account_concurrency: Data<AccountConcurrency>,
-    compression: Data<CompressionLimit>,
-    list_reads: Data<ListReads>,
-    readiness: Data<Readiness>,
-    document: Data<ApiDocument>,
+    register: Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>,
 }
 
 impl Shared {
@@ -62,43 +55,38 @@ impl Shared {
     /// When two endpoints have the same path.
     pub(crate) fn new(services: Services, settings: Settings) -> io::Result<Self> {
         let capacity = Data::new(Capacity::new(settings.load));
-        let rate_limiter = RateLimiter::new(settings.throttling);
+        let rate_limiter = Data::new(RateLimiter::new(settings.throttling));
         if let Some(metrics) = &settings.metrics {
             metrics.attach(Arc::clone(&capacity), rate_limiter.refusals());
         }
-        Ok(Self {
-            capacity,
-            paths: Data::new(router::paths().map_err(io::Error::other)?),
-            rate_limiter: Data::new(rate_limiter),
-            request_log: Data::new(RequestLog::new(settings.metrics)),
-            account_concurrency: Data::new(AccountConcurrency::new(settings.workers)),
-            compression: Data::new(CompressionLimit::new(settings.workers)),
-            list_reads: Data::new(ListReads::new(settings.workers)),
-            readiness: Data::new(Readiness::new(services.probes.clone())),
-            document: Data::new(ApiDocument::new(|| openapi::document().to_json())),
-            state: Data::new(State {
-                services,
-                public_url: settings.public_url,
-                max_image_bytes: settings.max_image_bytes,
-                request_time: settings.request_time,
-                trusted_proxies: settings.trusted_proxies,
-                mac_keys: settings.mac_keys,
-                stopping: settings.stopping,
-            }),
-        })
+        let paths = Data::new(router::paths().map_err(io::Error::other)?);
+        let request_log = Data::new(RequestLog::new(settings.metrics));
+        let account_concurrency = Data::new(AccountConcurrency::new(settings.workers));
+        let compression = Data::new(CompressionLimit::new(settings.workers));
+        let list_reads = Data::new(ListReads::new(settings.workers));
+        let readiness = Data::new(Readiness::new(services.probes.clone()));
+        let document = Data::new(ApiDocument::new(|| openapi::document().to_json()));
+        let state = Data::new(State {
+            services,
+            public_url: settings.public_url,
+            max_image_bytes: settings.max_image_bytes,
+            request_time: settings.request_time,
+            trusted_proxies: settings.trusted_proxies,
+            mac_keys: settings.mac_keys,
+            stopping: settings.stopping,
+        });
+        let (shared_state, shared_capacity) = (state.clone(), capacity.clone());
+        let register = move |app: &mut ServiceConfig| {
+            app.app_data(shared_state.clone()).app_data(shared_capacity.clone()).app_data(paths.clone());
+            app.app_data(rate_limiter.clone()).app_data(request_log.clone()).app_data(account_concurrency.clone());
+            app.app_data(compression.clone()).app_data(list_reads.clone());
+            app.app_data(readiness.clone()).app_data(document.clone());
+        };
+        Ok(Self { state, capacity, register: Arc::new(register) })
     }
 
     /// Makes it known to the requests of an app.
-    pub(crate) fn register(self, app: &mut ServiceConfig) {
-        app.app_data(self.state)
-            .app_data(self.capacity)
-            .app_data(self.paths)
-            .app_data(self.rate_limiter)
-            .app_data(self.request_log)
-            .app_data(self.account_concurrency)
-            .app_data(self.compression)
-            .app_data(self.list_reads)
-            .app_data(self.readiness)
-            .app_data(self.document);
+    pub(crate) fn register(&self, app: &mut ServiceConfig) {
+        (self.register)(app);
     }
 }

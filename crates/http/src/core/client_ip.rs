@@ -1,14 +1,11 @@
 //! The address that a request comes from.
 
-use std::{
-    future::{Ready, ready},
-    net::{IpAddr, Ipv4Addr},
-};
+use std::net::{IpAddr, Ipv4Addr};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
+use actix_web::HttpRequest;
 use agora_domain::limits::ClientAddress;
 
-use crate::core::{ApiError, State};
+use crate::core::{State, extractor, shared};
 
 /// Where the request comes from.
 pub(crate) struct Client(pub(crate) ClientAddress);
@@ -27,11 +24,4 @@ impl Client {
     }
 }
 
-impl FromRequest for Client {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(request.app_data::<web::Data<State>>().map(|state| Self::of(state, request)).ok_or(ApiError::Panicked))
-    }
-}
+extractor!(Client, |request| Ok(Self::of(&*shared::<State>(request)?, request)));

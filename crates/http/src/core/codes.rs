@@ -1,5 +1,7 @@
-//! The words by which clients tell failures apart without reading messages (contract, error codes).
+//! The words by which clients tell failures apart without reading messages (contract, error codes), and the status that
+//! each of them has.
 
+use actix_web::http::StatusCode;
 use agora_domain::{
     Error,
     error::{Conflict, Disallowed, Forbidden, Resource, ViolationKind},
@@ -10,43 +12,61 @@ use utoipa::{
     openapi::{ObjectBuilder, Type},
 };
 
-/// What failed: a word that never changes, by which a client chooses its own words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ErrorCode {
-    ValidationFailed,
-    MalformedRequest,
-    Unauthenticated,
-    InvalidCredentials,
-    TokenExpired,
-    Forbidden,
-    RoleRequired,
-    RouteNotFound,
-    MethodNotAllowed,
-    UserNotFound,
-    PostNotFound,
-    CommentNotFound,
-    ProductNotFound,
-    ImageNotFound,
-    UsernameTaken,
-    EmailTaken,
-    SkuTaken,
-    Conflict,
-    LastAdmin,
-    SelfNotAllowed,
-    InvalidState,
-    PreconditionFailed,
-    PayloadTooLarge,
-    UnsupportedMediaType,
-    RequestTimeout,
-    RangeNotSatisfiable,
-    HeadersTooLarge,
-    IdempotencyKeyReused,
-    IdempotencyInProgress,
-    RateLimited,
-    Overloaded,
-    Unavailable,
-    Internal,
+/// Declares the codes, each with the status of the responses that carry it.
+macro_rules! error_codes {
+    ($($code:ident $status:ident,)+) => {
+        /// What failed: a word that never changes, by which a client chooses its own words.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub(crate) enum ErrorCode {
+            $($code,)+
+        }
+
+        impl ErrorCode {
+            /// Returns the status of a response with this code.
+            pub(crate) const fn status(self) -> StatusCode {
+                match self {
+                    $(Self::$code => StatusCode::$status,)+
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    ValidationFailed BAD_REQUEST,
+    MalformedRequest BAD_REQUEST,
+    Unauthenticated UNAUTHORIZED,
+    InvalidCredentials UNAUTHORIZED,
+    TokenExpired UNAUTHORIZED,
+    Forbidden FORBIDDEN,
+    RoleRequired FORBIDDEN,
+    RouteNotFound NOT_FOUND,
+    MethodNotAllowed METHOD_NOT_ALLOWED,
+    UserNotFound NOT_FOUND,
+    PostNotFound NOT_FOUND,
+    CommentNotFound NOT_FOUND,
+    ProductNotFound NOT_FOUND,
+    ImageNotFound NOT_FOUND,
+    UsernameTaken CONFLICT,
+    EmailTaken CONFLICT,
+    SkuTaken CONFLICT,
+    Conflict CONFLICT,
+    LastAdmin BAD_REQUEST,
+    SelfNotAllowed BAD_REQUEST,
+    InvalidState BAD_REQUEST,
+    PreconditionFailed PRECONDITION_FAILED,
+    PayloadTooLarge PAYLOAD_TOO_LARGE,
+    UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE,
+    RequestTimeout REQUEST_TIMEOUT,
+    RangeNotSatisfiable RANGE_NOT_SATISFIABLE,
+    HeadersTooLarge REQUEST_HEADER_FIELDS_TOO_LARGE,
+    IdempotencyKeyReused UNPROCESSABLE_ENTITY,
+    IdempotencyInProgress CONFLICT,
+    RateLimited TOO_MANY_REQUESTS,
+    Overloaded SERVICE_UNAVAILABLE,
+    Unavailable SERVICE_UNAVAILABLE,
+    Internal INTERNAL_SERVER_ERROR,
 }
 
 impl From<&Error> for ErrorCode {

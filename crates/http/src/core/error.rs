@@ -1,22 +1,4 @@
-//! Every failure, whatever its source, as a response: the one place that decides about statuses.
-//!
-//! | failure | status |
-//! |---|---|
-//! | unknown route, missing resource | 404 |
-//! | wrong method | 405, with `Allow` |
-//! | no token, or an invalid one; wrong credentials | 401, with `WWW-Authenticate` |
-//! | not allowed | 403 |
-//! | invalid data, malformed id, JSON or form, disallowed state | 400, with `data` where a field is to blame |
-//! | a request that takes too long to arrive | 408, and the connection is closed |
-//! | too large | 413; of a head, 431 |
-//! | wrong content type | 415 |
-//! | range outside an image | 416, with `Content-Range` |
-//! | conflict; a request that is under way already | 409; the latter with `Retry-After` |
-//! | an edit that is meant for another version | 412 |
-//! | an idempotency key that was used for another request | 422 |
-//! | too often | 429, with `Retry-After` and `RateLimit-...` |
-//! | overload, failing dependency, too slow | 503, with `Retry-After` |
-//! | anything else | 500 |
+//! Every failure, whatever its source, as a response. Its code decides about its status.
 
 use std::{collections::BTreeMap, fmt, iter};
 
@@ -100,33 +82,9 @@ pub(crate) struct FailureBody<'a> {
 }
 
 impl ApiError {
+    /// Returns the status of the response.
     pub(crate) fn status(&self) -> StatusCode {
-        match self {
-            Self::Domain(error) => match error {
-                Error::Invalid(_) | Error::Disallowed(_) => StatusCode::BAD_REQUEST,
-                Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                Error::InvalidCredentials | Error::InvalidToken | Error::ExpiredToken => StatusCode::UNAUTHORIZED,
-                Error::Forbidden(_) => StatusCode::FORBIDDEN,
-                Error::NotFound(_) => StatusCode::NOT_FOUND,
-                Error::Conflict(_) => StatusCode::CONFLICT,
-                Error::Stale => StatusCode::PRECONDITION_FAILED,
-                Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-                Error::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
-                Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-                Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            },
-            Self::UnknownRoute => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::NoToken => StatusCode::UNAUTHORIZED,
-            Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::RangeNotSatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::TimedOut | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+        self.code().status()
     }
 
     fn code(&self) -> ErrorCode {

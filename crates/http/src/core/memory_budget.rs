@@ -28,23 +28,23 @@ const KIBIBYTE: usize = 1024;
 /// waits until others of its own are done, and not before those of other addresses. Addresses of this machine have no
 /// such limit.
 pub(crate) struct MemoryBudget {
-    room: Room,
-    line: Semaphore,
-    shares: Arc<WeakMap<ClientAddress, AddressLimits>>,
+    whole: Room,
+    shares: Arc<WeakMap<ClientAddress, Room>>,
     refused: RejectionCounter,
 }
 
-/// A permit for each KiB.
+/// Memory, of which there is a permit for each KiB, and the line of those who wait for it.
 #[derive(Debug)]
 struct Room {
     free: Arc<Semaphore>,
     size: usize,
+    line: Semaphore,
 }
 
 impl Room {
-    fn new(kibibytes: usize) -> Self {
+    fn new(kibibytes: usize, waiting: usize) -> Self {
         let size = kibibytes.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-        Self { free: Arc::new(Semaphore::new(size)), size }
+        Self { free: Arc::new(Semaphore::new(size)), size, line: Semaphore::new(waiting) }
     }
 
     /// As many permits as so much needs: all there are when it is more.
@@ -61,18 +61,11 @@ impl Room {
     }
 }
 
-/// What the bodies of an address may have.
-#[derive(Debug)]
-struct AddressLimits {
-    room: Room,
-    line: Semaphore,
-}
-
 /// The memory that a body has, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryPermit {
     room: OwnedSemaphorePermit,
-    share: Option<(OwnedSemaphorePermit, Arc<Entry<ClientAddress, AddressLimits>>)>,
+    share: Option<(OwnedSemaphorePermit, Arc<Entry<ClientAddress, Room>>)>,
 }
 
 impl MemoryPermit {
@@ -89,18 +82,18 @@ impl MemoryPermit {
 impl MemoryBudget {
     /// Creates a budget of so many bytes, which the log calls by this name.
     pub(crate) fn new(bytes: usize, name: &'static str) -> Self {
-        let room = Room::new(bytes / KIBIBYTE);
-        Self { room, line: Semaphore::new(WAITING), shares: Arc::default(), refused: RejectionCounter::new(name) }
+        let whole = Room::new(bytes / KIBIBYTE, WAITING);
+        Self { whole, shares: Arc::default(), refused: RejectionCounter::new(name) }
     }
 
     /// How many bytes there is no room for any more.
     pub(crate) fn held(&self) -> usize {
-        self.room.size.saturating_sub(self.room.free.available_permits()) * KIBIBYTE
+        self.whole.size.saturating_sub(self.whole.free.available_permits()) * KIBIBYTE
     }
 
     /// How many bodies wait for room.
     pub(crate) fn waiting(&self) -> usize {
-        WAITING.saturating_sub(self.line.available_permits())
+        WAITING.saturating_sub(self.whole.line.available_permits())
     }
 
     /// How many bodies were refused since the start.
@@ -124,14 +117,14 @@ impl MemoryBudget {
     pub(crate) fn try_acquire(&self, client: ClientAddress, bytes: usize) -> Option<MemoryPermit> {
         let kibibytes = bytes.div_ceil(KIBIBYTE);
         let share = match self.share(client) {
-            Some(share) => Some((share.room.try_acquire(kibibytes)?, share)),
+            Some(share) => Some((share.try_acquire(kibibytes)?, share)),
             None => None,
         };
-        Some(MemoryPermit { room: self.room.try_acquire(kibibytes)?, share })
+        Some(MemoryPermit { room: self.whole.try_acquire(kibibytes)?, share })
     }
 
-    fn share(&self, client: ClientAddress) -> Option<Arc<Entry<ClientAddress, AddressLimits>>> {
-        let make = || AddressLimits { room: Room::new(self.room.size / SHARE), line: Semaphore::new(WAITING / SHARE) };
+    fn share(&self, client: ClientAddress) -> Option<Arc<Entry<ClientAddress, Room>>> {
+        let make = || Room::new(self.whole.size / SHARE, WAITING / SHARE);
         (!client.is_loopback()).then(|| self.shares.get_or_insert_with(client, make))
     }
 
@@ -142,14 +135,14 @@ impl MemoryBudget {
             Some(share) => Some(share.line.try_acquire().ok()?),
             None => None,
         };
-        let _in_line = self.line.try_acquire().ok()?;
+        let _in_line = self.whole.line.try_acquire().ok()?;
         let acquire = async {
             // First of its own, so that nobody else waits for what is more than that.
             let share = match &share {
-                Some(share) => Some((share.room.acquire(kibibytes).await?, Arc::clone(share))),
+                Some(share) => Some((share.acquire(kibibytes).await?, Arc::clone(share))),
                 None => None,
             };
-            Some(MemoryPermit { room: self.room.acquire(kibibytes).await?, share })
+            Some(MemoryPermit { room: self.whole.acquire(kibibytes).await?, share })
         };
         timeout(PATIENCE, acquire).await.ok().flatten()
     }
@@ -286,6 +279,6 @@ mod tests {
             assert_eq!(budget.shares.len(), 1);
         }
         assert_eq!(budget.shares.len(), 0);
-        assert_eq!(budget.room.free.available_permits(), budget.room.size);
+        assert_eq!(budget.whole.free.available_permits(), budget.whole.size);
     }
 }

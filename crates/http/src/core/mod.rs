@@ -7,6 +7,7 @@ mod client_ip;
 mod codes;
 mod concurrency_limit;
 mod error;
+mod extractor;
 mod limits;
 mod log_sampler;
 mod mac;
@@ -26,6 +27,7 @@ pub(crate) use self::{
     codes::{ErrorCode, field_code, field_code_schema},
     concurrency_limit::{ConcurrencyLimit, Permit},
     error::{ApiError, Causes, FailureBody, RETRY_AFTER, sources},
+    extractor::{extractor, shared},
     limits::{HEAD_LIMIT, JSON_LIMIT, LIMIT, write_allowance},
     log_sampler::{Failures, RejectionCounter},
     mac::Purpose,

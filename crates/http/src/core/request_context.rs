@@ -8,7 +8,7 @@ use std::{
 };
 
 use actix_web::{HttpMessage, HttpRequest};
-use agora_domain::id::IdGenerator;
+use agora_domain::{Error, id::IdGenerator};
 use tracing::Span;
 use uuid::{Uuid, fmt::Simple};
 
@@ -29,8 +29,11 @@ impl RequestContext {
     }
 
     /// Returns the context of a request.
-    pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
-        request.extensions().get::<Self>().copied()
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when it was not begun.
+    pub(crate) fn of(request: &HttpRequest) -> Result<Self, Error> {
+        request.extensions().get::<Self>().copied().ok_or_else(|| Error::internal("a request was not begun"))
     }
 
     /// Returns the id of the request.

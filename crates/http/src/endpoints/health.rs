@@ -13,7 +13,10 @@ use actix_web::{
     http::{StatusCode, header},
     web::Data,
 };
-use agora_domain::health::{Probe, Probes};
+use agora_domain::{
+    Error,
+    health::{Probe, Probes},
+};
 use futures_util::future::join3;
 use serde::Serialize;
 use tokio::{sync::Mutex, time::timeout};
@@ -41,7 +44,7 @@ pub(crate) struct Check {
 }
 
 /// What everything answered that the service depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = HealthChecks)]
 pub(crate) struct Checks {
     /// The database answers.
@@ -54,7 +57,6 @@ pub(crate) struct Checks {
 
 impl Check {
     const OK: &str = "ok";
-    const FAILED: &str = "failed";
 
     async fn of(probe: &dyn Probe) -> (Self, Option<String>) {
         let begun = Instant::now();
@@ -64,19 +66,37 @@ impl Check {
             Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
         };
         let hundredths = (begun.elapsed().as_secs_f64() * 100_000.0).round();
-        let status = if failure.is_some() { Self::FAILED } else { Self::OK };
+        let status = if failure.is_some() { "failed" } else { Self::OK };
         (Self { status, milliseconds: hundredths / 100.0 }, failure)
     }
 
     fn is_ok(&self) -> bool {
         self.status == Self::OK
     }
+}
 
-    const UNKNOWN: Self = Self { status: Self::FAILED, milliseconds: 0.0 };
+/// What counts as the answer before the first one.
+impl Default for Check {
+    fn default() -> Self {
+        Self { status: Self::OK, milliseconds: 0.0 }
+    }
 }
 
 impl Checks {
-    const UNKNOWN: Self = Self { database: Check::UNKNOWN, images: Check::UNKNOWN, migrations: Check::UNKNOWN };
+    /// Asks everything, and logs what is otherwise than before.
+    async fn ask(Probes { database, images, migrations }: &Probes, before: Self) -> Self {
+        let asked = join3(Check::of(&**database), Check::of(&**images), Check::of(&**migrations)).await;
+        let ((database, one), (images, two), (migrations, three)) = asked;
+        let checks = Self { database, images, migrations };
+        for (((check, is), (_, was)), cause) in checks.all().into_iter().zip(before.all()).zip([one, two, three]) {
+            match (was.is_ok(), cause) {
+                (true, Some(cause)) => tracing::warn!(check, cause, "not ready"),
+                (false, None) => tracing::info!(check, milliseconds = is.milliseconds, "ready again"),
+                _ => {}
+            }
+        }
+        checks
+    }
 
     fn all(&self) -> [(&'static str, Check); 3] {
         [("database", self.database), ("images", self.images), ("migrations", self.migrations)]
@@ -91,7 +111,7 @@ impl Checks {
 pub(crate) struct Readiness {
     probes: Probes,
     /// What was found last, and when.
-    last: Arc<Mutex<Option<(Instant, Checks)>>>,
+    last: Arc<Mutex<(Option<Instant>, Checks)>>,
 }
 
 impl Readiness {
@@ -100,51 +120,28 @@ impl Readiness {
     }
 
     /// What everything answers, or did within the last second.
-    async fn checks(&self) -> Checks {
+    async fn checks(&self) -> Result<Checks, Error> {
         let mut last = Arc::clone(&self.last).lock_owned().await;
-        if let Some((_, checks)) = last.filter(|(at, _)| at.elapsed() < FRESH) {
-            return checks;
+        if last.0.is_some_and(|at| at.elapsed() < FRESH) {
+            return Ok(last.1);
         }
         let probes = self.probes.clone();
         // To its end, even when the one who asked waits no longer: others may be less patient than a probe.
         let asking = tokio::spawn(async move {
-            let before = last.map(|(_, checks)| checks);
-            let checks = ask(&probes, before).await;
-            *last = Some((Instant::now(), checks));
+            let checks = Checks::ask(&probes, last.1).await;
+            *last = (Some(Instant::now()), checks);
             checks
         });
-        asking.await.unwrap_or(Checks::UNKNOWN)
+        asking.await.map_err(Error::internal)
     }
 }
-
-/// Asks everything, and logs what is otherwise than before.
-async fn ask(probes: &Probes, before: Option<Checks>) -> Checks {
-    let Probes { database, images, migrations } = probes;
-    let (database, images, migrations) =
-        join3(Check::of(&**database), Check::of(&**images), Check::of(&**migrations)).await;
-    let causes = [database.1, images.1, migrations.1];
-    let checks = Checks { database: database.0, images: images.0, migrations: migrations.0 };
-    let was_ok = before.unwrap_or(Checks { database: OK_BEFORE, images: OK_BEFORE, migrations: OK_BEFORE }).all();
-    for (((check, is), (_, was)), cause) in checks.all().into_iter().zip(was_ok).zip(causes) {
-        match (was.is_ok(), cause) {
-            (true, Some(cause)) => tracing::warn!(check, cause, "not ready"),
-            (false, None) => tracing::info!(check, milliseconds = is.milliseconds, "ready again"),
-            _ => {}
-        }
-    }
-    checks
-}
-
-/// What counts as the answer before the first one.
-const OK_BEFORE: Check = Check { status: Check::OK, milliseconds: 0.0 };
 
 /// Whether the process answers
 ///
 /// Nothing else is asked: whoever restarts the service when this fails should not do so because a database is away.
 #[utoipa::path(
-    get, path = "", operation_id = "getLiveness",
-    tag = "Health",
-    responses((status = 200, description = "It does.", body = Done))
+    get, path = "", operation_id = "getLiveness", tag = "Health",
+    responses((status = 200, description = "It does.", body = Done)),
 )]
 pub(crate) async fn live() -> HandlerResult {
     envelope::done("The service is alive")
@@ -155,8 +152,7 @@ pub(crate) async fn live() -> HandlerResult {
 /// The database, the store of images and the schema are asked, each for two seconds at most, and at most once a second
 /// for all callers together. Whoever distributes requests over several services leaves out one that is not ready.
 #[utoipa::path(
-    get, path = "", operation_id = "getReadiness",
-    tag = "Health",
+    get, path = "", operation_id = "getReadiness", tag = "Health",
     responses(
         (status = 200, description = "It can.", body = Ready),
         (status = 503, description = "It cannot, is shutting down, or is overloaded.", body = Unready)
@@ -166,7 +162,7 @@ pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> Han
     if state.stopping.has_begun() {
         return unavailable("The service is shutting down", None);
     }
-    let checks = readiness.checks().await;
+    let checks = readiness.checks().await?;
     if checks.are_ok() {
         envelope::ok("The service is ready", checks)
     } else {
@@ -213,7 +209,7 @@ fn unavailable(message: &'static str, data: Option<Checks>) -> HandlerResult {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use agora_domain::{Error, Result, health::MockProbe};
+    use agora_domain::{Result, health::MockProbe};
     use async_trait::async_trait;
     use futures_util::future::join_all;
 
@@ -250,7 +246,7 @@ mod tests {
         let database = Arc::clone(&counted) as Arc<dyn Probe>;
         let readiness = Readiness::new(Probes { database, images: well(), migrations: well() });
         let all = join_all((0..1000).map(|_| readiness.checks())).await;
-        assert!(all.iter().all(Checks::are_ok));
+        assert!(all.iter().all(|checks| checks.as_ref().is_ok_and(Checks::are_ok)));
         assert_eq!(counted.asked.load(Ordering::Relaxed), 1);
     }
 
@@ -259,7 +255,7 @@ mod tests {
         let mut away = MockProbe::new();
         away.expect_probe().returning(|| Err(Error::unavailable("no route to 10.1.2.3")));
         let readiness = Readiness::new(Probes { database: Arc::new(away), images: well(), migrations: well() });
-        let checks = readiness.checks().await;
+        let checks = readiness.checks().await.unwrap();
         assert_eq!(checks.all().map(|(_, check)| check.status), ["failed", "ok", "ok"]);
         let sent = serde_json::to_string(&checks).unwrap();
         assert!(!sent.contains("10.1.2.3"), "{sent}");
@@ -272,7 +268,7 @@ mod tests {
         let readiness = Readiness::new(Probes { database: well(), images, migrations: well() });
         timeout(PATIENCE / 4, readiness.checks()).await.unwrap_err();
         let begun = tokio::time::Instant::now();
-        let checks = readiness.checks().await;
+        let checks = readiness.checks().await.unwrap();
         assert_eq!(checks.all().map(|(_, check)| check.status), ["ok", "failed", "ok"]);
         assert!(begun.elapsed() < PATIENCE);
         assert_eq!(counted.asked.load(Ordering::Relaxed), 1);

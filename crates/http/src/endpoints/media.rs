@@ -31,7 +31,7 @@ use crate::{
     operation_id = "getImage",
     tag = "Images",
     params(ImageConditions),
-    responses(Image, NotFound, RangeNotSatisfiable)
+    responses(Image, NotFound, RangeNotSatisfiable,)
 )]
 pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> HandlerResult {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
@@ -60,10 +60,9 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
         response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
     }
     // The head of the answer is sent by then: a failure can only cut it off.
-    let context = RequestContext::of(&request);
+    let request_id = RequestContext::of(&request)?.id();
     let bytes = image.bytes.map_err(move |error| {
-        let (request_id, cause) = (context.map(|context| tracing::field::display(context.id())), error.source());
-        tracing::error!(request_id, %error, ?cause, "an image could not be read to its end");
+        tracing::error!(%request_id, %error, cause = ?error.source(), "an image could not be read to its end");
         Box::new(error) as Box<dyn std::error::Error>
     });
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))

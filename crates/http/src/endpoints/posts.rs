@@ -18,8 +18,8 @@ use crate::{
     },
     middleware::Attempt,
     request::{
-        Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfNoneMatch, List, Paging, PathId, RequestedBy, Submission,
-        optional,
+        Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId,
+        RequestedBy, Submission, optional,
     },
     response::{
         AdminAuthorBody, AdminPostsAnswer, Cache, Conditional, Done, Entry, HandlerResult, LikerBody, LikersAnswer,
@@ -197,7 +197,7 @@ pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Memb
 /// text clears the text of a post with an image.
 #[utoipa::path(
     get, path = "", operation_id = "updatePost", tag = "Posts",
-    params(IfMatch),
+    params(IfMatchHeader),
     request_body(
         content((PostChangeForm = "multipart/form-data"), (PostRequest = "application/json")),
     ),

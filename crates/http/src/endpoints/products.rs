@@ -28,8 +28,8 @@ use crate::{
     },
     middleware::Attempt,
     request::{
-        Auth, Body, CategoryFilter, Field, IfMatch, IfNoneMatch, List, Paging, PathId, PathText, TextFilter,
-        VariantInput, optional, violations,
+        Auth, Body, CategoryFilter, Field, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathText,
+        TextFilter, VariantInput, optional, violations,
     },
     response::{
         Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, done,
@@ -326,7 +326,7 @@ pub(crate) async fn create(
 /// What is given changes. A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(
     get, path = "", operation_id = "updateProduct", tag = "Products",
-    params(IfMatch),
+    params(IfMatchHeader),
     request_body = ProductChange,
     responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound),
 )]

@@ -8,13 +8,13 @@ use actix_web::{
     dev::{ServiceRequest, ServiceResponse},
     http::header,
     middleware::Next,
-    web,
+    web::Data,
 };
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 
 use crate::{
-    core::{Access, ApiError, EndpointPolicy, IdempotencySupport, RequestContext, State},
+    core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared},
     middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency},
     request::{BodyDeadline, in_time},
 };
@@ -26,42 +26,11 @@ pub(crate) async fn authorize(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let http = request.request().clone();
-    let (Some(state), Some(limiter), Some(account_concurrency), Some(request_log), Some(context)) = (
-        request.app_data::<web::Data<State>>().cloned(),
-        request.app_data::<web::Data<RateLimiter>>().cloned(),
-        request.app_data::<web::Data<AccountConcurrency>>().cloned(),
-        request.app_data::<web::Data<RequestLog>>().cloned(),
-        RequestContext::of(&http),
-    ) else {
-        return Ok(refuse(http, &ApiError::Panicked));
-    };
+    let (state, request_log) = (shared::<State>(&http)?, shared::<RequestLog>(&http)?);
+    let context = RequestContext::of(&http).map_err(ApiError::from)?;
     let unanswered = CancelledRequestGuard::new(&state, &request_log, &http, context);
-    let work = context.instrument(policy.path, async {
-        limiter.check_endpoint(policy.rate_limit, &state, request.request())?;
-        let caller = authenticate(policy.access, &state, &limiter, request.request()).await?;
-        refuse_nul(request.request())?;
-        let permit = match caller {
-            Some(caller) => account_concurrency.acquire(caller.user, &request).await?,
-            None => None,
-        };
-        let key =
-            if policy.idempotency == IdempotencySupport::None { None } else { idempotency::key(request.headers())? };
-        let mut answered = match key {
-            Some(key) => idempotency::once(state.clone(), request_log.clone(), policy, key, request, next).await?,
-            None => {
-                let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
-                limiter.count_guesses(&answered);
-                answered
-            }
-        };
-        if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
-            // Until the answer is compressed.
-            answered.response_mut().extensions_mut().insert(permit);
-        }
-        Ok(answered)
-    });
-    let work = AssertUnwindSafe(work).catch_unwind();
-    let outcome = in_time(work, state.request_time, BodyDeadline::of(&http)).await;
+    let work = context.instrument(policy.path, call(policy, &state, &request_log, request, next));
+    let outcome = in_time(AssertUnwindSafe(work).catch_unwind(), state.request_time, BodyDeadline::of(&http)).await;
     unanswered.was_answered();
     match outcome {
         Some(Ok(Ok(response))) => response,
@@ -69,6 +38,38 @@ pub(crate) async fn authorize(
         Some(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
         None => Ok(refuse(http, &ApiError::TimedOut)),
     }
+}
+
+/// Calls the handler, once under the key of the request if there is one, unless the policy refuses the request.
+async fn call(
+    policy: EndpointPolicy,
+    state: &Data<State>,
+    request_log: &Data<RequestLog>,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<idempotency::Response, ApiError> {
+    let http = request.request();
+    let limiter = shared::<RateLimiter>(http)?;
+    limiter.check_endpoint(policy.rate_limit, state, http)?;
+    let caller = authenticate(policy.access, state, &limiter, http).await?;
+    refuse_nul(http)?;
+    let permit = match caller {
+        Some(caller) => shared::<AccountConcurrency>(http)?.acquire(caller.user, &request).await?,
+        None => None,
+    };
+    let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
+        Some(key) => idempotency::once(state.clone(), request_log.clone(), policy, key, request, next).await?,
+        None => {
+            let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
+            limiter.count_guesses(&answered);
+            answered
+        }
+    };
+    if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
+        // Until the answer is compressed.
+        answered.response_mut().extensions_mut().insert(permit);
+    }
+    Ok(answered)
 }
 
 fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {

@@ -1,13 +1,9 @@
 //! `Idempotency-Key`: requests that a client may send again without their taking effect twice.
 
-use std::{
-    future::{Ready, ready},
-    iter,
-    panic::AssertUnwindSafe,
-};
+use std::{iter, panic::AssertUnwindSafe};
 
 use actix_web::{
-    FromRequest, HttpMessage, HttpRequest,
+    HttpMessage, HttpRequest,
     body::{BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     http::{
@@ -18,6 +14,7 @@ use actix_web::{
     rt, web,
 };
 use agora_domain::{
+    Error,
     accounts::Caller,
     idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start},
 };
@@ -29,7 +26,7 @@ use tokio::sync::oneshot;
 use crate::{
     core::{
         Access, ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext,
-        State,
+        State, extractor,
     },
     middleware::RequestLog,
     request::{Body, multipart},
@@ -45,8 +42,11 @@ const LARGE: usize = 64 * 1024;
 /// How often a body is in memory: it is kept as it came while the handler reads it.
 const COPIES: usize = 2;
 
-/// The key under which a request was sent, if it was.
-pub(crate) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+/// Returns the key under which a request was sent, if it was and the endpoint takes keys.
+pub(crate) fn key(support: IdempotencySupport, headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    if support == IdempotencySupport::None {
+        return Ok(None);
+    }
     let mut given = headers.get_all(KEY);
     let Some(value) = given.next() else { return Ok(None) };
     if given.next().is_some() {
@@ -71,7 +71,7 @@ pub(crate) async fn once(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
-    let context = RequestContext::of(request.request()).ok_or(ApiError::Panicked)?;
+    let context = RequestContext::of(request.request())?;
     let payload = request.take_payload();
     let body = Body::new(request.request(), payload);
     let most = most_bytes(&state, policy);
@@ -187,7 +187,7 @@ async fn fingerprints(mac_keys: &MacKeys, request: &HttpRequest, body: Bytes) ->
         let (own, accepted) = mac_keys.macs(Purpose::Request, said);
         Fingerprints { own: Fingerprint(own), accepted: accepted.map(Fingerprint) }
     };
-    if is_large { web::block(digest).await.map_err(|_| ApiError::Panicked) } else { Ok(digest()) }
+    if is_large { Ok(web::block(digest).await.map_err(Error::internal)?) } else { Ok(digest()) }
 }
 
 pub(crate) fn boundary(content_type: &str) -> Option<&str> {
@@ -222,14 +222,7 @@ impl Attempt {
     }
 }
 
-impl FromRequest for Attempt {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(request.extensions().get::<AttemptId>().copied())))
-    }
-}
+extractor!(Attempt, |request| Ok(Self(request.extensions().get::<AttemptId>().copied())));
 
 #[cfg(test)]
 mod tests {

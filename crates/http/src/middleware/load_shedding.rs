@@ -23,12 +23,11 @@ use actix_web::{
     body::{BodySize, BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::{ConnectionType, StatusCode},
-    web,
 };
 use bytes::Bytes;
 
 use crate::{
-    core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe},
+    core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe, shared},
     middleware::AccountPermit,
     request::body_deadline,
     transport::{Connection, framing},
@@ -40,13 +39,10 @@ pub(crate) async fn shed_load(
     mut request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<Answer>, actix_web::Error> {
-    let capacity = request.app_data::<web::Data<Capacity>>().cloned();
+    let capacity = shared::<Capacity>(request.request())?;
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
-    let is_limited = !is_health_probe(request.path());
-    let place = capacity.as_ref().filter(|_| is_limited).map(|capacity| capacity.requests.enter());
-    if let Some(capacity) = &capacity {
-        body_deadline::watch(&mut request, capacity.limits.body_time);
-    }
+    let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter());
+    body_deadline::watch(&mut request, capacity.limits.body_time);
     let mut response = if let Some(None) = place {
         request.into_response(ApiError::Busy.error_response())
     } else if framing::is_body_without_end(&request) {
@@ -109,8 +105,8 @@ impl MessageBody for Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::middleware::AccountConcurrency;
-    use actix_web::{HttpResponse, body::BodyStream, test::TestRequest};
+    use crate::{core::LoadLimits, middleware::AccountConcurrency};
+    use actix_web::{HttpResponse, body::BodyStream, test::TestRequest, web};
     use agora_domain::id::UserId;
     use futures_util::{FutureExt, future::poll_fn, stream};
     use tokio::task::unconstrained;
@@ -121,7 +117,8 @@ mod tests {
     async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
         let limits = AccountConcurrency::new(1);
         let account = UserId::new(uuid::Uuid::from_u128(1));
-        let request = || TestRequest::with_uri("/").to_srv_request();
+        let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
+        let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();
         let acquire = async || limits.acquire(account, &request()).await.unwrap().unwrap();
         let _other = acquire().await;
         let compress = async |request: ServiceRequest| {

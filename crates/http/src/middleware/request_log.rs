@@ -16,7 +16,6 @@ use actix_web::{
         header::{HeaderName, HeaderValue},
     },
     middleware::Next,
-    web,
 };
 use agora_domain::accounts::Caller;
 use bytes::Bytes;
@@ -24,9 +23,7 @@ use tracing::Level;
 use uuid::{Uuid, fmt::Simple};
 
 use crate::{
-    core::{
-        ApiError, Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers,
-    },
+    core::{Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared},
     middleware::{HttpMetrics, load_shedding::close_if_over},
     transport::Answering,
 };
@@ -44,15 +41,11 @@ pub(crate) async fn observe(
     next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
     let answering = Answering::begin(&mut request);
-    let (Some(state), Some(request_log)) =
-        (request.app_data::<web::Data<State>>().cloned(), request.app_data::<web::Data<RequestLog>>().cloned())
-    else {
-        return Err(ApiError::Panicked.into());
-    };
+    let http = request.request();
+    let (state, request_log, paths) = (shared::<State>(http)?, shared::<RequestLog>(http)?, shared::<Paths>(http)?);
     let context = RequestContext::begin(state.services.ids.as_ref());
     request.extensions_mut().insert(context);
-    let paths = request.app_data::<web::Data<Paths>>();
-    let route = paths.and_then(|paths| paths.find(request.request())).map(|target| target.path);
+    let route = paths.find(request.request()).map(|target| target.path);
     let mut response = next.call(request).await?;
     let (status, id) = (response.status(), context.id());
     let causes = response.response_mut().extensions_mut().remove::<Causes>();

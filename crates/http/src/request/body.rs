@@ -8,14 +8,14 @@ use std::{
     rc::Rc,
 };
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
+use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    core::{ApiError, Capacity, Client, JSON_LIMIT, State},
+    core::{ApiError, Capacity, Client, JSON_LIMIT, State, shared},
     request::{BodyDeadline, is_too_slow, violations},
 };
 
@@ -61,10 +61,9 @@ impl Body {
 
     /// Waits until there is room in memory for this body, of which at most `most` bytes are kept, so many times over.
     pub(crate) async fn reserve_memory(&self, most: usize, copies: usize) -> Result<(), ApiError> {
-        let (state, capacity) =
-            (self.request.app_data::<web::Data<State>>(), self.request.app_data::<web::Data<Capacity>>());
-        let (Some(deadline), Some(state), Some(capacity)) = (&self.deadline, state, capacity) else { return Ok(()) };
-        let client = || Client::of(state, &self.request).0;
+        let Some(deadline) = &self.deadline else { return Ok(()) };
+        let (state, capacity) = (shared::<State>(&self.request)?, shared::<Capacity>(&self.request)?);
+        let client = || Client::of(&state, &self.request).0;
         deadline.reserve_memory(&capacity.uploads, client, most, copies).await
     }
 

@@ -1,18 +1,15 @@
 //! What handlers take from a request's head.
 
-use std::{
-    future::{Ready, ready},
-    marker::PhantomData,
-};
+use std::marker::PhantomData;
 
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload};
+use actix_web::HttpMessage;
 use agora_domain::{
     accounts::{Admin, Caller, Member},
     limits::Requester,
 };
 use uuid::Uuid;
 
-use crate::core::{ApiError, Client, Target};
+use crate::core::{ApiError, Client, State, Target, extractor, shared};
 
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
 pub(crate) struct Auth<C>(pub(crate) C);
@@ -41,32 +38,19 @@ impl Standing for Admin {
     }
 }
 
-impl<C: Standing> FromRequest for Auth<C> {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let caller = request.extensions().get::<Caller>().copied();
-        ready(match caller {
-            Some(caller) => C::of(caller).map(Auth).map_err(ApiError::from),
-            None => Err(ApiError::NoToken),
-        })
-    }
-}
+extractor!(Auth<C> where C: Standing, |request| {
+    let caller = request.extensions().get::<Caller>().copied().ok_or(ApiError::NoToken)?;
+    Ok(Self(C::of(caller)?))
+});
 
 /// Who asks: the account, if there is one, and the client's address.
 pub(crate) struct RequestedBy(pub(crate) Requester);
 
-impl FromRequest for RequestedBy {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let account = request.extensions().get::<Caller>().map(|caller| caller.user);
-        let client = Client::from_request(request, payload).into_inner();
-        ready(client.map(|Client(address)| Self(Requester { account, address })))
-    }
-}
+extractor!(RequestedBy, |request| {
+    let account = request.extensions().get::<Caller>().map(|caller| caller.user);
+    let Client(address) = Client::of(&*shared::<State>(request)?, request);
+    Ok(Self(Requester { account, address }))
+});
 
 /// The identifier in the path: its one parameter.
 pub(crate) struct PathId<T>(pub(crate) Uuid, PhantomData<T>);
@@ -77,30 +61,16 @@ impl<T: From<Uuid>> PathId<T> {
     }
 }
 
-impl<T> FromRequest for PathId<T> {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let (name, value) = Target::parameter(request);
-        ready(match parse_uuid(&value) {
-            Some(id) => Ok(Self(id, PhantomData)),
-            None => Err(ApiError::Malformed(format!("{name} must be a UUID"))),
-        })
-    }
-}
+extractor!(PathId<T> where T, |request| {
+    let (name, value) = Target::parameter(request);
+    let id = parse_uuid(&value).ok_or_else(|| ApiError::Malformed(format!("{name} must be a UUID")))?;
+    Ok(Self(id, PhantomData))
+});
 
 /// The text in the path: its one parameter.
 pub(crate) struct PathText(pub(crate) String);
 
-impl FromRequest for PathText {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(Target::parameter(request).1.into_owned())))
-    }
-}
+extractor!(PathText, |request| Ok(Self(Target::parameter(request).1.into_owned())));
 
 /// A UUID in the notation of the contract: 36 characters with hyphens, in any letter case.
 pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {

@@ -19,6 +19,6 @@ pub(crate) use self::{
     field::{Field, VariantInput, optional, required, violations},
     multipart::{FormBody, Submission},
     paging::Query,
-    parameters::{CategoryFilter, FeedPaging, IfNoneMatch, ImageConditions, Paging, TextFilter},
+    parameters::{CategoryFilter, FeedPaging, IfMatchHeader, IfNoneMatch, ImageConditions, Paging, TextFilter},
     preconditions::IfMatch,
 };

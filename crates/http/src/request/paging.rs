@@ -1,8 +1,5 @@
 //! The query parameters of lists, and the links to the pages beside one.
 
-use std::future::{Ready, ready};
-
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
 use agora_domain::{
     FieldErrors,
     clock::Timestamp,
@@ -14,7 +11,7 @@ use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros
 use url::form_urlencoded;
 
 use crate::{
-    core::{ApiError, MacKeys, State},
+    core::{ApiError, MacKeys},
     request::{List, cursor},
 };
 
@@ -23,16 +20,6 @@ pub(crate) struct Query {
     path: String,
     parameters: Vec<(String, String)>,
     mac_keys: MacKeys,
-}
-
-impl FromRequest for Query {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let Some(state) = request.app_data::<Data<State>>() else { return ready(Err(ApiError::Panicked)) };
-        ready(Ok(Self::new(request.uri().path(), request.query_string(), state.mac_keys.clone())))
-    }
 }
 
 impl Query {

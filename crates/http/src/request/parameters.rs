@@ -14,76 +14,67 @@ use utoipa::{
     },
 };
 
-use crate::{core::schema::format, request::IfMatch};
-
-/// The page of a list.
-pub(crate) enum Paging {}
-/// The page of the following feed.
-pub(crate) enum FeedPaging {}
-/// Which products are listed, whatever their category.
-pub(crate) enum TextFilter {}
-/// Which products are listed, by category.
-pub(crate) enum CategoryFilter {}
-/// Which part of an image is wanted, and which is there already.
-pub(crate) enum ImageConditions {}
-/// Which answer the client has already.
-pub(crate) enum IfNoneMatch {}
+use crate::core::schema::format;
 
 /// The names of the headers.
 pub(crate) const IF_NONE_MATCH: &str = "If-None-Match";
 pub(crate) const IF_MATCH: &str = "If-Match";
 
-type Where = Option<ParameterIn>;
+/// Names groups of parameters, by which operations refer to them.
+macro_rules! groups {
+    ($($(#[doc = $doc:literal])+ $name:ident = [$($parameter:expr),+ $(,)?];)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) enum $name {}
 
-impl IntoParams for Paging {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let default = format!("Without it, all entries up to {}.", PageSize::LIST_DEFAULT.get());
-        vec![size(&default, None), cursor()]
-    }
+        impl IntoParams for $name {
+            fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+                vec![$($parameter),+]
+            }
+        }
+    )+};
 }
 
-impl IntoParams for FeedPaging {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let default = PageSize::FEED_DEFAULT.get();
-        let before = "Only posts made before: an RFC 3339 time, or a date, which is its midnight in UTC.";
-        let instant = text().examples([json!("2025-07-15T00:24:54.124+00:00"), json!("2025-07-15")]);
-        vec![size("", Some(default)), cursor(), optional("createAt", ParameterIn::Query, before, instant)]
-    }
+groups! {
+    /// The page of a list.
+    Paging = [size(&format!("Without it, all entries up to {}.", PageSize::LIST_DEFAULT.get()), None), cursor()];
+    /// The page of the following feed.
+    FeedPaging = [
+        size("", Some(PageSize::FEED_DEFAULT.get())),
+        cursor(),
+        query(
+            "createAt", "Only posts made before: an RFC 3339 time, or a date, which is its midnight in UTC.",
+            text().examples([json!("2025-07-15T00:24:54.124+00:00"), json!("2025-07-15")]),
+        ),
+    ];
+    /// Which products are listed, whatever their category.
+    TextFilter = [query(
+        "q", "Only products with this text in name, description or SKU, in any letter case.",
+        text().max_length(Some(ProductFilter::MAX_TEXT_CHARS)).examples([json!("mug")]),
+    )];
+    /// Which products are listed, by category.
+    CategoryFilter = [query("category", "Only products of this category, in any letter case.", category())];
+    /// Which part of an image is wanted, and which is there already.
+    ImageConditions = [
+        header("Range", "One range of bytes. What is no such range is ignored.", "bytes=0-1023"),
+        header("If-Range", "The `ETag` of the image to which `Range` applies; for another, it is ignored.", IMAGE_TAG),
+        header(IF_NONE_MATCH, "The `ETag` of an image that is there already: then the answer is 304.", IMAGE_TAG),
+    ];
+    /// Which answer the client has already.
+    IfNoneMatch = [header(
+        IF_NONE_MATCH, "The `ETag` of an answer that is there already: if it still holds, the answer is 304.", TAG,
+    )];
+    /// The version that an edit is meant for.
+    IfMatchHeader = [header(
+        IF_MATCH,
+        "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is 412. Without it, or \
+         with `*`, the last edit wins.",
+        TAG,
+    )];
 }
 
-impl IntoParams for TextFilter {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let description = "Only products with this text in name, description or SKU, in any letter case.";
-        let schema = text().max_length(Some(ProductFilter::MAX_TEXT_CHARS)).examples([json!("mug")]);
-        vec![optional("q", ParameterIn::Query, description, schema)]
-    }
-}
-
-impl IntoParams for CategoryFilter {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let description = "Only products of this category, in any letter case.";
-        vec![optional("category", ParameterIn::Query, description, category())]
-    }
-}
-
-impl IntoParams for IfNoneMatch {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let description = "The `ETag` of an answer that is there already: if it still holds, the answer is 304.";
-        vec![optional(IF_NONE_MATCH, ParameterIn::Header, description, tag())]
-    }
-}
-
-impl IntoParams for IfMatch {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let description = "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is \
-                           412. Without it, or with `*`, the last edit wins.";
-        vec![optional(IF_MATCH, ParameterIn::Header, description, tag())]
-    }
-}
-
-fn tag() -> ObjectBuilder {
-    text().examples([json!("W/\"1980b7a5f6c-8f3a1c5b7d9e0246\"")])
-}
+/// Examples of tags: of what can be edited, and of an image.
+const TAG: &str = "W/\"1980b7a5f6c-8f3a1c5b7d9e0246\"";
+const IMAGE_TAG: &str = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
 
 /// The header that names a request which may be sent again.
 pub(crate) fn idempotency_key() -> Parameter {
@@ -91,20 +82,6 @@ pub(crate) fn idempotency_key() -> Parameter {
                        same key gets the first answer and does nothing more; see the section on retries.";
     let schema = text().min_length(Some(1)).max_length(Some(IdempotencyKey::MAX)).pattern(Some("^[!-~]+$"));
     optional("Idempotency-Key", ParameterIn::Header, description, schema)
-}
-
-impl IntoParams for ImageConditions {
-    fn into_params(_: impl Fn() -> Where) -> Vec<Parameter> {
-        let header = |name, description, example: &str| {
-            optional(name, ParameterIn::Header, description, text().examples([json!(example)]))
-        };
-        let tag = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
-        vec![
-            header("Range", "One range of bytes. What is no such range is ignored.", "bytes=0-1023"),
-            header("If-Range", "The `ETag` of the image to which `Range` applies; for another, it is ignored.", tag),
-            header("If-None-Match", "The `ETag` of an image that is there already: then the answer is 304.", tag),
-        ]
-    }
 }
 
 /// The parameter of this name in a path.
@@ -140,6 +117,14 @@ fn optional(name: &str, place: ParameterIn, description: &str, schema: impl Into
     parameter.description(Some(description)).schema(Some(schema)).build()
 }
 
+fn query(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
+    optional(name, ParameterIn::Query, description, schema)
+}
+
+fn header(name: &str, description: &str, example: &str) -> Parameter {
+    optional(name, ParameterIn::Header, description, text().examples([json!(example)]))
+}
+
 fn size(default_text: &str, default: Option<usize>) -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::Integer)
@@ -154,5 +139,5 @@ fn size(default_text: &str, default: Option<usize>) -> Parameter {
 fn cursor() -> Parameter {
     let description = "Where the page is: from an address in the `Link` header of the page beside it. It holds for \
                        the list it was made for.";
-    optional("cursor", ParameterIn::Query, description, text())
+    query("cursor", description, text())
 }

@@ -1,16 +1,13 @@
 //! What a request says of what its client has already, and of the version that an edit is meant for: `If-None-Match` and
 //! `If-Match`.
 
-use std::future::{Ready, ready};
-
 use actix_web::{
-    FromRequest, HttpRequest,
-    dev::Payload,
+    HttpRequest,
     http::header::{self, HeaderName},
 };
 use agora_domain::{clock::Timestamp, version::Versions};
 
-use crate::core::ApiError;
+use crate::core::extractor;
 
 /// The tags of a header, as they are without the mark of weak ones.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
@@ -34,14 +31,9 @@ pub(crate) fn has(request: &HttpRequest, tag: &str) -> bool {
 /// The versions that an edit is meant for: those of `If-Match`, or any.
 pub(crate) struct IfMatch(pub(crate) Versions);
 
-impl FromRequest for IfMatch {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(list(request, header::IF_MATCH).map_or(Versions::Any, |list| versions(&list)))))
-    }
-}
+extractor!(IfMatch, |request| {
+    Ok(Self(list(request, header::IF_MATCH).map_or(Versions::Any, |list| versions(&list))))
+});
 
 pub(crate) fn versions(list: &str) -> Versions {
     if list.trim() == "*" {

@@ -1,10 +1,7 @@
 //! Answers that a client may have already.
 
-use std::future::{Ready, ready};
-
 use actix_web::{
-    FromRequest, HttpRequest, HttpResponse,
-    dev::Payload,
+    HttpRequest, HttpResponse,
     http::{
         StatusCode,
         header::{self, HeaderValue},
@@ -13,7 +10,7 @@ use actix_web::{
 use agora_domain::clock::Timestamp;
 
 use crate::{
-    core::ApiError,
+    core::extractor,
     request::preconditions::has,
     response::{HandlerResult, Rendered, etag::tag},
 };
@@ -82,11 +79,4 @@ fn tagged(mut response: HttpResponse, cache: Cache, tag: &str) -> HttpResponse {
     response
 }
 
-impl FromRequest for Conditional {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self::of(request)))
-    }
-}
+extractor!(Conditional, |request| Ok(Self::of(request)));

@@ -22,7 +22,7 @@ pub(crate) struct Failure {
     /// The name by which operations refer to it.
     pub(crate) name: &'static str,
     description: &'static str,
-    headers: Vec<ResponseHeader>,
+    headers: &'static [ResponseHeader],
     /// What it can be, each with a name. All have the same status.
     pub(crate) examples: Vec<(&'static str, ApiError)>,
 }
@@ -43,7 +43,7 @@ impl Failure {
         let mut response =
             ResponseBuilder::new().description(self.description).content("application/json", content.build()).build();
         ResponseHeader::add_everywhere(&mut response);
-        for header in &self.headers {
+        for header in self.headers {
             header.add_to(&mut response);
         }
         response
@@ -87,142 +87,101 @@ named! {
 const ALLOWANCE: Allowance =
     Allowance { limit: Limit { most: 60, period_seconds: 60 }, remaining: 0, reset_seconds: 42 };
 
-fn invalid_fields() -> ApiError {
+fn invalid_fields() -> Error {
     let mut fields = FieldErrors::default();
     fields.add("email", Violation::new(ViolationKind::InvalidFormat, "Email must be a valid email address"));
     fields.add("username", Violation::new(ViolationKind::Required, "Username is required"));
-    Error::from(fields).into()
+    fields.into()
 }
 
-/// Every failure.
-pub(crate) fn all() -> Vec<Failure> {
-    let not_found = |resource| ApiError::from(Error::NotFound(resource));
-    let conflict = |conflict| ApiError::from(Error::Conflict(conflict));
-    vec![
-        Failure {
-            name: "BadRequest",
-            description: "The request cannot be understood, fields of it are invalid (each is named in `data`), or a \
-                          state forbids the operation.",
-            headers: vec![ResponseHeader::Replayed, ResponseHeader::ContentEncoding],
-            examples: vec![
-                ("invalidFields", invalid_fields()),
-                ("malformedId", ApiError::Malformed("postId must be a UUID".to_owned())),
-                ("malformedJson", ApiError::Malformed("Malformed JSON at line 1 column 17".to_owned())),
-                ("forbiddenByState", Error::Disallowed(Disallowed::FollowSelf).into()),
-            ],
-        },
-        Failure {
-            name: "Unauthorized",
-            description: "There is no token, or it is invalid or has expired, or its session has ended; at login, the \
-                          credentials are wrong.",
-            headers: vec![ResponseHeader::Challenge],
-            examples: vec![
-                ("noToken", ApiError::NoToken),
-                ("invalidToken", Error::InvalidToken.into()),
-                ("expiredToken", Error::ExpiredToken.into()),
-                ("wrongCredentials", Error::InvalidCredentials.into()),
-            ],
-        },
-        Failure {
-            name: "Forbidden",
-            description: "The caller lacks the role, or may not do this to this thing.",
-            headers: vec![ResponseHeader::Replayed],
-            examples: vec![("missingRole", Error::Forbidden(Forbidden::NotAdmin).into())],
-        },
-        Failure {
-            name: "NotFound",
-            description: "There is no such thing, or no such route.",
-            headers: vec![ResponseHeader::Replayed],
-            examples: vec![
-                ("post", not_found(Resource::Post)),
-                ("comment", not_found(Resource::Comment)),
-                ("user", not_found(Resource::User)),
-                ("product", not_found(Resource::Product)),
-                ("image", not_found(Resource::Image)),
-                ("route", ApiError::UnknownRoute),
-            ],
-        },
-        Failure {
-            name: "MethodNotAllowed",
-            description: "The path has other methods. Every path answers other methods like this.",
-            headers: vec![ResponseHeader::Allow],
-            examples: vec![("otherMethod", ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()))],
-        },
-        Failure {
-            name: "RequestTimeout",
-            description: "The body did not arrive in time. The connection is closed.",
-            headers: vec![],
-            examples: vec![("tooSlow", ApiError::TooSlow)],
-        },
-        Failure {
-            name: "Conflict",
-            description: "A username, an email address or a SKU is taken in some letter case; or the same request is \
-                          under way under its `Idempotency-Key`; or the request conflicts with what is stored in a way \
-                          that no rule foresaw.",
-            headers: vec![ResponseHeader::RetryWhenRunning, ResponseHeader::Replayed],
-            examples: vec![
-                ("username", conflict(Conflict::Username)),
-                ("email", conflict(Conflict::Email)),
-                ("sku", conflict(Conflict::Sku)),
-                ("running", conflict(Conflict::Running)),
-                ("unforeseen", conflict(Conflict::Unforeseen)),
-            ],
-        },
-        Failure {
-            name: "PreconditionFailed",
-            description: "The post or product was edited since the version that `If-Match` names.",
-            headers: vec![],
-            examples: vec![("stale", Error::Stale.into())],
-        },
-        Failure {
-            name: "PayloadTooLarge",
-            description: "The body, a text in a form or an image is beyond its limit.",
-            headers: vec![ResponseHeader::Replayed],
-            examples: vec![
-                ("body", ApiError::TooLarge("The body must be at most 64 KiB".to_owned())),
-                ("image", ApiError::TooLarge("image must be at most 5 MiB".to_owned())),
-            ],
-        },
-        Failure {
-            name: "UnsupportedMediaType",
-            description: "The content type is not one that the endpoint takes.",
-            headers: vec![ResponseHeader::Replayed],
-            examples: vec![("notJson", ApiError::UnsupportedMediaType("application/json"))],
-        },
-        Failure {
-            name: "RangeNotSatisfiable",
-            description: "The range lies outside the image.",
-            headers: vec![ResponseHeader::ContentRange],
-            examples: vec![("outside", ApiError::RangeNotSatisfiable(146_515))],
-        },
-        Failure {
-            name: "KeyReused",
-            description: "The `Idempotency-Key` was used for another request in the last 24 hours.",
-            headers: vec![],
-            examples: vec![("otherRequest", Error::KeyReused.into())],
-        },
-        Failure {
-            name: "TooManyRequests",
-            description: "Requests are limited, and these were too many: of this client address, of this account, or of \
-                          wrong passwords.",
-            headers: vec![ResponseHeader::RetryAfter],
-            examples: vec![("tooMany", Error::TooMany(ALLOWANCE).into())],
-        },
-        Failure {
-            name: "InternalServerError",
-            description: "A defect. Nothing about it is told; the log names its cause under the `x-request-id`.",
-            headers: vec![],
-            examples: vec![("defect", ApiError::Panicked)],
-        },
-        Failure {
-            name: "ServiceUnavailable",
-            description: "Too much is asked at once, a dependency is out of reach, or the request took too long.",
-            headers: vec![ResponseHeader::RetryAfter],
-            examples: vec![
-                ("unavailable", Error::unavailable("an example").into()),
-                ("tooSlow", ApiError::TimedOut),
-                ("overload", ApiError::Busy),
-            ],
-        },
-    ]
+/// Declares the failures: the name by which operations refer to it, what it is, its headers, and what it can be, each under
+/// a name. All that one can be have the same status.
+macro_rules! failures {
+    ($($name:ident $description:literal [$($header:ident)*] { $($example:ident: $error:expr,)+ })+) => {
+        /// Returns every failure.
+        pub(crate) fn all() -> Vec<Failure> {
+            vec![$(Failure {
+                name: stringify!($name),
+                description: $description,
+                headers: &[$(ResponseHeader::$header),*],
+                examples: vec![$((stringify!($example), ApiError::from($error))),+],
+            }),+]
+        }
+    };
+}
+
+#[rustfmt::skip]
+failures! {
+    BadRequest
+    "The request cannot be understood, fields of it are invalid (each is named in `data`), or a state forbids the operation."
+    [Replayed ContentEncoding] {
+        invalidFields: invalid_fields(),
+        malformedId: ApiError::Malformed("postId must be a UUID".to_owned()),
+        malformedJson: ApiError::Malformed("Malformed JSON at line 1 column 17".to_owned()),
+        forbiddenByState: Error::Disallowed(Disallowed::FollowSelf),
+    }
+    Unauthorized
+    "There is no token, or it is invalid or has expired, or its session has ended; at login, the credentials are wrong."
+    [Challenge] {
+        noToken: ApiError::NoToken,
+        invalidToken: Error::InvalidToken,
+        expiredToken: Error::ExpiredToken,
+        wrongCredentials: Error::InvalidCredentials,
+    }
+    Forbidden "The caller lacks the role, or may not do this to this thing." [Replayed] {
+        missingRole: Error::Forbidden(Forbidden::NotAdmin),
+    }
+    NotFound "There is no such thing, or no such route." [Replayed] {
+        post: Error::NotFound(Resource::Post),
+        comment: Error::NotFound(Resource::Comment),
+        user: Error::NotFound(Resource::User),
+        product: Error::NotFound(Resource::Product),
+        image: Error::NotFound(Resource::Image),
+        route: ApiError::UnknownRoute,
+    }
+    MethodNotAllowed "The path has other methods. Every path answers other methods like this." [Allow] {
+        otherMethod: ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()),
+    }
+    RequestTimeout "The body did not arrive in time. The connection is closed." [] {
+        tooSlow: ApiError::TooSlow,
+    }
+    Conflict
+    "A username, an email address or a SKU is taken in some letter case; or the same request is under way under its \
+     `Idempotency-Key`; or the request conflicts with what is stored in a way that no rule foresaw."
+    [RetryWhenRunning Replayed] {
+        username: Error::Conflict(Conflict::Username),
+        email: Error::Conflict(Conflict::Email),
+        sku: Error::Conflict(Conflict::Sku),
+        running: Error::Conflict(Conflict::Running),
+        unforeseen: Error::Conflict(Conflict::Unforeseen),
+    }
+    PreconditionFailed "The post or product was edited since the version that `If-Match` names." [] {
+        stale: Error::Stale,
+    }
+    PayloadTooLarge "The body, a text in a form or an image is beyond its limit." [Replayed] {
+        body: ApiError::TooLarge("The body must be at most 64 KiB".to_owned()),
+        image: ApiError::TooLarge("image must be at most 5 MiB".to_owned()),
+    }
+    UnsupportedMediaType "The content type is not one that the endpoint takes." [Replayed] {
+        notJson: ApiError::UnsupportedMediaType("application/json"),
+    }
+    RangeNotSatisfiable "The range lies outside the image." [ContentRange] {
+        outside: ApiError::RangeNotSatisfiable(146_515),
+    }
+    KeyReused "The `Idempotency-Key` was used for another request in the last 24 hours." [] {
+        otherRequest: Error::KeyReused,
+    }
+    TooManyRequests
+    "Requests are limited, and these were too many: of this client address, of this account, or of wrong passwords."
+    [RetryAfter] {
+        tooMany: Error::TooMany(ALLOWANCE),
+    }
+    InternalServerError "A defect. Nothing about it is told; the log names its cause under the `x-request-id`." [] {
+        defect: ApiError::Panicked,
+    }
+    ServiceUnavailable "Too much is asked at once, a dependency is out of reach, or the request took too long." [RetryAfter] {
+        unavailable: Error::unavailable("an example"),
+        tooSlow: ApiError::TimedOut,
+        overload: ApiError::Busy,
+    }
 }

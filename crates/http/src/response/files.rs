@@ -21,59 +21,49 @@ pub(crate) fn media_types() -> [&'static str; 4] {
     FORMATS.map(ImageFormat::media_type)
 }
 
-/// An image, a part of it, or where else it is.
-pub(crate) enum Image {}
-/// The document that describes the interface.
-pub(crate) enum Document {}
-/// Leads to the interactive page.
-pub(crate) enum ToPage {}
-/// The interactive page.
-pub(crate) enum Page {}
-/// A part of the interactive page.
-pub(crate) enum PagePart {}
+/// Declares the answers of an operation.
+macro_rules! answers {
+    ($($(#[doc = $doc:literal])+ $name:ident = [$($answer:expr),+ $(,)?];)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) enum $name {}
 
-type Responses = BTreeMap<String, RefOr<Response>>;
-
-impl IntoResponses for Image {
-    fn responses() -> Responses {
-        let image = || media_types().map(|media_type| (media_type, bytes()));
-        [
-            answer(200, "The image.", image(), &[ImageTag, AcceptRanges]),
-            answer(206, "The part of the image that was asked for.", image(), &[ImageTag, AcceptRanges, ContentRange]),
-            answer(304, "The image is the one that is there already.", [], &[ImageTag]),
-            answer(307, "The image is served elsewhere.", [], &[Location]),
-        ]
-        .into()
-    }
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                [$($answer),+].into()
+            }
+        }
+    )+};
 }
 
-impl IntoResponses for Document {
-    fn responses() -> Responses {
-        // Said outright, since clients are made for an object without any field otherwise.
-        let document = ObjectBuilder::new().schema_type(Type::Object);
-        let document = document.additional_properties(Some(AdditionalProperties::FreeForm(true)));
-        [answer(200, "The document.", [("application/json", document)], &[])].into()
-    }
+answers! {
+    /// An image, a part of it, or where else it is.
+    Image = [
+        answer(200, "The image.", images(), &[ImageTag, AcceptRanges]),
+        answer(206, "The part of the image that was asked for.", images(), &[ImageTag, AcceptRanges, ContentRange]),
+        answer(304, "The image is the one that is there already.", [], &[ImageTag]),
+        answer(307, "The image is served elsewhere.", [], &[Location]),
+    ];
+    /// The document that describes the interface.
+    Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
+    /// Leads to the interactive page.
+    ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[Location])];
+    /// The interactive page.
+    Page = [answer(200, "The page.", [("text/html", text())], &[ContentEncoding])];
+    /// A part of the interactive page.
+    PagePart = [answer(200, "The part.", page_parts(), &[ContentEncoding])];
 }
 
-impl IntoResponses for ToPage {
-    fn responses() -> Responses {
-        [answer(308, "The page is at the address with a slash at its end.", [], &[Location])].into()
-    }
+fn images() -> [(&'static str, ObjectBuilder); 4] {
+    media_types().map(|media_type| (media_type, bytes()))
 }
 
-impl IntoResponses for Page {
-    fn responses() -> Responses {
-        [answer(200, "The page.", [("text/html", text())], &[ContentEncoding])].into()
-    }
+/// Said outright, since clients are made for an object without any field otherwise.
+fn any_object() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(AdditionalProperties::FreeForm(true)))
 }
 
-impl IntoResponses for PagePart {
-    fn responses() -> Responses {
-        let texts = ["text/css", "text/html", "text/javascript"].map(|media_type| (media_type, text()));
-        let content = texts.into_iter().chain([("image/png", bytes())]);
-        [answer(200, "The part.", content, &[ContentEncoding])].into()
-    }
+fn page_parts() -> [(&'static str, ObjectBuilder); 4] {
+    [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/png", bytes())]
 }
 
 fn answer(

@@ -1,7 +1,6 @@
 //! What is answered: envelopes, lists, tags, and how the domain's values look as JSON, with their schemas. It uses `core`,
 //! `transport` and `request`.
 
-mod comment_view;
 mod conditional;
 pub(crate) mod envelope;
 pub(crate) mod etag;
@@ -13,7 +12,6 @@ mod schemas;
 mod views;
 
 pub(crate) use self::{
-    comment_view::CommentBody,
     conditional::{Cache, Conditional},
     envelope::{HandlerResult, Rendered, SUCCESS, done, empty_follow_list, empty_list, json, ok, respond},
     etag::{tag_of, version_tag},
@@ -26,7 +24,7 @@ pub(crate) use self::{
         UserAnswer, UsersAnswer,
     },
     views::{
-        AdminAuthorBody, AdminPost, AuthorBody, CommentedPost, Instant, LikerBody, Post, PostBody, UserBody,
+        AdminAuthorBody, AdminPost, AuthorBody, CommentBody, Instant, LikerBody, Post, PostBody, UserBody,
         UserSummaryBody,
     },
 };

@@ -5,10 +5,12 @@ use std::fmt;
 use agora_domain::{
     accounts::{Account, Author, UserSummary},
     clock::Timestamp,
+    comments::CommentView,
     media::ImageKey,
     posts::{Liker, PostView, SHOWN_LIKERS},
 };
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use time::OffsetDateTime;
 use utoipa::{
     ToSchema,
@@ -278,6 +280,38 @@ fn liked_by() -> Array {
         .description(Some("Those who liked it last, newest first. The whole list: `GET /api/posts/{postId}/likes`."))
         .max_items(Some(SHOWN_LIKERS))
         .build()
+}
+
+/// A comment with the post it is on, which is the same in every entry of a list.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Comment)]
+pub(crate) struct CommentBody<'a> {
+    /// Names the comment.
+    id: Uuid,
+    #[schema(schema_with = schema::comment_text)]
+    content: &'a str,
+    author: UserSummaryBody<'a>,
+    #[schema(schema_with = schema::created_at)]
+    created_at: Instant,
+    #[schema(schema_with = schema::updated_at)]
+    updated_at: Instant,
+    /// Rendered once for all entries.
+    #[schema(value_type = CommentedPost)]
+    post: &'a RawValue,
+}
+
+impl<'a> CommentBody<'a> {
+    pub(crate) fn of(view: &'a CommentView, post: &'a RawValue) -> Self {
+        Self {
+            id: view.comment.id.uuid(),
+            content: view.comment.content.as_str(),
+            author: UserSummaryBody::of(&view.author),
+            created_at: Instant(view.comment.created_at),
+            updated_at: Instant(view.comment.updated_at),
+            post,
+        }
+    }
 }
 
 schema_variants! {

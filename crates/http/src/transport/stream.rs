@@ -13,6 +13,7 @@ use actix_web::rt::{
     net::TcpStream,
     time::{Instant, Sleep, sleep},
 };
+use bytes::BytesMut;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     task::yield_now,
@@ -45,30 +46,9 @@ pub(crate) struct Stream {
     in_a_row: usize,
     /// The bytes written since the task last yielded.
     written_since_yield: usize,
-    /// What came behind a request that is not yet answered.
-    held: Held,
+    /// What came behind a request that is not yet answered. It takes no memory when there is nothing.
+    held: BytesMut,
     _permit: Permit,
-}
-
-/// Bytes that were read and not yet handed on; takes no memory when there are none.
-#[derive(Default)]
-struct Held {
-    bytes: Vec<u8>,
-    /// How many of them were handed on.
-    gone: usize,
-}
-
-impl Held {
-    fn rest(&self) -> &[u8] {
-        self.bytes.get(self.gone..).unwrap_or_default()
-    }
-
-    fn hand_on(&mut self, bytes: usize) {
-        self.gone += bytes;
-        if self.rest().is_empty() {
-            *self = Self::default();
-        }
-    }
 }
 
 impl Stream {
@@ -77,7 +57,6 @@ impl Stream {
         let interval = limits.head_time.min(limits.answer_time) / 8;
         let next_look = Box::pin(sleep(interval));
         let connection = Rc::new(Connection::new(limits));
-        let held = Held::default();
         Self {
             tcp,
             connection,
@@ -87,7 +66,7 @@ impl Stream {
             refused: None,
             in_a_row: 0,
             written_since_yield: 0,
-            held,
+            held: BytesMut::new(),
             _permit: place,
         }
     }
@@ -159,13 +138,13 @@ impl Stream {
     /// Reads without handing on; only the end is told, and that the client is gone.
     fn hold_back(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.in_a_row = 0;
-        if self.held.rest().is_empty() {
+        if self.held.is_empty() {
             let before = buf.filled().len();
             ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
             if buf.filled().len() == before {
                 return Poll::Ready(Ok(()));
             }
-            self.held.bytes = buf.filled()[before..].to_vec();
+            self.held = BytesMut::from(&buf.filled()[before..]);
             buf.set_filled(before);
         }
         self.connection.wake_when_answered(cx);
@@ -175,7 +154,7 @@ impl Stream {
     /// Hands on what belongs to the present request.
     fn hand_on(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        if self.held.rest().is_empty() {
+        if self.held.is_empty() {
             match Pin::new(&mut self.tcp).poll_read(cx, buf) {
                 Poll::Ready(Ok(())) => {}
                 failed_or_pending => {
@@ -184,13 +163,15 @@ impl Stream {
                 }
             }
             let part = self.connection.part(&buf.filled()[before..]);
-            self.held.bytes.extend_from_slice(&buf.filled()[before + part..]);
+            self.held.extend_from_slice(&buf.filled()[before + part..]);
             buf.set_filled(before + part);
         } else {
-            let there = self.held.rest().len().min(buf.remaining());
-            let part = self.connection.part(&self.held.rest()[..there]);
-            buf.put_slice(&self.held.rest()[..part]);
-            self.held.hand_on(part);
+            let there = self.held.len().min(buf.remaining());
+            let part = self.connection.part(&self.held[..there]);
+            buf.put_slice(&self.held.split_to(part));
+            if self.held.is_empty() {
+                self.held = BytesMut::new();
+            }
         }
         self.in_a_row += buf.filled().len() - before;
         Poll::Ready(Ok(()))
@@ -211,7 +192,7 @@ impl AsyncRead for Stream {
         this.check_deadlines(cx)?;
         if this.connection.has_new_head() {
             this.in_a_row = 0;
-            let is_more = !this.held.rest().is_empty() || this.tcp.poll_read_ready(cx).is_ready();
+            let is_more = !this.held.is_empty() || this.tcp.poll_read_ready(cx).is_ready();
             return if is_more { this.pause(cx) } else { Poll::Pending };
         }
         if this.in_a_row >= AT_ONCE {
@@ -270,7 +251,7 @@ impl AsyncWrite for Stream {
         let this = self.get_mut();
         this.check_deadlines(cx)?;
         if this.refused.is_none() {
-            if this.held.rest().is_empty() && this.tcp.poll_read_ready(cx).is_pending() {
+            if this.held.is_empty() && this.tcp.poll_read_ready(cx).is_pending() {
                 return Pin::new(&mut this.tcp).poll_shutdown(cx);
             }
             this.half_close(cx);

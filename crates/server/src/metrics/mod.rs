@@ -35,7 +35,7 @@ impl Metrics {
         let mut registry = Registry::default();
         registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         registry.register_collector(Box::new(ProcessMetrics::new(begun)));
-        let http = agora_http::register_metrics(&mut registry);
+        let http = HttpMetrics::register(&mut registry);
         let calls = CallTimes::register(&mut registry);
         Self { listener, registry, http, calls }
     }

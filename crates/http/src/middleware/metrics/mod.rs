@@ -1,7 +1,6 @@
 //! What is measured of requests, and how measurements are shown to Prometheus.
 //!
-//! Nothing of this is made when nobody looks at it. Otherwise a request costs a look at the clock, an addition and an
-//! observation under a lock of its endpoint's own: what it is counted under is found without making anything.
+//! Nothing of this is made when nobody looks at it.
 
 mod page;
 mod requests;
@@ -31,9 +30,9 @@ struct Load {
 }
 
 impl HttpMetrics {
-    /// Measures for a registry: for one service, which is given them by [`Settings`](crate::settings::Settings).
-    pub(crate) fn register(registry: &mut Registry, paths: impl IntoIterator<Item = &'static str>) -> Arc<Self> {
-        let metrics = Arc::new(Self { requests: Requests::register(registry, paths), load: OnceLock::new() });
+    /// Returns what measures the requests of one service, which is given it by [`Settings`](crate::Settings), for a registry.
+    pub fn register(registry: &mut Registry) -> Arc<Self> {
+        let metrics = Arc::new(Self { requests: Requests::register(registry), load: OnceLock::new() });
         registry.register_collector(Box::new(Arc::clone(&metrics)));
         metrics
     }

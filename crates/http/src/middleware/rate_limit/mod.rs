@@ -13,7 +13,6 @@ use actix_web::{
     body::BoxBody,
     dev::{ServiceRequest, ServiceResponse},
     http::StatusCode,
-    web,
 };
 use agora_domain::{accounts::Caller, limits::Allowance};
 use refusals::Refusal;
@@ -21,7 +20,7 @@ pub(crate) use refusals::Refusals;
 use throttle::Throttles;
 pub use throttle::Throttling;
 
-use crate::core::{ApiError, Client, LIMIT, RateLimitClass, State, is_health_probe, write_allowance};
+use crate::core::{ApiError, Client, LIMIT, RateLimitClass, State, is_health_probe, shared, write_allowance};
 
 /// Applies the rate limit of the client address to every request but health probes, and adds to the response what is left
 /// of the limits that applied.
@@ -29,13 +28,9 @@ pub(crate) async fn limit(
     request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let admitted = match (request.app_data::<web::Data<State>>(), request.app_data::<web::Data<RateLimiter>>()) {
-        (Some(state), Some(limiter)) => limiter.check_address(state, request.request()),
-        _ => Err(ApiError::Panicked),
-    };
-    if let Err(error) = admitted {
-        let response = error.error_response();
-        return Ok(request.into_response(response));
+    let (state, limiter) = (shared::<State>(request.request())?, shared::<RateLimiter>(request.request())?);
+    if let Err(error) = limiter.check_address(&state, request.request()) {
+        return Ok(request.into_response(error.error_response()));
     }
     let mut response = next(request).await?;
     let snapshot = response.request().extensions().get::<RateLimitSnapshot>().map(|snapshot| snapshot.0);

@@ -19,29 +19,16 @@ pub(crate) enum Refusal {
     Password,
 }
 
-impl Refusal {
-    const ALL: [Self; 5] = [Self::Address, Self::Account, Self::Login, Self::Registration, Self::Password];
-
-    /// Its name among the metrics.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Address => "address",
-            Self::Account => "account",
-            Self::Login => "login",
-            Self::Registration => "registration",
-            Self::Password => "password",
-        }
-    }
-}
+/// The names of the limits among the metrics, in the order of [`Refusal`].
+const NAMES: [&str; 5] = ["address", "account", "login", "registration", "password"];
 
 /// Counts refusals.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals([AtomicU64; Refusal::ALL.len()]);
+pub(crate) struct Refusals([AtomicU64; NAMES.len()]);
 
 impl Refusals {
     /// Counts one.
     pub(crate) fn add(&self, refusal: Refusal) {
-        // In the order of `ALL`.
         if let Some(counter) = self.0.get(refusal as usize) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
@@ -57,6 +44,6 @@ impl Refusals {
 
     /// How many there were since the start, by the name of the limit.
     pub(crate) fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Refusal::ALL.into_iter().zip(&self.0).map(|(it, counter)| (it.name(), counter.load(Ordering::Relaxed)))
+        NAMES.into_iter().zip(&self.0).map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
     }
 }

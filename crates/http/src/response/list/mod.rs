@@ -6,11 +6,8 @@
 mod json;
 mod reads;
 
-use std::future::{Ready, ready};
-
 use actix_web::{
-    FromRequest, HttpRequest, HttpResponse, body,
-    dev::Payload,
+    HttpRequest, HttpResponse, body,
     http::{Method, header},
     web::Data,
 };
@@ -24,7 +21,7 @@ pub(crate) use reads::ListReads;
 use serde::Serialize;
 
 use crate::{
-    core::{ApiError, Capacity, Client, MemoryPermit, State},
+    core::{ApiError, Capacity, Client, MemoryPermit, State, extractor, shared},
     request::{List, Query},
     response::{Conditional, HandlerResult},
 };
@@ -38,20 +35,12 @@ pub(crate) struct ListRequest {
     http: HttpRequest,
 }
 
-impl FromRequest for ListRequest {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let query = Query::from_request(request, payload).into_inner();
-        let (Some(state), Some(capacity), Some(reads)) =
-            (request.app_data().cloned(), request.app_data().cloned(), request.app_data().cloned())
-        else {
-            return ready(Err(ApiError::Panicked));
-        };
-        ready(query.map(|query| Self { state, capacity, reads, query, http: request.clone() }))
-    }
-}
+extractor!(ListRequest, |request| {
+    let state = shared::<State>(request)?;
+    let query = Query::new(request.uri().path(), request.query_string(), state.mac_keys.clone());
+    let (capacity, reads) = (shared(request)?, shared(request)?);
+    Ok(Self { state, capacity, reads, query, http: request.clone() })
+});
 
 impl ListRequest {
     /// Returns the path and the query, as they were sent.
