@@ -33,7 +33,7 @@ use crate::{
     },
     response::{
         Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, done,
-        head_only, respond, tag_of,
+        head_only, respond, tag_of, views,
     },
 };
 
@@ -107,67 +107,37 @@ impl Serialize for PriceNumber {
     }
 }
 
-/// One form in which a product is sold.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Variant)]
-struct VariantBody<'a> {
-    #[schema(schema_with = schema::color)]
-    color: &'a str,
-    #[schema(schema_with = schema::size)]
-    size: &'a str,
-    #[schema(schema_with = schema::stock)]
-    stock: i32,
-}
+views! {
+    /// One form in which a product is sold.
+    VariantBody as Variant of variant: Variant {
+        color: &'a str [schema::color] = variant.color.as_str(),
+        size: &'a str [schema::size] = variant.size.as_str(),
+        stock: i32 [schema::stock] = variant.stock.get(),
+    }
 
-/// A product.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Product)]
-struct ProductBody<'a> {
-    /// Names the product.
-    id: Uuid,
-    #[schema(schema_with = schema::sku)]
-    sku: &'a str,
-    #[schema(schema_with = schema::product_name)]
-    name: &'a str,
-    #[schema(schema_with = schema::product_description)]
-    description: &'a str,
-    #[schema(schema_with = schema::price)]
-    price: PriceNumber,
-    #[schema(schema_with = schema::category)]
-    category: &'a str,
-    #[schema(schema_with = schema::stock)]
-    stock: i32,
-    /// The forms it is sold in.
-    variants: Vec<VariantBody<'a>>,
-    #[schema(schema_with = schema::product_images)]
-    images: Vec<&'a str>,
-    #[schema(schema_with = schema::created_at)]
-    created_at: Instant,
-    #[schema(schema_with = schema::updated_at)]
-    updated_at: Instant,
-}
+    /// A product.
+    ProductBody as Product of product: Product {
+        /// Names the product.
+        id: Uuid = product.id.uuid(),
+        sku: &'a str [schema::sku] = product.sku.as_str(),
+        name: &'a str [schema::product_name] = product.name.as_str(),
+        description: &'a str [schema::product_description] = product.description.as_str(),
+        price: PriceNumber [schema::price] = PriceNumber(product.price),
+        category: &'a str [schema::category] = product.category.as_str(),
+        stock: i32 [schema::stock] = product.stock.get(),
+        /// The forms it is sold in.
+        variants: Vec<VariantBody<'a>> = product.variants.iter().map(VariantBody::of).collect(),
+        images: Vec<&'a str> [schema::product_images] = product.images.iter().map(|url| url.as_str()).collect(),
+        created_at: Instant [schema::created_at] = Instant(product.created_at),
+        updated_at: Instant [schema::updated_at] = Instant(product.updated_at),
+    }
 
-impl<'a> ProductBody<'a> {
-    fn of(product: &'a Product) -> Self {
-        let variant = |variant: &'a Variant| VariantBody {
-            color: variant.color.as_str(),
-            size: variant.size.as_str(),
-            stock: variant.stock.get(),
-        };
-        Self {
-            id: product.id.uuid(),
-            sku: product.sku.as_str(),
-            name: product.name.as_str(),
-            description: product.description.as_str(),
-            price: PriceNumber(product.price),
-            category: product.category.as_str(),
-            stock: product.stock.get(),
-            variants: product.variants.iter().map(variant).collect(),
-            images: product.images.iter().map(|url| url.as_str()).collect(),
-            created_at: Instant(product.created_at),
-            updated_at: Instant(product.updated_at),
-        }
+    /// A product in short.
+    ShortProduct as ShortProduct of product: ProductSummary {
+        /// Names the product.
+        id: Uuid = product.id.uuid(),
+        name: &'a str [schema::product_name] = product.name.as_str(),
+        price: PriceNumber [schema::price] = PriceNumber(product.price),
     }
 }
 
@@ -185,23 +155,6 @@ struct ProductsAnswer<'a> {
     #[schema(schema_with = schema::message)]
     message: &'static str,
     products: Vec<ProductBody<'a>>,
-}
-
-/// A product in short.
-#[derive(Serialize, ToSchema)]
-struct ShortProduct<'a> {
-    /// Names the product.
-    id: Uuid,
-    #[schema(schema_with = schema::product_name)]
-    name: &'a str,
-    #[schema(schema_with = schema::price)]
-    price: PriceNumber,
-}
-
-impl<'a> ShortProduct<'a> {
-    fn of(product: &'a ProductSummary) -> Self {
-        Self { id: product.id.uuid(), name: product.name.as_str(), price: PriceNumber(product.price) }
-    }
 }
 
 /// Products in short.

@@ -25,6 +25,6 @@ pub(crate) use self::{
     },
     views::{
         AdminAuthorBody, AdminPost, AuthorBody, CommentBody, Instant, LikerBody, Post, PostBody, UserBody,
-        UserSummaryBody,
+        UserSummaryBody, views,
     },
 };

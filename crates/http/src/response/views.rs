@@ -85,137 +85,104 @@ impl Standing {
     }
 }
 
-/// A user as the users endpoints show them.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = User)]
-pub(crate) struct UserBody<'a> {
-    /// Names the user.
-    id: Uuid,
-    #[schema(schema_with = schema::username)]
-    username: &'a str,
-    #[schema(schema_with = schema::email)]
-    email: &'a str,
-    #[schema(schema_with = schema::biography_or_null, required = true)]
-    biography: Option<&'a str>,
-    #[schema(schema_with = schema::image_or_null, required = true)]
-    profile_picture: Option<String>,
-    #[schema(schema_with = schema::created_at)]
-    created_at: Instant,
-    #[serde(flatten)]
-    standing: Standing,
-}
-
-impl<'a> UserBody<'a> {
-    pub(crate) fn of(account: &'a Account, state: &State) -> Self {
-        Self {
-            id: account.id.uuid(),
-            username: account.username.as_str(),
-            email: account.email.as_str(),
-            biography: account.biography.as_ref().map(|text| text.as_str()),
-            profile_picture: image_url(state, account.profile_picture.as_ref()),
-            created_at: Instant(account.created_at),
-            standing: Standing::of(account),
+/// Declares how values look in responses: each field with its type, how the document describes it, and where its value
+/// comes from. In the document it stands under the name after `as`.
+macro_rules! views {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident as $shown:ident of $value:ident: $type:ty $(, $more:ident: $more_type:ty)? {
+            $($(#[$field_attribute:meta])* $field:ident: $field_type:ty $([$($schema:tt)+])? = $from:expr,)+
         }
-    }
-}
-
-/// The author of a post.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Author)]
-pub(crate) struct AuthorBody<'a> {
-    /// Names the user.
-    id: Uuid,
-    #[schema(schema_with = schema::username)]
-    username: &'a str,
-    #[schema(schema_with = schema::email)]
-    email: &'a str,
-    #[schema(schema_with = schema::biography_or_null, required = true)]
-    biography: Option<&'a str>,
-    #[schema(schema_with = schema::image_or_null, required = true)]
-    profile_picture: Option<String>,
-}
-
-impl<'a> AuthorBody<'a> {
-    pub(crate) fn of(author: &'a Author, state: &State) -> Self {
-        Self {
-            id: author.id.uuid(),
-            username: author.username.as_str(),
-            email: author.email.as_str(),
-            biography: author.biography.as_ref().map(|text| text.as_str()),
-            profile_picture: image_url(state, author.profile_picture.as_ref()),
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(serde::Serialize, utoipa::ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        #[schema(as = $shown)]
+        pub(crate) struct $name<'a> {
+            $(
+                $(#[$field_attribute])*
+                $(#[schema(schema_with = $($schema)+, required = true)])?
+                $field: $field_type,
+            )+
         }
-    }
-}
 
-/// The author of a post in the listing for administrators.
-#[derive(Serialize, ToSchema)]
-#[schema(as = AdminAuthor)]
-pub(crate) struct AdminAuthorBody<'a> {
-    /// Names the user.
-    id: Uuid,
-    #[schema(schema_with = schema::username)]
-    username: &'a str,
-    #[schema(schema_with = schema::email)]
-    email: &'a str,
-    #[serde(flatten)]
-    standing: Standing,
-}
-
-impl<'a> AdminAuthorBody<'a> {
-    pub(crate) fn of(author: &'a Account) -> Self {
-        Self {
-            id: author.id.uuid(),
-            username: author.username.as_str(),
-            email: author.email.as_str(),
-            standing: Standing::of(author),
+        impl<'a> $name<'a> {
+            /// Returns how the value looks.
+            pub(crate) fn of($value: &'a $type $(, $more: $more_type)?) -> Self {
+                Self { $($field: $from),+ }
+            }
         }
-    }
+    )+};
 }
+pub(crate) use views;
 
-/// A user in comments and follow lists.
-#[derive(Serialize, ToSchema)]
-#[schema(as = UserSummary)]
-pub(crate) struct UserSummaryBody<'a> {
-    /// Names the user.
-    id: Uuid,
-    #[schema(schema_with = schema::username)]
-    username: &'a str,
-    #[schema(schema_with = schema::email)]
-    email: &'a str,
+views! {
+    /// A user as the users endpoints show them.
+    UserBody as User of account: Account, state: &State {
+        /// Names the user.
+        id: Uuid = account.id.uuid(),
+        username: &'a str [schema::username] = account.username.as_str(),
+        email: &'a str [schema::email] = account.email.as_str(),
+        biography: Option<&'a str> [schema::biography_or_null] = account.biography.as_ref().map(|text| text.as_str()),
+        profile_picture: Option<String> [schema::image_or_null] = image_url(state, account.profile_picture.as_ref()),
+        created_at: Instant [schema::created_at] = Instant(account.created_at),
+        #[serde(flatten)]
+        standing: Standing = Standing::of(account),
+    }
+
+    /// The author of a post.
+    AuthorBody as Author of author: Author, state: &State {
+        /// Names the user.
+        id: Uuid = author.id.uuid(),
+        username: &'a str [schema::username] = author.username.as_str(),
+        email: &'a str [schema::email] = author.email.as_str(),
+        biography: Option<&'a str> [schema::biography_or_null] = author.biography.as_ref().map(|text| text.as_str()),
+        profile_picture: Option<String> [schema::image_or_null] = image_url(state, author.profile_picture.as_ref()),
+    }
+
+    /// The author of a post in the listing for administrators.
+    AdminAuthorBody as AdminAuthor of author: Account {
+        /// Names the user.
+        id: Uuid = author.id.uuid(),
+        username: &'a str [schema::username] = author.username.as_str(),
+        email: &'a str [schema::email] = author.email.as_str(),
+        #[serde(flatten)]
+        standing: Standing = Standing::of(author),
+    }
+
+    /// A user in comments and follow lists.
+    UserSummaryBody as UserSummary of user: UserSummary {
+        /// Names the user.
+        id: Uuid = user.id.uuid(),
+        username: &'a str [schema::username] = user.username.as_str(),
+        email: &'a str [schema::email] = user.email.as_str(),
+    }
+
+    /// A user who likes a post.
+    LikerBody as Liker of liker: Liker, state: &State {
+        /// Names the user.
+        id: Uuid = liker.id.uuid(),
+        username: &'a str [schema::username] = liker.username.as_str(),
+        profile_picture: Option<String> [schema::image_or_null] = image_url(state, liker.profile_picture.as_ref()),
+    }
+
+    /// A comment with the post it is on, which is the same in every entry of a list.
+    CommentBody as Comment of view: CommentView, post: &'a RawValue {
+        /// Names the comment.
+        id: Uuid = view.comment.id.uuid(),
+        content: &'a str [schema::comment_text] = view.comment.content.as_str(),
+        author: UserSummaryBody<'a> = UserSummaryBody::of(&view.author),
+        created_at: Instant [schema::created_at] = Instant(view.comment.created_at),
+        updated_at: Instant [schema::updated_at] = Instant(view.comment.updated_at),
+        /// Rendered once for all entries.
+        #[schema(value_type = CommentedPost)]
+        post: &'a RawValue = post,
+    }
 }
 
 impl<'a> UserSummaryBody<'a> {
-    pub(crate) fn of(user: &'a UserSummary) -> Self {
-        Self { id: user.id.uuid(), username: user.username.as_str(), email: user.email.as_str() }
-    }
-
     pub(crate) fn of_author(author: &'a Author) -> Self {
         Self { id: author.id.uuid(), username: author.username.as_str(), email: author.email.as_str() }
-    }
-}
-
-/// A user who likes a post.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Liker)]
-pub(crate) struct LikerBody<'a> {
-    /// Names the user.
-    id: Uuid,
-    #[schema(schema_with = schema::username)]
-    username: &'a str,
-    #[schema(schema_with = schema::image_or_null, required = true)]
-    profile_picture: Option<String>,
-}
-
-impl<'a> LikerBody<'a> {
-    pub(crate) fn of(liker: &'a Liker, state: &State) -> Self {
-        Self {
-            id: liker.id.uuid(),
-            username: liker.username.as_str(),
-            profile_picture: image_url(state, liker.profile_picture.as_ref()),
-        }
     }
 }
 
@@ -280,38 +247,6 @@ fn liked_by() -> Array {
         .description(Some("Those who liked it last, newest first. The whole list: `GET /api/posts/{postId}/likes`."))
         .max_items(Some(SHOWN_LIKERS))
         .build()
-}
-
-/// A comment with the post it is on, which is the same in every entry of a list.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Comment)]
-pub(crate) struct CommentBody<'a> {
-    /// Names the comment.
-    id: Uuid,
-    #[schema(schema_with = schema::comment_text)]
-    content: &'a str,
-    author: UserSummaryBody<'a>,
-    #[schema(schema_with = schema::created_at)]
-    created_at: Instant,
-    #[schema(schema_with = schema::updated_at)]
-    updated_at: Instant,
-    /// Rendered once for all entries.
-    #[schema(value_type = CommentedPost)]
-    post: &'a RawValue,
-}
-
-impl<'a> CommentBody<'a> {
-    pub(crate) fn of(view: &'a CommentView, post: &'a RawValue) -> Self {
-        Self {
-            id: view.comment.id.uuid(),
-            content: view.comment.content.as_str(),
-            author: UserSummaryBody::of(&view.author),
-            created_at: Instant(view.comment.created_at),
-            updated_at: Instant(view.comment.updated_at),
-            post,
-        }
-    }
 }
 
 schema_variants! {
