@@ -1,14 +1,12 @@
 //! What is in progress in the whole service at once, and how much of it there may be.
 
-use std::sync::Arc;
-
 use crate::core::{ConcurrencyLimit, LoadLimits, MemoryBudget};
 
 /// The connections, the requests in flight and the memory of large bodies, each within its limit.
 pub(crate) struct Capacity {
     pub(crate) limits: LoadLimits,
-    pub(crate) connections: Arc<ConcurrencyLimit>,
-    pub(crate) requests: Arc<ConcurrencyLimit>,
+    pub(crate) connections: ConcurrencyLimit,
+    pub(crate) requests: ConcurrencyLimit,
     pub(crate) uploads: MemoryBudget,
     pub(crate) answers: MemoryBudget,
 }

@@ -1,53 +1,45 @@
 //! Counts what is there at once, and lets no more in than a limit.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::core::RejectionCounter;
 
 /// Lets so many in at once.
 pub(crate) struct ConcurrencyLimit {
-    within: AtomicUsize,
+    free: Arc<Semaphore>,
     limit: usize,
     refused: RejectionCounter,
 }
 
+/// A place within a limit, until it is dropped.
+pub(crate) type Permit = OwnedSemaphorePermit;
+
 impl ConcurrencyLimit {
-    /// A limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
-    pub(crate) fn new(limit: usize, what: &'static str) -> Arc<Self> {
-        Arc::new(Self { within: AtomicUsize::new(0), limit, refused: RejectionCounter::new(what) })
+    /// Creates a limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
+    pub(crate) fn new(limit: usize, what: &'static str) -> Self {
+        let limit = limit.min(Semaphore::MAX_PERMITS);
+        Self { free: Arc::new(Semaphore::new(limit)), limit, refused: RejectionCounter::new(what) }
     }
 
-    /// A place within, until it is dropped; none when all are taken.
-    pub(crate) fn enter(self: &Arc<Self>) -> Option<Permit> {
-        // Made before it is known whether it holds, so that it is given back either way.
-        let place = Permit(Arc::clone(self));
-        if self.within.fetch_add(1, Ordering::Relaxed) < self.limit {
-            return Some(place);
-        }
-        self.refused.count();
-        None
+    /// Returns a place within; none when all are taken.
+    pub(crate) fn enter(&self) -> Option<Permit> {
+        let permit = Arc::clone(&self.free).try_acquire_owned().ok();
+        permit.or_else(|| {
+            self.refused.count();
+            None
+        })
     }
 
-    /// How many are within.
+    /// Returns how many are within.
     pub(crate) fn within(&self) -> usize {
-        self.within.load(Ordering::Relaxed)
+        self.limit.saturating_sub(self.free.available_permits())
     }
 
-    /// How many were refused since the start.
+    /// Returns how many were refused since the start.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.total()
-    }
-}
-
-/// A place within a limit.
-pub(crate) struct Permit(Arc<ConcurrencyLimit>);
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.within.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

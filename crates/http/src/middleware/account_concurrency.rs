@@ -7,7 +7,10 @@ use actix_web::{
     http::header::{self, HeaderValue},
 };
 use agora_domain::{Error, id::UserId};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use crate::core::{ApiError, WeakMap, weak_map::Entry};
 
@@ -67,19 +70,22 @@ impl AccountConcurrency {
 /// A limit that each account has for itself.
 struct PerAccount {
     limit: usize,
-    accounts: Arc<WeakMap<UserId, Permits>>,
+    accounts: Arc<WeakMap<UserId, Places>>,
 }
 
-/// The permits of one account.
+/// The places of one account: in progress, and in the line of those that wait.
 #[derive(Debug)]
-struct Permits {
-    in_progress: Semaphore,
-    waiting: Semaphore,
+struct Places {
+    in_progress: Arc<Semaphore>,
+    line: Semaphore,
 }
 
 /// The permission to have a request in progress, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct AccountPermit(Arc<Entry<UserId, Permits>>);
+pub(crate) struct AccountPermit {
+    _permit: OwnedSemaphorePermit,
+    _account: Arc<Entry<UserId, Places>>,
+}
 
 impl PerAccount {
     fn new(limit: usize) -> Self {
@@ -87,29 +93,16 @@ impl PerAccount {
     }
 
     async fn acquire(&self, account: UserId) -> Result<AccountPermit, ApiError> {
-        let make = || Permits { in_progress: Semaphore::new(self.limit), waiting: Semaphore::new(MAX_WAITING) };
-        let permits = self.accounts.get_or_insert_with(account, make);
-        let permit = match permits.in_progress.try_acquire() {
-            Ok(permit) => permit,
-            Err(_) => {
-                let _waiting = permits.waiting.try_acquire().map_err(|_| ApiError::Busy)?;
-                let acquired = timeout(PATIENCE, permits.in_progress.acquire()).await;
-                // It is never closed.
-                acquired.map_err(|_| timed_out())?.map_err(|_| ApiError::Busy)?
-            }
+        let make = || Places { in_progress: Arc::new(Semaphore::new(self.limit)), line: Semaphore::new(MAX_WAITING) };
+        let places = self.accounts.get_or_insert_with(account, make);
+        let _in_line = match places.in_progress.available_permits() {
+            0 => Some(places.line.try_acquire().map_err(|_| ApiError::Busy)?),
+            _ => None,
         };
-        permit.forget();
-        Ok(AccountPermit(Arc::clone(&permits)))
-    }
-}
-
-fn timed_out() -> Error {
-    Error::unavailable("earlier requests of the account took too long")
-}
-
-impl Drop for AccountPermit {
-    fn drop(&mut self) {
-        self.0.in_progress.add_permits(1);
+        let acquired = timeout(PATIENCE, Arc::clone(&places.in_progress).acquire_owned()).await;
+        let acquired = acquired.map_err(|_| Error::unavailable("earlier requests of the account took too long"))?;
+        // It is never closed.
+        Ok(AccountPermit { _permit: acquired.map_err(Error::internal)?, _account: Arc::clone(&places) })
     }
 }
 

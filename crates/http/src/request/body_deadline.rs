@@ -73,16 +73,15 @@ impl BodyDeadline {
     pub(crate) async fn reserve_memory(
         &self,
         budget: &MemoryBudget,
-        client: impl FnOnce() -> ClientAddress,
+        client: ClientAddress,
         most: usize,
         copies: usize,
     ) -> Result<(), ApiError> {
         let bytes = self.expected(most);
-        if bytes <= JSON_LIMIT || self.memory.borrow().is_some() {
-            return Ok(());
+        if bytes > JSON_LIMIT && self.memory.borrow().is_none() {
+            let memory = budget.acquire(client, bytes.saturating_mul(copies)).await?;
+            self.memory.replace(Some(memory));
         }
-        let memory = budget.acquire(client(), bytes.saturating_mul(copies)).await?;
-        self.memory.replace(Some(memory));
         Ok(())
     }
 
@@ -285,7 +284,7 @@ mod tests {
             (None, JSON_LIMIT, 2, 0),
         ] {
             let body = BodyDeadline::new(TIME, announced);
-            body.reserve_memory(&budget, || ClientAddress::of([198, 51, 100, 7].into()), most, copies).await.unwrap();
+            body.reserve_memory(&budget, ClientAddress::of([198, 51, 100, 7].into()), most, copies).await.unwrap();
             assert_eq!(budget.held(), held, "{announced:?} {most} {copies}");
         }
         assert_eq!(budget.held(), 0);

@@ -28,23 +28,11 @@ impl List {
         [Self::Users, Self::Posts, Self::Likes, Self::Comments, Self::Follows, Self::Products];
 }
 
-/// The side of the position that a page is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    After = 1,
-    Before = 2,
-    End = 3,
-}
-
 /// How many bytes of the code there are: too many to guess.
 const CODE: usize = 8;
 
 /// The list and the side, the instant in milliseconds, the identifier, the code.
 const BYTES: usize = 1 + 8 + 16 + CODE;
-
-const fn tag(list: List, side: Side) -> u8 {
-    (list as u8) << 4 | side as u8
-}
 
 fn code(mac_keys: &MacKeys, content: &[u8]) -> [u8; CODE] {
     let mut code = [0; CODE];
@@ -56,12 +44,12 @@ fn code(mac_keys: &MacKeys, content: &[u8]) -> [u8; CODE] {
 pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Option<String> {
     let (side, key) = match position {
         Position::Start => return None,
-        Position::After(key) => (Side::After, key),
-        Position::Before(key) => (Side::Before, key),
-        Position::End => (Side::End, Keyset::before(Timestamp::from_unix_millis(0))),
+        Position::After(key) => (1, key),
+        Position::Before(key) => (2, key),
+        Position::End => (3, Keyset::before(Timestamp::from_unix_millis(0))),
     };
     let mut bytes = [0; BYTES];
-    bytes[0] = tag(list, side);
+    bytes[0] = (list as u8) << 4 | side;
     bytes[1..9].copy_from_slice(&key.at.unix_millis().to_be_bytes());
     bytes[9..25].copy_from_slice(key.id.as_bytes());
     let code = code(mac_keys, &bytes[..25]);
@@ -80,12 +68,12 @@ pub(crate) fn decode(mac_keys: &MacKeys, list: List, cursor: &str) -> Option<Pos
     let (found, millis) = head.split_first()?;
     let at = Timestamp::from_unix_millis(i64::from_be_bytes(millis.try_into().ok()?));
     let key = Keyset { at, id: Uuid::from_bytes(*id) };
-    let side = [Side::After, Side::Before, Side::End].into_iter().find(|side| tag(list, *side) == *found)?;
-    Some(match side {
-        Side::After => Position::After(key),
-        Side::Before => Position::Before(key),
-        Side::End => Position::End,
-    })
+    match found ^ ((list as u8) << 4) {
+        1 => Some(Position::After(key)),
+        2 => Some(Position::Before(key)),
+        3 => Some(Position::End),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
