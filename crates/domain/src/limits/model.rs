@@ -1,6 +1,9 @@
 //! What is counted, and how much of it is allowed.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    num::NonZeroU32,
+};
 
 use crate::{accounts::LoginIdentifier, clock::Timestamp, id::UserId};
 
@@ -54,6 +57,10 @@ impl Limit {
 /// What is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Counted {
+    /// Requests from one address, of which the operator allows so many.
+    Requests(ClientAddress, NonZeroU32),
+    /// Requests of one account, wherever they come from, of which the operator allows so many.
+    AccountRequests(UserId, NonZeroU32),
     /// Requests to log in.
     Logins(ClientAddress),
     /// Requests to register.
@@ -72,6 +79,7 @@ impl Counted {
     /// not tell the two apart.
     pub fn limit(&self) -> Limit {
         match self {
+            Self::Requests(_, most) | Self::AccountRequests(_, most) => Limit::a_minute(most.get()),
             Self::Logins(_) | Self::Registrations(_) => Limit::a_minute(60),
             Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::a_minute(10),
         }
@@ -80,8 +88,10 @@ impl Counted {
     /// Whether it is allowed without limit: what only counts by address is, from this machine itself (contract, limits).
     pub(super) fn is_exempt(&self) -> bool {
         match self {
-            Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),
-            Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => false,
+            Self::Requests(client, _) | Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),
+            Self::AccountRequests(..) | Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => {
+                false
+            }
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Counts and refuses.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Allowance, ClientAddress, Counted, Counters};
 use crate::{
     clock::Clock,
     error::{Error, Result},
+    id::UserId,
 };
 
 /// Holds clients to the limits.
@@ -18,6 +19,23 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Admits a request from an address, of which `most` are allowed in a minute; what is left after it, or nothing for a
+    /// client that has no limit.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] beyond the limit.
+    pub fn admit_request(&self, client: ClientAddress, most: NonZeroU32) -> Result<Option<Allowance>> {
+        self.admit(&Counted::Requests(client, most))
+    }
+
+    /// Admits a request of an account, of which `most` are allowed in a minute; what is left after it.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] beyond the limit.
+    pub fn admit_account_request(&self, user: UserId, most: NonZeroU32) -> Result<Option<Allowance>> {
+        self.admit(&Counted::AccountRequests(user, most))
+    }
+
     /// Admits a request to log in; what is left after it, or nothing for a client that has no limit.
     ///
     /// # Errors

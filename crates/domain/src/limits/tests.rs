@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     net::IpAddr,
+    num::NonZeroU32,
     sync::{Arc, Mutex},
 };
 
@@ -86,6 +87,29 @@ fn sixty_logins_and_sixty_registrations_a_minute_are_admitted_from_an_address() 
     assert_eq!(last.admit_login(there).unwrap().unwrap().remaining, 59);
     let next = limits(&counters, BEGUN.plus_millis(60_000));
     assert_eq!(next.admit_login(here).unwrap().unwrap().remaining, 59);
+}
+
+#[test]
+fn as_many_requests_a_minute_are_admitted_as_the_operator_allows() {
+    let counters = Arc::default();
+    let [here, there] = ["192.0.2.1", "2001:db8::1"].map(client);
+    let [alice, bob] = [1, 2].map(|id| UserId::new(uuid::Uuid::from_u128(id)));
+    let most = NonZeroU32::new(3).unwrap();
+    let first = limits(&counters, BEGUN);
+    for left in (0..3).rev() {
+        let of_address = first.admit_request(here, most).unwrap().unwrap();
+        let of_account = first.admit_account_request(alice, most).unwrap().unwrap();
+        assert_eq!((of_address.limit.most, of_address.remaining, of_address.reset_seconds), (3, left, 60));
+        assert_eq!(of_account, of_address);
+    }
+    let last = limits(&counters, BEGUN.plus_millis(59_999));
+    assert_eq!(refusal(last.admit_request(here, most)).reset_seconds, 1);
+    assert_eq!(refusal(last.admit_account_request(alice, most)).reset_seconds, 1);
+    assert_eq!(last.admit_request(there, most).unwrap().unwrap().remaining, 2);
+    assert_eq!(last.admit_account_request(bob, most).unwrap().unwrap().remaining, 2);
+    assert_eq!(last.admit_request(client("127.0.0.1"), most).unwrap(), None);
+    let next = limits(&counters, BEGUN.plus_millis(60_000));
+    assert_eq!(next.admit_request(here, most).unwrap().unwrap().remaining, 2);
 }
 
 #[test]

@@ -90,7 +90,7 @@ async fn authenticate(
     let caller = state.services.authentication.authenticate(token).await?;
     // Before what may refuse it: the log tells who that was.
     request.extensions_mut().insert(caller);
-    limiter.check_account(&caller, request)?;
+    limiter.check_account(state, &caller, request)?;
     match access {
         Access::Public | Access::Account => {}
         Access::Member => caller.member().map(drop)?,

@@ -200,7 +200,7 @@ settings! {
     LIMITS {
         REQUESTS_PER_ADDRESS: Kind::Number(1, 1_000_000), DefaultValue::None("none"),
             "how many requests a minute are served to one client address; 1 to 1,000,000. More are answered 429, but for \
-             those to `/health/live` and `/health/ready`. What is not used is saved up, for a minute. Addresses of this machine have no such limit";
+             those to `/health/live` and `/health/ready`. A minute begins with the first request after the last one was over. Addresses of this machine have no such limit";
         REQUESTS_PER_ACCOUNT: Kind::Number(1, 1_000_000), DefaultValue::None("none"),
             "the same for one account, wherever its requests come from";
         MAX_CONNECTIONS: Kind::Number(1, 1_000_000), DefaultValue::None("4096, or fewer where the process may have fewer files open"),

@@ -1,12 +1,11 @@
 //! Limits on how often a client may call: who it is, what it may, and what it is told of that.
 //!
-//! The rules of logins and registrations are the domain's; they are applied here because they come before everything
-//! else. A general limit on requests is the operator's choice: none unless configured.
+//! The rules are the domain's; they are applied here because they come before everything else. A general limit on requests
+//! is the operator's choice: none unless configured.
 
 mod refusals;
-mod throttle;
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use actix_web::{
     HttpMessage, HttpRequest, ResponseError,
@@ -17,8 +16,6 @@ use actix_web::{
 use agora_domain::{accounts::Caller, limits::Allowance};
 use refusals::Refusal;
 pub(crate) use refusals::Refusals;
-use throttle::Throttles;
-pub use throttle::Throttling;
 
 use crate::core::{ApiError, Client, LIMIT, RateLimitClass, State, is_health_probe, shared, write_allowance};
 
@@ -51,16 +48,25 @@ fn record(request: &HttpRequest, allowance: Option<Allowance>) {
     }
 }
 
+/// How many requests a minute are served; without a number, as many as come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Throttling {
+    /// Those of one client address.
+    pub per_address: Option<NonZeroU32>,
+    /// Those of one account, wherever they come from.
+    pub per_account: Option<NonZeroU32>,
+}
+
 /// The limits on how often clients may call, and how many requests were refused for them.
 pub(crate) struct RateLimiter {
-    throttles: Throttles,
+    throttling: Throttling,
     refusals: Arc<Refusals>,
 }
 
 impl RateLimiter {
     /// Creates the limits that the operator has set.
     pub(crate) fn new(throttling: Throttling) -> Self {
-        Self { throttles: throttling.into(), refusals: Arc::default() }
+        Self { throttling, refusals: Arc::default() }
     }
 
     /// Returns the counters of refused requests.
@@ -69,14 +75,12 @@ impl RateLimiter {
     }
 
     fn check_address(&self, state: &State, request: &HttpRequest) -> Result<(), ApiError> {
-        let Some(throttle) = &self.throttles.per_address else { return Ok(()) };
-        if is_health_probe(request.path()) {
+        let Some(most) = self.throttling.per_address.filter(|_| !is_health_probe(request.path())) else {
             return Ok(());
-        }
+        };
         let Client(client) = Client::of(state, request);
-        if !client.is_loopback() {
-            record(request, Some(self.refusals.count(Refusal::Address, throttle.admit(client))?));
-        }
+        let admitted = state.services.limits.admit_request(client, most);
+        record(request, self.refusals.count(Refusal::Address, admitted)?);
         Ok(())
     }
 
@@ -89,15 +93,11 @@ impl RateLimiter {
     ) -> Result<(), ApiError> {
         let Some(class) = class else { return Ok(()) };
         let (limits, Client(client)) = (&state.services.limits, Client::of(state, request));
-        record(
-            request,
-            match class {
-                RateLimitClass::Login => self.refusals.count(Refusal::Login, limits.admit_login(client))?,
-                RateLimitClass::Registration => {
-                    self.refusals.count(Refusal::Registration, limits.admit_registration(client))?
-                }
-            },
-        );
+        let (refusal, admitted) = match class {
+            RateLimitClass::Login => (Refusal::Login, limits.admit_login(client)),
+            RateLimitClass::Registration => (Refusal::Registration, limits.admit_registration(client)),
+        };
+        record(request, self.refusals.count(refusal, admitted)?);
         Ok(())
     }
 
@@ -110,10 +110,10 @@ impl RateLimiter {
     }
 
     /// Applies the rate limit of the account.
-    pub(crate) fn check_account(&self, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
-        if let Some(throttle) = &self.throttles.per_account {
-            record(request, Some(self.refusals.count(Refusal::Account, throttle.admit(caller.user))?));
-        }
+    pub(crate) fn check_account(&self, state: &State, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
+        let Some(most) = self.throttling.per_account else { return Ok(()) };
+        let admitted = state.services.limits.admit_account_request(caller.user, most);
+        record(request, self.refusals.count(Refusal::Account, admitted)?);
         Ok(())
     }
 }
