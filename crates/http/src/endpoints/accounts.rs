@@ -61,11 +61,8 @@ struct Registered {
 ///
 /// The account has the role USER. A username or an email address that is taken in any letter case is a conflict
 /// (409).
-#[utoipa::path(
-    get, path = "", operation_id = "register", tag = "Authentication",
-    request_body = RegisterRequest,
-    responses((status = 201, description = "`User registered successfully`", body = Registered)),
-)]
+#[utoipa::path(get, path = "", operation_id = "register", tag = "Authentication", request_body = RegisterRequest,
+    responses((status = 201, description = "`User registered successfully`", body = Registered)))]
 pub(crate) async fn register(
     state: Data<State>,
     Client(client): Client,
@@ -114,11 +111,8 @@ struct Token {
 ///
 /// Opens a session and returns its token, which is valid for an hour unless configured otherwise. An unknown account,
 /// a wrong password and a disabled account are the same 401.
-#[utoipa::path(
-    get, path = "", operation_id = "login", tag = "Authentication",
-    request_body = LoginRequest,
-    responses((status = 200, description = "The token.", body = Token), Unauthorized),
-)]
+#[utoipa::path(get, path = "", operation_id = "login", tag = "Authentication", request_body = LoginRequest,
+    responses((status = 200, description = "The token.", body = Token), Unauthorized))]
 pub(crate) async fn login(state: Data<State>, Client(client): Client, body: Body) -> HandlerResult {
     let login = body.valid_json::<LoginRequest>().await?.into_login()?;
     let LoggedIn { token, rehash } = state.services.authentication.login(&login, client).await?;
@@ -138,10 +132,8 @@ async fn renew_hash(state: Data<State>, rehash: Rehash) {
 /// Renew the token
 ///
 /// Returns a new token of the same session, up to 30 days after login.
-#[utoipa::path(
-    get, path = "", operation_id = "refreshToken", tag = "Authentication",
-    responses((status = 200, description = "The new token.", body = Token)),
-)]
+#[utoipa::path(get, path = "", operation_id = "refreshToken", tag = "Authentication",
+    responses((status = 200, description = "The new token.", body = Token)))]
 pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> HandlerResult {
     let token = state.services.authentication.refresh(&caller).await?;
     json(StatusCode::OK, &Token { token })
@@ -150,10 +142,8 @@ pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> H
 /// Log out
 ///
 /// Ends the session of the token.
-#[utoipa::path(
-    get, path = "", operation_id = "logout", tag = "Authentication",
-    responses((status = 200, description = "`Logged out successfully`", body = Done)),
-)]
+#[utoipa::path(get, path = "", operation_id = "logout", tag = "Authentication",
+    responses((status = 200, description = "`Logged out successfully`", body = Done)))]
 pub(crate) async fn logout(state: Data<State>, Auth(caller): Auth<Caller>) -> HandlerResult {
     state.services.authentication.logout(&caller).await?;
     done("Logged out successfully")

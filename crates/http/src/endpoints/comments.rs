@@ -87,11 +87,8 @@ impl CommentChange {
 /// Comment on a post
 ///
 /// For those who may view the post.
-#[utoipa::path(
-    get, path = "", operation_id = "createComment", tag = "Comments",
-    request_body = NewComment,
-    responses((status = 201, description = "`Comment created successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "createComment", tag = "Comments", request_body = NewComment,
+    responses((status = 201, description = "`Comment created successfully`", body = Done), NotFound))]
 pub(crate) async fn create(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -108,11 +105,8 @@ pub(crate) async fn create(
 /// List the comments on a post
 ///
 /// Oldest first, each with the post. For those who may view the post.
-#[utoipa::path(
-    get, path = "", operation_id = "listComments", tag = "Comments",
-    params(Paging),
-    responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "listComments", tag = "Comments", params(Paging),
+    responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound))]
 pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Comments)?);
     let post = OnceCell::<Box<RawValue>>::new();
@@ -134,11 +128,8 @@ pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: P
 ///
 /// For its author. The comment is named by `commentId`, or by `postId` alone as the newest of the caller on that
 /// post.
-#[utoipa::path(
-    get, path = "", operation_id = "updateComment", tag = "Comments",
-    request_body = CommentChange,
-    responses((status = 200, description = "`Comment updated successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "updateComment", tag = "Comments", request_body = CommentChange,
+    responses((status = 200, description = "`Comment updated successfully`", body = Done), NotFound))]
 pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> HandlerResult {
     let (target, content) = body.valid_json::<CommentChange>().await?.into_parts()?;
     state.services.comments.update(&caller, target, &content).await?;
@@ -148,10 +139,8 @@ pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body:
 /// Delete a comment
 ///
 /// For its author and for the author of the post.
-#[utoipa::path(
-    get, path = "", operation_id = "deleteComment", tag = "Comments",
-    responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "deleteComment", tag = "Comments",
+    responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
     state.services.comments.delete(&caller, id.get()).await?;
     done("Comment deleted successfully")

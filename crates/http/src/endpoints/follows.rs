@@ -22,16 +22,9 @@ const UNFOLLOWED: &str = "Unfollowed user successfully";
 /// Follow a user, or stop following
 ///
 /// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. Nobody follows themselves (400).
-#[utoipa::path(
-    get, path = "", operation_id = "toggleFollow", tag = "Follows",
-    responses(
-        (
-            status = 200, body = FollowAnswer,
-            description = "`Followed user successfully` or `Unfollowed user successfully`",
-        ),
-        NotFound,
-    ),
-)]
+#[utoipa::path(get, path = "", operation_id = "toggleFollow", tag = "Follows",
+    responses(NotFound, (status = 200, body = FollowAnswer,
+        description = "`Followed user successfully` or `Unfollowed user successfully`")))]
 pub(crate) async fn toggle(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -46,10 +39,8 @@ pub(crate) async fn toggle(
 /// Follow a user
 ///
 /// Safe to repeat. Nobody follows themselves (400).
-#[utoipa::path(
-    get, path = "", operation_id = "followUser", tag = "Follows",
-    responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "followUser", tag = "Follows",
+    responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound))]
 pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     state.services.follows.follow(&caller, id.get()).await?;
     respond(Rendered::follow_done(FOLLOWED))
@@ -58,10 +49,8 @@ pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: P
 /// Stop following a user
 ///
 /// Safe to repeat.
-#[utoipa::path(
-    get, path = "", operation_id = "unfollowUser", tag = "Follows",
-    responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "unfollowUser", tag = "Follows",
+    responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound))]
 pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     state.services.follows.unfollow(&caller, id.get()).await?;
     respond(Rendered::follow_done(UNFOLLOWED))
@@ -74,11 +63,8 @@ fn render(user: &UserSummary, entry: Entry<'_>) -> serde_json::Result<()> {
 /// List the followers of a user
 ///
 /// The newest follow first. For the user, the followers of the user and every ADMIN.
-#[utoipa::path(
-    get, path = "", operation_id = "listFollowers", tag = "Follows",
-    params(Paging),
-    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "listFollowers", tag = "Follows", params(Paging),
+    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound))]
 pub(crate) async fn list_followers(
     request: ListRequest,
     Auth(caller): Auth<Member>,
@@ -93,11 +79,8 @@ pub(crate) async fn list_followers(
 /// List those whom a user follows
 ///
 /// The newest follow first. For the user, the followers of the user and every ADMIN.
-#[utoipa::path(
-    get, path = "", operation_id = "listFollowed", tag = "Follows",
-    params(Paging),
-    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "listFollowed", tag = "Follows", params(Paging),
+    responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound))]
 pub(crate) async fn list_followed(
     request: ListRequest,
     Auth(caller): Auth<Member>,

@@ -139,10 +139,8 @@ impl Readiness {
 /// Whether the process answers
 ///
 /// Nothing else is asked: whoever restarts the service when this fails should not do so because a database is away.
-#[utoipa::path(
-    get, path = "", operation_id = "getLiveness", tag = "Health",
-    responses((status = 200, description = "It does.", body = Done)),
-)]
+#[utoipa::path(get, path = "", operation_id = "getLiveness", tag = "Health",
+    responses((status = 200, description = "It does.", body = Done)))]
 pub(crate) async fn live() -> HandlerResult {
     envelope::done("The service is alive")
 }
@@ -151,13 +149,9 @@ pub(crate) async fn live() -> HandlerResult {
 ///
 /// The database, the store of images and the schema are asked, each for two seconds at most, and at most once a second
 /// for all callers together. Whoever distributes requests over several services leaves out one that is not ready.
-#[utoipa::path(
-    get, path = "", operation_id = "getReadiness", tag = "Health",
-    responses(
-        (status = 200, description = "It can.", body = Ready),
-        (status = 503, description = "It cannot, is shutting down, or is overloaded.", body = Unready)
-    )
-)]
+#[utoipa::path(get, path = "", operation_id = "getReadiness", tag = "Health",
+    responses((status = 200, description = "It can.", body = Ready),
+        (status = 503, description = "It cannot, is shutting down, or is overloaded.", body = Unready)))]
 pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> HandlerResult {
     if state.stopping.has_begun() {
         return unavailable("The service is shutting down", None);

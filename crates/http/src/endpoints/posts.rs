@@ -101,13 +101,9 @@ async fn page_of_posts(
 /// Publish a post
 ///
 /// A post holds text, an image, or both; without either it is not created (400). An image can come in a form alone.
-#[utoipa::path(
-    get, path = "", operation_id = "createPost", tag = "Posts",
-    request_body(
-        content((NewPostForm = "multipart/form-data"), (NewPost = "application/json")),
-    ),
-    responses((status = 201, description = "`Post created successfully`", body = PostAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "createPost", tag = "Posts",
+    request_body(content((NewPostForm = "multipart/form-data"), (NewPost = "application/json"))),
+    responses((status = 201, description = "`Post created successfully`", body = PostAnswer)))]
 pub(crate) async fn create(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -128,11 +124,8 @@ pub(crate) async fn create(
 /// Read a post
 ///
 /// For those who may view it: its author, every ADMIN, and whom its visibility names.
-#[utoipa::path(
-    get, path = "", operation_id = "getPost", tag = "Posts",
-    params(IfNoneMatch),
-    responses((status = 200, description = "The post.", body = PostAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "getPost", tag = "Posts", params(IfNoneMatch),
+    responses((status = 200, description = "The post.", body = PostAnswer), NotFound))]
 pub(crate) async fn get(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -147,11 +140,8 @@ pub(crate) async fn get(
 /// List all posts
 ///
 /// Newest first, with the roles and the standing of their authors.
-#[utoipa::path(
-    get, path = "", operation_id = "listAllPosts", tag = "Posts",
-    params(Paging),
-    responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "listAllPosts", tag = "Posts", params(Paging),
+    responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)))]
 pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Posts)?);
     let read = async |page| state.services.posts.list_all(&admin, page).await;
@@ -163,11 +153,8 @@ pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> 
 /// List the posts of a user
 ///
 /// Newest first: those that the caller may view.
-#[utoipa::path(
-    get, path = "", operation_id = "listUserPosts", tag = "Posts",
-    params(Paging),
-    responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "listUserPosts", tag = "Posts", params(Paging),
+    responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound))]
 pub(crate) async fn list_by_author(
     request: ListRequest,
     Auth(caller): Auth<Member>,
@@ -180,11 +167,8 @@ pub(crate) async fn list_by_author(
 /// Read the following feed
 ///
 /// The posts of those whom the caller follows, newest first: those that the caller may view.
-#[utoipa::path(
-    get, path = "", operation_id = "getFollowingFeed", tag = "Posts",
-    params(FeedPaging),
-    responses((status = 200, description = "A page of posts.", body = PostsAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "getFollowingFeed", tag = "Posts", params(FeedPaging),
+    responses((status = 200, description = "A page of posts.", body = PostsAnswer)))]
 pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Member>) -> HandlerResult {
     let (posts, feed) = (&request.state.services.posts, request.query.feed_page()?);
     let read = async |page| posts.following_feed(&caller, FeedRequest { page, ..feed }).await;
@@ -195,14 +179,9 @@ pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Memb
 ///
 /// For its author. What is given changes; with nothing given, or without a body, the post stays as it is. A blank
 /// text clears the text of a post with an image.
-#[utoipa::path(
-    get, path = "", operation_id = "updatePost", tag = "Posts",
-    params(IfMatchHeader),
-    request_body(
-        content((PostChangeForm = "multipart/form-data"), (PostRequest = "application/json")),
-    ),
-    responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "updatePost", tag = "Posts", params(IfMatchHeader),
+    request_body(content((PostChangeForm = "multipart/form-data"), (PostRequest = "application/json"))),
+    responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound))]
 pub(crate) async fn update(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -221,10 +200,8 @@ pub(crate) async fn update(
 /// Delete a post
 ///
 /// For its author. Its likes, its comments and its image go with it.
-#[utoipa::path(
-    get, path = "", operation_id = "deletePost", tag = "Posts",
-    responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "deletePost", tag = "Posts",
+    responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.delete(&caller, id.get()).await?;
     done("Post deleted successfully")
@@ -236,13 +213,9 @@ const UNLIKED: &str = "Post unliked successfully";
 /// Like a post, or take the like back
 ///
 /// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. For those who may view the post.
-#[utoipa::path(
-    get, path = "", operation_id = "toggleLike", tag = "Posts",
-    responses(
-        (status = 200, description = "`Post liked successfully` or `Post unliked successfully`", body = Done),
-        NotFound,
-    ),
-)]
+#[utoipa::path(get, path = "", operation_id = "toggleLike", tag = "Posts",
+    responses((status = 200, description = "`Post liked successfully` or `Post unliked successfully`", body = Done),
+        NotFound))]
 pub(crate) async fn toggle_like(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -257,10 +230,8 @@ pub(crate) async fn toggle_like(
 /// Like a post
 ///
 /// Safe to repeat. For those who may view the post.
-#[utoipa::path(
-    get, path = "", operation_id = "likePost", tag = "Posts",
-    responses((status = 200, description = "`Post liked successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "likePost", tag = "Posts",
+    responses((status = 200, description = "`Post liked successfully`", body = Done), NotFound))]
 pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.like(&caller, id.get()).await?;
     done(LIKED)
@@ -269,10 +240,8 @@ pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: Pat
 /// Take a like back
 ///
 /// Safe to repeat. For those who may view the post.
-#[utoipa::path(
-    get, path = "", operation_id = "unlikePost", tag = "Posts",
-    responses((status = 200, description = "`Post unliked successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "unlikePost", tag = "Posts",
+    responses((status = 200, description = "`Post unliked successfully`", body = Done), NotFound))]
 pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.unlike(&caller, id.get()).await?;
     done(UNLIKED)
@@ -281,11 +250,8 @@ pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: P
 /// List those who like a post
 ///
 /// Newest like first. For those who may view the post.
-#[utoipa::path(
-    get, path = "", operation_id = "listLikers", tag = "Posts",
-    params(Paging),
-    responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "listLikers", tag = "Posts", params(Paging),
+    responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound))]
 pub(crate) async fn list_likers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Likes)?);
     let read = async |page| state.services.posts.list_likers(&caller, id.get(), page).await;

@@ -202,11 +202,9 @@ async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> HandlerR
 /// List the catalog
 ///
 /// Oldest first.
-#[utoipa::path(
-    get, path = "", operation_id = "listProducts", tag = "Products",
+#[utoipa::path(get, path = "", operation_id = "listProducts", tag = "Products",
     params(CategoryFilter, TextFilter, Paging, IfNoneMatch),
-    responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
-)]
+    responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list(request: ListRequest) -> HandlerResult {
     let filter = ProductFilter::parse(request.query.get("category"), request.query.get("q"))?;
     list_filtered(&request, filter).await
@@ -215,11 +213,9 @@ pub(crate) async fn list(request: ListRequest) -> HandlerResult {
 /// List the catalog of a category
 ///
 /// Oldest first.
-#[utoipa::path(
-    get, path = "", operation_id = "listProductsByCategory", tag = "Products",
+#[utoipa::path(get, path = "", operation_id = "listProductsByCategory", tag = "Products",
     params(TextFilter, Paging, IfNoneMatch),
-    responses((status = 200, description = "A page of products.", body = ProductsAnswer)),
-)]
+    responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> HandlerResult {
     // In the path a category is always asked for, even a blank one.
     Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
@@ -230,11 +226,8 @@ pub(crate) async fn list_by_category(request: ListRequest, PathText(category): P
 /// List the catalog in short
 ///
 /// Oldest first: id, name and price of each product.
-#[utoipa::path(
-    get, path = "", operation_id = "listProductsShort", tag = "Products",
-    params(Paging, IfNoneMatch),
-    responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "listProductsShort", tag = "Products", params(Paging, IfNoneMatch),
+    responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)))]
 pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>) -> HandlerResult {
     let read = async |page| request.state.services.products.list_short(&caller, page).await;
     let render = |product: &ProductSummary, entry: Entry<'_>| entry.write(&ShortProduct::of(product));
@@ -243,11 +236,8 @@ pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>)
 }
 
 /// Read a product
-#[utoipa::path(
-    get, path = "", operation_id = "getProduct", tag = "Products",
-    params(IfNoneMatch),
-    responses((status = 200, description = "The product.", body = ProductAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "getProduct", tag = "Products", params(IfNoneMatch),
+    responses((status = 200, description = "The product.", body = ProductAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> HandlerResult {
     let product = state.services.products.get(id.get()).await?;
     conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
@@ -256,11 +246,8 @@ pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: 
 /// Add a product
 ///
 /// A SKU that is taken in any letter case is a conflict (409).
-#[utoipa::path(
-    get, path = "", operation_id = "createProduct", tag = "Products",
-    request_body = ProductRequest,
-    responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "createProduct", tag = "Products", request_body = ProductRequest,
+    responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)))]
 pub(crate) async fn create(
     state: Data<State>,
     Auth(admin): Auth<Admin>,
@@ -277,12 +264,9 @@ pub(crate) async fn create(
 /// Change a product
 ///
 /// What is given changes. A SKU that is taken in any letter case is a conflict (409).
-#[utoipa::path(
-    get, path = "", operation_id = "updateProduct", tag = "Products",
-    params(IfMatchHeader),
-    request_body = ProductChange,
-    responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "updateProduct", tag = "Products",
+    params(IfMatchHeader), request_body = ProductChange,
+    responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound))]
 pub(crate) async fn update(
     state: Data<State>,
     Auth(admin): Auth<Admin>,
@@ -298,10 +282,8 @@ pub(crate) async fn update(
 }
 
 /// Delete a product
-#[utoipa::path(
-    get, path = "", operation_id = "deleteProduct", tag = "Products",
-    responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "deleteProduct", tag = "Products",
+    responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> HandlerResult {
     state.services.products.delete(&admin, id.get()).await?;
     done("Product deleted successfully")

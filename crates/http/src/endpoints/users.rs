@@ -27,11 +27,8 @@ use crate::{
 };
 
 /// Read the own account
-#[utoipa::path(
-    get, path = "", operation_id = "getMe", tag = "Users",
-    params(IfNoneMatch),
-    responses((status = 200, description = "The account.", body = UserAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "getMe", tag = "Users", params(IfNoneMatch),
+    responses((status = 200, description = "The account.", body = UserAnswer)))]
 pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> HandlerResult {
     let account = state.services.accounts.me(&caller).await?;
     conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, UserBody::of(&account, &state))?)
@@ -59,13 +56,9 @@ schema_variants! {
 /// Change the own account
 ///
 /// What is given changes. A picture can come in a form alone.
-#[utoipa::path(
-    get, path = "", operation_id = "updateMe", tag = "Users",
-    request_body(
-        content((ProfileForm = "multipart/form-data"), (ProfileChange = "application/json")),
-    ),
-    responses((status = 200, description = "The account as it is now.", body = UserAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "updateMe", tag = "Users",
+    request_body(content((ProfileForm = "multipart/form-data"), (ProfileChange = "application/json"))),
+    responses((status = 200, description = "The account as it is now.", body = UserAnswer)))]
 pub(crate) async fn update_me(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -93,11 +86,8 @@ pub(crate) struct PasswordChange {
 /// Change the own password
 ///
 /// Ends every other session of the account.
-#[utoipa::path(
-    get, path = "", operation_id = "changePassword", tag = "Users",
-    request_body = PasswordChange,
-    responses((status = 200, description = "`Password changed successfully`", body = Done)),
-)]
+#[utoipa::path(get, path = "", operation_id = "changePassword", tag = "Users", request_body = PasswordChange,
+    responses((status = 200, description = "`Password changed successfully`", body = Done)))]
 pub(crate) async fn change_password(
     state: Data<State>,
     Auth(caller): Auth<Member>,
@@ -113,11 +103,8 @@ pub(crate) async fn change_password(
 /// List all accounts
 ///
 /// Oldest first.
-#[utoipa::path(
-    get, path = "", operation_id = "listUsers", tag = "Users",
-    params(Paging),
-    responses((status = 200, description = "A page of accounts.", body = UsersAnswer)),
-)]
+#[utoipa::path(get, path = "", operation_id = "listUsers", tag = "Users", params(Paging),
+    responses((status = 200, description = "A page of accounts.", body = UsersAnswer)))]
 pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Users)?);
     let read = async |page| state.services.accounts.list(&admin, page).await;
@@ -126,10 +113,8 @@ pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> Hand
 }
 
 /// Read an account
-#[utoipa::path(
-    get, path = "", operation_id = "getUser", tag = "Users",
-    responses((status = 200, description = "The account.", body = UserAnswer), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "getUser", tag = "Users",
+    responses((status = 200, description = "The account.", body = UserAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
     let account = state.services.accounts.get(&admin, id.get()).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
@@ -152,11 +137,8 @@ pub(crate) struct RoleChangeRequest {
 ///
 /// To add a role that is there, or to remove one that is not, does nothing. The last enabled ADMIN cannot lose the
 /// role (400).
-#[utoipa::path(
-    get, path = "", operation_id = "changeUserRole", tag = "Users",
-    request_body = RoleChangeRequest,
-    responses((status = 200, description = "The account has the role, or has it not.", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "changeUserRole", tag = "Users", request_body = RoleChangeRequest,
+    responses((status = 200, description = "The account has the role, or has it not.", body = Done), NotFound))]
 pub(crate) async fn change_role(
     state: Data<State>,
     Auth(admin): Auth<Admin>,
@@ -182,11 +164,8 @@ pub(crate) struct EnabledChange {
 /// Enable or disable an account
 ///
 /// Disabling ends every session of the account. The last enabled ADMIN cannot be disabled (400).
-#[utoipa::path(
-    get, path = "", operation_id = "setUserEnabled", tag = "Users",
-    request_body = EnabledChange,
-    responses((status = 200, description = "The account is enabled, or is not.", body = Done), NotFound),
-)]
+#[utoipa::path(get, path = "", operation_id = "setUserEnabled", tag = "Users", request_body = EnabledChange,
+    responses((status = 200, description = "The account is enabled, or is not.", body = Done), NotFound))]
 pub(crate) async fn set_enabled(
     state: Data<State>,
     Auth(admin): Auth<Admin>,
