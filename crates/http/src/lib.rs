@@ -51,7 +51,7 @@ use actix_http::HttpService;
 use actix_service::{ServiceFactoryExt, fn_service, map_config};
 use actix_web::{
     App,
-    body::MessageBody,
+    body::{BoxBody, MessageBody},
     dev::{AppConfig, Server, ServiceRequest, ServiceResponse},
     middleware::{Condition, Next, from_fn},
 };
@@ -122,7 +122,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
 async fn middleware_stack(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<load_shedding::Answer>, actix_web::Error> {
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let handle = async |request| next.call(request).await;
     let compressed = async |request| compress::compress(request, handle).await;
     let limited = async |request| rate_limit::limit(request, compressed).await;

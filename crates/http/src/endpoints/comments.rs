@@ -111,7 +111,7 @@ pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: P
     let (state, page) = (&request.state, request.query.page(List::Comments)?);
     let post = OnceCell::<Box<RawValue>>::new();
     let read = async |page| {
-        let found = state.services.comments.list(&caller, id.get(), page).await?;
+        let found = state.services.comments.list(&caller, id.0, page).await?;
         if post.get().is_none() {
             let rendered = to_raw_value(&PostBody::of(&found.post, state, UserSummaryBody::of_author));
             post.set(rendered.map_err(Error::internal)?).ok();
@@ -142,6 +142,6 @@ pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body:
 #[utoipa::path(get, path = "", operation_id = "deleteComment", tag = "Comments",
     responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
-    state.services.comments.delete(&caller, id.get()).await?;
+    state.services.comments.delete(&caller, id.0).await?;
     done("Comment deleted successfully")
 }

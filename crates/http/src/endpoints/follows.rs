@@ -32,7 +32,7 @@ pub(crate) async fn toggle(
     id: PathId<UserId>,
 ) -> HandlerResult {
     let answer = |follows: &bool| Rendered::follow_done(if *follows { FOLLOWED } else { UNFOLLOWED });
-    let follows = state.services.follows.toggle(&caller, id.get(), attempt.once(answer)).await?;
+    let follows = state.services.follows.toggle(&caller, id.0, attempt.once(answer)).await?;
     respond(answer(&follows))
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn toggle(
 #[utoipa::path(get, path = "", operation_id = "followUser", tag = "Follows",
     responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound))]
 pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
-    state.services.follows.follow(&caller, id.get()).await?;
+    state.services.follows.follow(&caller, id.0).await?;
     respond(Rendered::follow_done(FOLLOWED))
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: P
 #[utoipa::path(get, path = "", operation_id = "unfollowUser", tag = "Follows",
     responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound))]
 pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
-    state.services.follows.unfollow(&caller, id.get()).await?;
+    state.services.follows.unfollow(&caller, id.0).await?;
     respond(Rendered::follow_done(UNFOLLOWED))
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn list_followers(
 ) -> HandlerResult {
     let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
     let empty = |_| empty_follow_list("Followers retrieved successfully");
-    let read = async |page| follows.list_followers(&caller, id.get(), page).await;
+    let read = async |page| follows.list_followers(&caller, id.0, page).await;
     request.answer(List::Follows, page, empty, read, render).await
 }
 
@@ -88,6 +88,6 @@ pub(crate) async fn list_followed(
 ) -> HandlerResult {
     let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
     let empty = |_| empty_follow_list("Followed users retrieved successfully");
-    let read = async |page| follows.list_followed(&caller, id.get(), page).await;
+    let read = async |page| follows.list_followed(&caller, id.0, page).await;
     request.answer(List::Follows, page, empty, read, render).await
 }

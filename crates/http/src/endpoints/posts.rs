@@ -132,7 +132,7 @@ pub(crate) async fn get(
     id: PathId<PostId>,
     conditional: Conditional,
 ) -> HandlerResult {
-    let view = state.services.posts.get(&caller, id.get()).await?;
+    let view = state.services.posts.get(&caller, id.0).await?;
     let rendered = Rendered::ok(SUCCESS, PostBody::with_author(&view, &state))?;
     conditional.answer(Cache::Private, Some(view.post.updated_at), rendered)
 }
@@ -161,7 +161,7 @@ pub(crate) async fn list_by_author(
     author: PathId<UserId>,
 ) -> HandlerResult {
     let (posts, page) = (&request.state.services.posts, request.query.page(List::Posts)?);
-    page_of_posts(&request, page, async |page| posts.list_by_author(&caller, author.get(), page).await).await
+    page_of_posts(&request, page, async |page| posts.list_by_author(&caller, author.0, page).await).await
 }
 
 /// Read the following feed
@@ -190,7 +190,7 @@ pub(crate) async fn update(
     IfMatch(versions): IfMatch,
     body: Body,
 ) -> HandlerResult {
-    let own = state.services.posts.own(&caller, id.get()).await?;
+    let own = state.services.posts.own(&caller, id.0).await?;
     let fields = post_fields(body, state.max_image_bytes).await?;
     let view = state.services.posts.update(own, &requester, fields, versions).await?;
     let rendered = Rendered::ok("Post updated successfully", PostBody::with_author(&view, &state))?;
@@ -203,7 +203,7 @@ pub(crate) async fn update(
 #[utoipa::path(get, path = "", operation_id = "deletePost", tag = "Posts",
     responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
-    state.services.posts.delete(&caller, id.get()).await?;
+    state.services.posts.delete(&caller, id.0).await?;
     done("Post deleted successfully")
 }
 
@@ -223,7 +223,7 @@ pub(crate) async fn toggle_like(
     id: PathId<PostId>,
 ) -> HandlerResult {
     let answer = |likes: &bool| Rendered::done(if *likes { LIKED } else { UNLIKED });
-    let likes = state.services.posts.toggle_like(&caller, id.get(), attempt.once(answer)).await?;
+    let likes = state.services.posts.toggle_like(&caller, id.0, attempt.once(answer)).await?;
     respond(answer(&likes))
 }
 
@@ -233,7 +233,7 @@ pub(crate) async fn toggle_like(
 #[utoipa::path(get, path = "", operation_id = "likePost", tag = "Posts",
     responses((status = 200, description = "`Post liked successfully`", body = Done), NotFound))]
 pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
-    state.services.posts.like(&caller, id.get()).await?;
+    state.services.posts.like(&caller, id.0).await?;
     done(LIKED)
 }
 
@@ -243,7 +243,7 @@ pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: Pat
 #[utoipa::path(get, path = "", operation_id = "unlikePost", tag = "Posts",
     responses((status = 200, description = "`Post unliked successfully`", body = Done), NotFound))]
 pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
-    state.services.posts.unlike(&caller, id.get()).await?;
+    state.services.posts.unlike(&caller, id.0).await?;
     done(UNLIKED)
 }
 
@@ -254,7 +254,7 @@ pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: P
     responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound))]
 pub(crate) async fn list_likers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Likes)?);
-    let read = async |page| state.services.posts.list_likers(&caller, id.get(), page).await;
+    let read = async |page| state.services.posts.list_likers(&caller, id.0, page).await;
     let render = |liker: &Liker, entry: Entry<'_>| entry.write(&LikerBody::of(liker, state));
     request.answer(List::Likes, page, |_| empty_list(SUCCESS), read, render).await
 }

@@ -239,7 +239,7 @@ pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>)
 #[utoipa::path(get, path = "", operation_id = "getProduct", tag = "Products", params(IfNoneMatch),
     responses((status = 200, description = "The product.", body = ProductAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> HandlerResult {
-    let product = state.services.products.get(id.get()).await?;
+    let product = state.services.products.get(id.0).await?;
     conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
 }
 
@@ -274,7 +274,7 @@ pub(crate) async fn update(
     IfMatch(versions): IfMatch,
     body: Body,
 ) -> HandlerResult {
-    let managed = state.services.products.managed(&admin, id.get()).await?;
+    let managed = state.services.products.managed(&admin, id.0).await?;
     let (edit, errors) = body.json::<ProductRequest>().await?.into_parts();
     errors.into_result()?;
     let product = state.services.products.update(managed, &ProductEdit { versions, ..edit }).await?;
@@ -285,6 +285,6 @@ pub(crate) async fn update(
 #[utoipa::path(get, path = "", operation_id = "deleteProduct", tag = "Products",
     responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> HandlerResult {
-    state.services.products.delete(&admin, id.get()).await?;
+    state.services.products.delete(&admin, id.0).await?;
     done("Product deleted successfully")
 }

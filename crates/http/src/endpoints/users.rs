@@ -116,7 +116,7 @@ pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> Hand
 #[utoipa::path(get, path = "", operation_id = "getUser", tag = "Users",
     responses((status = 200, description = "The account.", body = UserAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
-    let account = state.services.accounts.get(&admin, id.get()).await?;
+    let account = state.services.accounts.get(&admin, id.0).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn change_role(
     id: PathId<UserId>,
     body: Body,
 ) -> HandlerResult {
-    let account = state.services.accounts.managed(&admin, id.get()).await?;
+    let account = state.services.accounts.managed(&admin, id.0).await?;
     let RoleChangeRequest { role_id, action } = body.valid_json().await?;
     let change = RoleChange { role: role_id.validated()?, action: action.validated()? };
     state.services.accounts.change_role(account, change).await?;
@@ -172,7 +172,7 @@ pub(crate) async fn set_enabled(
     id: PathId<UserId>,
     body: Body,
 ) -> HandlerResult {
-    let account = state.services.accounts.managed(&admin, id.get()).await?;
+    let account = state.services.accounts.managed(&admin, id.0).await?;
     let EnabledChange { enabled } = body.valid_json().await?;
     state.services.accounts.set_enabled(account, enabled.validated()?).await?;
     done(SUCCESS)

@@ -12,6 +12,7 @@ use actix_web::{
 };
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
+use tracing::Instrument;
 
 use crate::{
     core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared},
@@ -28,8 +29,9 @@ pub(crate) async fn authorize(
     let http = request.request().clone();
     let (state, request_log) = (shared::<State>(&http)?, shared::<RequestLog>(&http)?);
     let context = RequestContext::of(&http).map_err(ApiError::from)?;
-    let unanswered = CancelledRequestGuard::new(&state, &request_log, &http, context);
-    let work = context.instrument(policy.path, call(policy, &state, &request_log, request, next));
+    let unanswered =
+        CancelledRequestGuard { state: &state, request_log: &request_log, request: &http, context, is_answered: false };
+    let work = call(policy, &state, &request_log, request, next).instrument(context.span(policy.path));
     let outcome = in_time(AssertUnwindSafe(work).catch_unwind(), state.request_time, BodyDeadline::of(&http)).await;
     unanswered.was_answered();
     match outcome {

@@ -22,6 +22,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use memchr::memmem;
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use crate::{
     core::{
@@ -83,7 +84,7 @@ pub(crate) async fn once(
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
         let work = carry_out(&state, policy, (&name, fingerprints), (request, body), next);
-        let outcome = context.instrument(policy.path, work).await;
+        let outcome = work.instrument(context.span(policy.path)).await;
         if let Err(outcome) = reply.send(outcome) {
             log_unseen(&request_log, policy, context, outcome);
         }

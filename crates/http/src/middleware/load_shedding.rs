@@ -30,7 +30,7 @@ use crate::{
     core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe, shared},
     middleware::AccountPermit,
     request::body_deadline,
-    transport::{Connection, framing},
+    transport::{Answering, Connection, framing},
 };
 
 /// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
@@ -38,26 +38,25 @@ use crate::{
 pub(crate) async fn shed_load(
     mut request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
-) -> Result<ServiceResponse<Answer>, actix_web::Error> {
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let capacity = shared::<Capacity>(request.request())?;
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
     let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter());
     body_deadline::watch(&mut request, capacity.limits.body_time);
-    let mut response = if let Some(None) = place {
-        request.into_response(ApiError::Busy.error_response())
-    } else if framing::is_body_without_end(&request) {
-        let error = ApiError::Malformed("A request with Upgrade: websocket must be a GET without a body".to_owned());
-        request.into_response(error.error_response())
-    } else {
-        next(request).await?
+    let mut response = match place {
+        Some(None) => request.into_response(ApiError::Busy.error_response()),
+        _ if framing::is_body_without_end(&request) => {
+            let error = "A request with Upgrade: websocket must be a GET without a body".to_owned();
+            request.into_response(ApiError::Malformed(error).error_response())
+        }
+        _ => next(request).await?,
     };
-    let memory = {
-        let mut extensions = response.response_mut().extensions_mut();
-        // The answer is made, and compressed.
-        drop(extensions.remove::<AccountPermit>());
-        extensions.remove()
-    };
-    Ok(response.map_body(|_, body| Answer { body, rest: Bytes::new(), _permit: place.flatten(), _memory: memory }))
+    // The answer is made, and compressed.
+    drop(response.response_mut().extensions_mut().remove::<AccountPermit>());
+    if let Some(permit) = place.flatten() {
+        response.response_mut().extensions_mut().insert(permit);
+    }
+    Ok(response)
 }
 
 /// Has the connection closed after an answer behind which nothing can follow, and says so in it.
@@ -74,18 +73,32 @@ pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
 /// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
 const SLICE: usize = 32 * 1024;
 
-/// The body of an answer, in slices. Until it is made, the request is in flight.
-pub(crate) struct Answer {
-    body: BoxBody,
+/// The body of an answer, in slices. While it is sent, the next head is not waited for; until it is made, the request is in
+/// flight.
+pub(crate) struct Answer<B> {
+    body: B,
     /// What is left of the last chunk of the body.
     rest: Bytes,
+    _answering: Option<Answering>,
     _permit: Option<Permit>,
     /// The memory that is set aside for it, until the client has taken it.
     _memory: Option<MemoryPermit>,
 }
 
-impl MessageBody for Answer {
-    type Error = <BoxBody as MessageBody>::Error;
+impl<B> Answer<B> {
+    /// Returns a response with this body, which has what the response was given for it.
+    pub(crate) fn of(mut response: ServiceResponse<B>, answering: Option<Answering>) -> ServiceResponse<Self> {
+        let (permit, memory) = {
+            let mut extensions = response.response_mut().extensions_mut();
+            (extensions.remove(), extensions.remove())
+        };
+        let rest = Bytes::new();
+        response.map_body(|_, body| Self { body, rest, _answering: answering, _permit: permit, _memory: memory })
+    }
+}
+
+impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
+    type Error = B::Error;
 
     fn size(&self) -> BodySize {
         self.body.size()
@@ -138,7 +151,8 @@ mod tests {
         let chunks = [&bytes[..10], &bytes[10..10 + SLICE], &[], &bytes[10 + SLICE..]].map(Bytes::copy_from_slice);
         let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
         for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
-            let mut answer = Answer { body, rest: Bytes::new(), _permit: None, _memory: None };
+            let response = TestRequest::default().to_srv_response(HttpResponse::Ok().body(body));
+            let mut answer = Answer::of(response, None).into_parts().1.into_body();
             let mut whole = Vec::new();
             while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
                 let slice = slice.unwrap();

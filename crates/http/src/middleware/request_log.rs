@@ -1,15 +1,10 @@
 //! What every response carries, what the log says of it, and what is measured of it.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use actix_web::{
     HttpMessage, HttpRequest,
-    body::{BodySize, MessageBody},
+    body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     http::{
         StatusCode,
@@ -18,13 +13,15 @@ use actix_web::{
     middleware::Next,
 };
 use agora_domain::accounts::Caller;
-use bytes::Bytes;
 use tracing::Level;
 use uuid::{Uuid, fmt::Simple};
 
 use crate::{
     core::{Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared},
-    middleware::{HttpMetrics, load_shedding::close_if_over},
+    middleware::{
+        HttpMetrics,
+        load_shedding::{Answer, close_if_over},
+    },
     transport::Answering,
 };
 
@@ -70,25 +67,7 @@ pub(crate) async fn observe(
     }
     security_headers::protect(response.headers_mut());
     close_if_over(&mut response);
-    Ok(response.map_body(|_, body| Answer { body, _answering: answering }))
-}
-
-/// The body of an answer. While it is sent, the next head is not waited for.
-struct Answer<B> {
-    body: B,
-    _answering: Option<Answering>,
-}
-
-impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
-    type Error = B::Error;
-
-    fn size(&self) -> BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(cx)
-    }
+    Ok(Answer::of(response, answering))
 }
 
 /// What requests are counted and logged by.
@@ -112,23 +91,15 @@ impl RequestLog {
 
 /// Tells of a request that is dropped before it was answered: its client has gone.
 pub(crate) struct CancelledRequestGuard<'a> {
-    state: &'a State,
-    request_log: &'a RequestLog,
-    request: &'a HttpRequest,
-    context: RequestContext,
-    is_answered: bool,
+    pub(crate) state: &'a State,
+    pub(crate) request_log: &'a RequestLog,
+    pub(crate) request: &'a HttpRequest,
+    pub(crate) context: RequestContext,
+    pub(crate) is_answered: bool,
 }
 
-impl<'a> CancelledRequestGuard<'a> {
-    pub(crate) fn new(
-        state: &'a State,
-        request_log: &'a RequestLog,
-        request: &'a HttpRequest,
-        context: RequestContext,
-    ) -> Self {
-        Self { state, request_log, request, context, is_answered: false }
-    }
-
+impl CancelledRequestGuard<'_> {
+    /// Says that the request was answered.
     pub(crate) fn was_answered(mut self) {
         self.is_answered = true;
     }

@@ -1,8 +1,6 @@
 //! What handlers take from a request's head.
 
-use std::marker::PhantomData;
-
-use actix_web::HttpMessage;
+use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::{
     accounts::{Admin, Caller, Member},
     limits::Requester,
@@ -14,34 +12,13 @@ use crate::core::{ApiError, Client, State, Target, extractor, shared};
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
 pub(crate) struct Auth<C>(pub(crate) C);
 
-/// What a caller can be.
-pub(crate) trait Standing: Sized {
-    /// The caller as this, if they are.
-    fn of(caller: Caller) -> agora_domain::Result<Self>;
+fn caller(request: &HttpRequest) -> Result<Caller, ApiError> {
+    request.extensions().get::<Caller>().copied().ok_or(ApiError::NoToken)
 }
 
-impl Standing for Caller {
-    fn of(caller: Caller) -> agora_domain::Result<Self> {
-        Ok(caller)
-    }
-}
-
-impl Standing for Member {
-    fn of(caller: Caller) -> agora_domain::Result<Self> {
-        caller.member()
-    }
-}
-
-impl Standing for Admin {
-    fn of(caller: Caller) -> agora_domain::Result<Self> {
-        caller.admin()
-    }
-}
-
-extractor!(Auth<C> where C: Standing, |request| {
-    let caller = request.extensions().get::<Caller>().copied().ok_or(ApiError::NoToken)?;
-    Ok(Self(C::of(caller)?))
-});
+extractor!(Auth<Caller>, |request| caller(request).map(Self));
+extractor!(Auth<Member>, |request| Ok(Self(caller(request)?.member()?)));
+extractor!(Auth<Admin>, |request| Ok(Self(caller(request)?.admin()?)));
 
 /// Who asks: the account, if there is one, and the client's address.
 pub(crate) struct RequestedBy(pub(crate) Requester);
@@ -53,18 +30,12 @@ extractor!(RequestedBy, |request| {
 });
 
 /// The identifier in the path: its one parameter.
-pub(crate) struct PathId<T>(pub(crate) Uuid, PhantomData<T>);
+pub(crate) struct PathId<T>(pub(crate) T);
 
-impl<T: From<Uuid>> PathId<T> {
-    pub(crate) fn get(&self) -> T {
-        self.0.into()
-    }
-}
-
-extractor!(PathId<T> where T, |request| {
+extractor!(PathId<T> where T: From<Uuid>, |request| {
     let (name, value) = Target::parameter(request);
     let id = parse_uuid(&value).ok_or_else(|| ApiError::Malformed(format!("{name} must be a UUID")))?;
-    Ok(Self(id, PhantomData))
+    Ok(Self(id.into()))
 });
 
 /// The text in the path: its one parameter.

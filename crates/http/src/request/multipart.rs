@@ -1,6 +1,6 @@
 //! Bodies that may carry an image: multipart form data, or JSON with the same fields.
 
-use std::{collections::HashSet, marker::PhantomData};
+use std::collections::HashSet;
 
 use actix_multipart::{Field, Multipart, MultipartError};
 use agora_domain::{
@@ -71,7 +71,8 @@ pub(crate) fn most_bytes(max_image_bytes: usize) -> usize {
 }
 
 /// What is wrong with a form is told only when it has been read to its end, so that the client sees it.
-struct Form<T> {
+#[derive(Default)]
+struct Form {
     /// The fields, as they would be in JSON.
     fields: Map<String, Value>,
     image: Option<Bytes>,
@@ -82,17 +83,15 @@ struct Form<T> {
     expected: usize,
     /// Bytes read and thrown away.
     drained: usize,
-    body: PhantomData<T>,
 }
 
 async fn read_form<T: FormBody>(mut body: Body, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
     body.reserve_memory(most_bytes(max_image_bytes), 1).await?;
-    let expected = body.expected(max_image_bytes);
+    let mut form = Form { expected: body.expected(max_image_bytes), ..Form::default() };
     let first = body.payload.next().await;
     let no_bytes = first.is_none();
     let parts = Multipart::new(body.request.headers(), stream::iter(first).chain(body.payload));
-    let mut form = Form::<T>::new(expected);
-    let read = form.read_parts(parts, no_bytes, max_image_bytes).await;
+    let read = form.read_parts::<T>(parts, no_bytes, max_image_bytes).await;
     match (read, form.too_large) {
         // What is too large comes first, also before a malformed end.
         (Ok(()) | Err(ApiError::Malformed(_)), Some(message)) => return Err(ApiError::TooLarge(message)),
@@ -102,21 +101,8 @@ async fn read_form<T: FormBody>(mut body: Body, max_image_bytes: usize) -> Resul
     Submission::of(&json, form.image, form.errors)
 }
 
-impl<T: FormBody> Form<T> {
-    fn new(expected: usize) -> Self {
-        Self {
-            fields: Map::new(),
-            image: None,
-            errors: FieldErrors::default(),
-            seen: HashSet::new(),
-            too_large: None,
-            expected,
-            drained: 0,
-            body: PhantomData,
-        }
-    }
-
-    async fn read_parts(
+impl Form {
+    async fn read_parts<T: FormBody>(
         &mut self,
         mut parts: Multipart,
         no_bytes: bool,
@@ -133,12 +119,12 @@ impl<T: FormBody> Form<T> {
             if count > MAX_PARTS {
                 return Err(ApiError::Malformed(format!("A form has at most {MAX_PARTS} parts")));
             }
-            self.part(part, max_image_bytes).await?;
+            self.part::<T>(part, max_image_bytes).await?;
         }
         Ok(())
     }
 
-    async fn part(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
+    async fn part<T: FormBody>(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
         let mut names = T::TEXTS.iter().copied().chain([(T::IMAGE, T::IMAGE)]);
         let Some((name, preferred)) = names.find(|(name, _)| Some(*name) == part.name()) else {
             return self.read(part, 0).await.map(drop);
@@ -151,11 +137,16 @@ impl<T: FormBody> Form<T> {
         if name == T::IMAGE {
             self.image(name, part, max_image_bytes).await
         } else {
-            self.text(name, preferred, part).await
+            self.text::<T>(name, preferred, part).await
         }
     }
 
-    async fn text(&mut self, name: &'static str, preferred: &'static str, part: Field) -> Result<(), ApiError> {
+    async fn text<T: FormBody>(
+        &mut self,
+        name: &'static str,
+        preferred: &'static str,
+        part: Field,
+    ) -> Result<(), ApiError> {
         let Some(bytes) = self.read(part, JSON_LIMIT).await? else {
             self.too_large.get_or_insert_with(|| format!("{name} must be at most {} KiB", JSON_LIMIT / 1024));
             return Ok(());
