@@ -3,9 +3,9 @@
 //! actix-web's router tries the expression of one path after the other; a tree of all of them finds any path in the same
 //! time. It is looked into first of all, so that of refused requests too it is known what they asked for.
 
-use std::future::ready;
+use std::{future::ready, rc::Rc};
 
-use actix_service::{Service, ServiceFactory, always_ready, fn_factory};
+use actix_service::{Service, ServiceFactory, fn_factory, fn_service};
 use actix_web::{
     ResponseError, Route,
     dev::{ServiceRequest, ServiceResponse},
@@ -38,26 +38,18 @@ fn by_path() -> Vec<(&'static str, Vec<Endpoint>)> {
     paths
 }
 
-/// The endpoints, as each worker has them.
-pub(crate) struct Dispatch {
-    paths: Vec<Methods>,
-}
-
-/// The endpoints of one path.
+/// The endpoints of one path, as each worker has them.
 struct Methods {
     services: Vec<(Method, <Route as ServiceFactory<ServiceRequest>>::Service)>,
     allowed: String,
 }
 
+type Response = LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>;
+
 /// Calls what a request is for. Paths that there are not are answered 404, methods that a path has not 405.
-pub(crate) fn dispatch() -> impl ServiceFactory<
-    ServiceRequest,
-    Config = (),
-    Response = ServiceResponse,
-    Error = actix_web::Error,
-    InitError = (),
-    Service = Dispatch,
-> {
+pub(crate) fn dispatch()
+-> impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse, Error = actix_web::Error, InitError = ()>
+{
     fn_factory(|| async {
         let mut paths = Vec::new();
         for (_, endpoints) in by_path() {
@@ -67,7 +59,13 @@ pub(crate) fn dispatch() -> impl ServiceFactory<
             }
             paths.push(Methods::new(services));
         }
-        Ok(Dispatch { paths })
+        let paths = Rc::new(paths);
+        Ok(fn_service(move |request: ServiceRequest| {
+            match Target::of(request.request()).and_then(|target| paths.get(target.number)) {
+                Some(methods) => methods.call(request),
+                None => refuse(request, &ApiError::UnknownRoute),
+            }
+        }))
     })
 }
 
@@ -78,7 +76,7 @@ impl Methods {
         Self { allowed: allowed.join(", "), services }
     }
 
-    fn call(&self, request: ServiceRequest) -> <Dispatch as Service<ServiceRequest>>::Future {
+    fn call(&self, request: ServiceRequest) -> Response {
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
         match self.services.iter().find(|(it, _)| it == method) {
             Some((_, service)) => service.call(request),
@@ -87,24 +85,9 @@ impl Methods {
     }
 }
 
-fn refuse(request: ServiceRequest, error: &ApiError) -> <Dispatch as Service<ServiceRequest>>::Future {
+fn refuse(request: ServiceRequest, error: &ApiError) -> Response {
     let response = error.error_response();
     Box::pin(ready(Ok(request.into_response(response))))
-}
-
-impl Service<ServiceRequest> for Dispatch {
-    type Response = ServiceResponse;
-    type Error = actix_web::Error;
-    type Future = LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>;
-
-    always_ready!();
-
-    fn call(&self, request: ServiceRequest) -> Self::Future {
-        match Target::of(request.request()).and_then(|target| self.paths.get(target.number)) {
-            Some(methods) => methods.call(request),
-            None => refuse(request, &ApiError::UnknownRoute),
-        }
-    }
 }
 
 #[cfg(test)]

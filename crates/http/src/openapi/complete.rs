@@ -37,6 +37,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
         components.schemas.append(&mut handler.components.get_or_insert_default().schemas);
     }
     let schemas = components.schemas.clone();
+    let as_json = serde_json::to_value(&schemas).unwrap_or_default();
     let mut preferred = BTreeMap::<_, &str>::new();
     for (endpoint, handler) in described {
         let Some(mut operation) = handler.paths.paths.into_values().find_map(|item| item.get) else { continue };
@@ -47,7 +48,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
         }
         complete_operation(&endpoint, &mut operation);
         describe_form(&endpoint, &mut operation, &schemas);
-        examples::add(&mut operation, &schemas);
+        examples::add(&mut operation, &as_json);
         let item = document.paths.paths.entry(endpoint.path.to_owned()).or_default();
         let slot = match endpoint.method {
             Method::POST => &mut item.post,
@@ -132,22 +133,22 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
         let RefOr::T(response) = response else { continue };
         ResponseHeader::add_everywhere(response);
         if is_list && status == "200" {
-            ResponseHeader::Link.add_to(response);
+            ResponseHeader::LINK.add_to(response);
         }
         if is_tagged && ["200", "304"].contains(&status.as_str()) {
-            ResponseHeader::ETag.add_to(response);
+            ResponseHeader::ETAG.add_to(response);
         }
         if is_edit && status == "200" || makes_editable && status == "201" {
-            ResponseHeader::VersionTag.add_to(response);
+            ResponseHeader::VERSION_TAG.add_to(response);
         }
         if endpoint.idempotency != IdempotencySupport::None && ["200", "201"].contains(&status.as_str()) {
-            ResponseHeader::Replayed.add_to(response);
+            ResponseHeader::REPLAYED.add_to(response);
         }
         if status == "503" {
-            ResponseHeader::RetryAfter.add_to(response);
+            ResponseHeader::RETRY_AFTER.add_to(response);
         }
         if response.content.contains_key("application/json") {
-            ResponseHeader::ContentEncoding.add_to(response);
+            ResponseHeader::CONTENT_ENCODING.add_to(response);
         }
     }
 }

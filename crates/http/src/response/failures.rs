@@ -114,7 +114,7 @@ macro_rules! failures {
 failures! {
     BadRequest
     "The request cannot be understood, fields of it are invalid (each is named in `data`), or a state forbids the operation."
-    [Replayed ContentEncoding] {
+    [REPLAYED CONTENT_ENCODING] {
         invalidFields: invalid_fields(),
         malformedId: ApiError::Malformed("postId must be a UUID".to_owned()),
         malformedJson: ApiError::Malformed("Malformed JSON at line 1 column 17".to_owned()),
@@ -122,16 +122,16 @@ failures! {
     }
     Unauthorized
     "There is no token, or it is invalid or has expired, or its session has ended; at login, the credentials are wrong."
-    [Challenge] {
+    [CHALLENGE] {
         noToken: ApiError::NoToken,
         invalidToken: Error::InvalidToken,
         expiredToken: Error::ExpiredToken,
         wrongCredentials: Error::InvalidCredentials,
     }
-    Forbidden "The caller lacks the role, or may not do this to this thing." [Replayed] {
+    Forbidden "The caller lacks the role, or may not do this to this thing." [REPLAYED] {
         missingRole: Error::Forbidden(Forbidden::NotAdmin),
     }
-    NotFound "There is no such thing, or no such route." [Replayed] {
+    NotFound "There is no such thing, or no such route." [REPLAYED] {
         post: Error::NotFound(Resource::Post),
         comment: Error::NotFound(Resource::Comment),
         user: Error::NotFound(Resource::User),
@@ -139,7 +139,7 @@ failures! {
         image: Error::NotFound(Resource::Image),
         route: ApiError::UnknownRoute,
     }
-    MethodNotAllowed "The path has other methods. Every path answers other methods like this." [Allow] {
+    MethodNotAllowed "The path has other methods. Every path answers other methods like this." [ALLOW] {
         otherMethod: ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()),
     }
     RequestTimeout "The body did not arrive in time. The connection is closed." [] {
@@ -148,7 +148,7 @@ failures! {
     Conflict
     "A username, an email address or a SKU is taken in some letter case; or the same request is under way under its \
      `Idempotency-Key`; or the request conflicts with what is stored in a way that no rule foresaw."
-    [RetryWhenRunning Replayed] {
+    [RETRY_WHEN_RUNNING REPLAYED] {
         username: Error::Conflict(Conflict::Username),
         email: Error::Conflict(Conflict::Email),
         sku: Error::Conflict(Conflict::Sku),
@@ -158,14 +158,14 @@ failures! {
     PreconditionFailed "The post or product was edited since the version that `If-Match` names." [] {
         stale: Error::Stale,
     }
-    PayloadTooLarge "The body, a text in a form or an image is beyond its limit." [Replayed] {
+    PayloadTooLarge "The body, a text in a form or an image is beyond its limit." [REPLAYED] {
         body: ApiError::TooLarge("The body must be at most 64 KiB".to_owned()),
         image: ApiError::TooLarge("image must be at most 5 MiB".to_owned()),
     }
-    UnsupportedMediaType "The content type is not one that the endpoint takes." [Replayed] {
+    UnsupportedMediaType "The content type is not one that the endpoint takes." [REPLAYED] {
         notJson: ApiError::UnsupportedMediaType("application/json"),
     }
-    RangeNotSatisfiable "The range lies outside the image." [ContentRange] {
+    RangeNotSatisfiable "The range lies outside the image." [CONTENT_RANGE] {
         outside: ApiError::RangeNotSatisfiable(146_515),
     }
     KeyReused "The `Idempotency-Key` was used for another request in the last 24 hours." [] {
@@ -173,13 +173,13 @@ failures! {
     }
     TooManyRequests
     "Requests are limited, and these were too many: of this client address, of this account, or of wrong passwords."
-    [RetryAfter] {
+    [RETRY_AFTER] {
         tooMany: Error::TooMany(ALLOWANCE),
     }
     InternalServerError "A defect. Nothing about it is told; the log names its cause under the `x-request-id`." [] {
         defect: ApiError::Panicked,
     }
-    ServiceUnavailable "Too much is asked at once, a dependency is out of reach, or the request took too long." [RetryAfter] {
+    ServiceUnavailable "Too much is asked at once, a dependency is out of reach, or the request took too long." [RETRY_AFTER] {
         unavailable: Error::unavailable("an example"),
         tooSlow: ApiError::TimedOut,
         overload: ApiError::Busy,

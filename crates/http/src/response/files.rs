@@ -8,10 +8,7 @@ use utoipa::{
     openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type, schema::AdditionalProperties},
 };
 
-use crate::{
-    core::schema::format,
-    response::headers::ResponseHeader::{self, AcceptRanges, ContentEncoding, ContentRange, ImageTag, Location},
-};
+use crate::{core::schema::format, response::headers::ResponseHeader};
 
 /// The formats that images have.
 const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
@@ -38,19 +35,19 @@ macro_rules! answers {
 answers! {
     /// An image, a part of it, or where else it is.
     Image = [
-        answer(200, "The image.", images(), &[ImageTag, AcceptRanges]),
-        answer(206, "The part of the image that was asked for.", images(), &[ImageTag, AcceptRanges, ContentRange]),
-        answer(304, "The image is the one that is there already.", [], &[ImageTag]),
-        answer(307, "The image is served elsewhere.", [], &[Location]),
+        answer(200, "The image.", images(), &[ResponseHeader::IMAGE_TAG, ResponseHeader::ACCEPT_RANGES]),
+        answer(206, "The part of the image that was asked for.", images(), &[ResponseHeader::IMAGE_TAG, ResponseHeader::ACCEPT_RANGES, ResponseHeader::CONTENT_RANGE]),
+        answer(304, "The image is the one that is there already.", [], &[ResponseHeader::IMAGE_TAG]),
+        answer(307, "The image is served elsewhere.", [], &[ResponseHeader::LOCATION]),
     ];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
     /// Leads to the interactive page.
-    ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[Location])];
+    ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[ResponseHeader::LOCATION])];
     /// The interactive page.
-    Page = [answer(200, "The page.", [("text/html", text())], &[ContentEncoding])];
+    Page = [answer(200, "The page.", [("text/html", text())], &[ResponseHeader::CONTENT_ENCODING])];
     /// A part of the interactive page.
-    PagePart = [answer(200, "The part.", page_parts(), &[ContentEncoding])];
+    PagePart = [answer(200, "The part.", page_parts(), &[ResponseHeader::CONTENT_ENCODING])];
 }
 
 fn images() -> [(&'static str, ObjectBuilder); 4] {
