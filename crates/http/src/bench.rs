@@ -14,13 +14,11 @@ use agora_domain::{
     posts::PostView,
 };
 
-use crate::{
-    core::{MacKeys, Services},
-    middleware::HttpMetrics,
-    request::{List, cursor},
-    response::{Entry, JsonList, MAX_BODY, PostBody, SUCCESS, empty_list},
-    settings::{Settings, Shared},
-};
+use crate::core::{MacKeys, Services};
+use crate::middleware::HttpMetrics;
+use crate::request::{List, cursor};
+use crate::response::{Entry, JsonList, MAX_BODY, PostBody, SUCCESS, empty_list};
+use crate::settings::{Settings, Shared};
 
 /// The cursor of a position in a list of posts; nothing for the beginning.
 pub fn encode_cursor(mac_keys: &MacKeys, position: Position) -> Option<String> {

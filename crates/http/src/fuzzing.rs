@@ -21,20 +21,18 @@ use futures_util::{Stream, stream};
 use garde::Validate;
 use serde::de::DeserializeOwned;
 
-use crate::{
-    core::{ApiError, IdempotencySupport, MacKeys, TrustedProxies},
-    endpoints::{
-        accounts::{LoginRequest, RegisterRequest},
-        comments::{CommentChange, NewComment},
-        media,
-        posts::{self, PostRequest},
-        products::ProductRequest,
-        users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest},
-    },
-    middleware::{authorize, compress, idempotency},
-    request::{Body, List, Query, cursor, paging, parse_object, preconditions, violations},
-    response::{Instant, etag},
+use crate::core::{ApiError, IdempotencySupport, MacKeys, TrustedProxies};
+use crate::endpoints::{
+    accounts::{LoginRequest, RegisterRequest},
+    comments::{CommentChange, NewComment},
+    media,
+    posts::{self, PostRequest},
+    products::ProductRequest,
+    users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest},
 };
+use crate::middleware::{authorize, compress, idempotency};
+use crate::request::{Body, List, Query, cursor, paging, parse_object, preconditions, violations};
+use crate::response::{Instant, etag};
 
 const LISTS: [List; 6] = [List::Users, List::Posts, List::Likes, List::Comments, List::Follows, List::Products];
 

@@ -59,11 +59,9 @@ pub use core::{LoadLimits, MacKeys, Services, Stopping, TrustedProxies};
 pub use middleware::{CorsOrigins, Throttling, metrics};
 pub use settings::Settings;
 
-use crate::{
-    middleware::{compress, cors, load_shedding, rate_limit, request_log},
-    settings::Shared,
-    transport::{Acceptor, LINGER, Stream},
-};
+use crate::middleware::{compress, cors, load_shedding, rate_limit, request_log};
+use crate::settings::Shared;
+use crate::transport::{Acceptor, LINGER, Stream};
 
 /// How much longer than a request may take the server waits at shutdown for those in flight.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(5);

@@ -14,10 +14,8 @@ use actix_web::{
 use futures_util::future::LocalBoxFuture;
 use matchit::InsertError;
 
-use crate::{
-    core::{ApiError, Paths, Target},
-    routes::{Endpoint, endpoints},
-};
+use crate::core::{ApiError, Paths, Target};
+use crate::routes::{Endpoint, endpoints};
 
 /// Creates the table of the paths of all endpoints.
 ///

@@ -4,11 +4,9 @@ use actix_web::{Handler, Responder, Route, dev, http::Method, middleware::from_f
 use utoipa::openapi::OpenApi;
 
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
-use crate::{
-    core::{EndpointPolicy, access},
-    endpoints::{accounts, comments, docs, follows, health, media, posts, products, users},
-    middleware::authorize,
-};
+use crate::core::{EndpointPolicy, access};
+use crate::endpoints::{accounts, comments, docs, follows, health, media, posts, products, users};
+use crate::middleware::authorize;
 
 /// One method of one path: all that is said of it.
 pub struct Endpoint {

@@ -4,14 +4,14 @@ use std::{io, sync::Arc, time::Duration};
 
 use actix_web::web::{Data, ServiceConfig};
 
-use crate::{
-    core::{Capacity, LoadLimits, MacKeys, Services, State, Stopping, TrustedProxies},
-    endpoints::{docs::ApiDocument, health::Readiness},
-    middleware::{AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling},
-    openapi,
-    response::ListReads,
-    router,
+use crate::core::{Capacity, LoadLimits, MacKeys, Services, State, Stopping, TrustedProxies};
+use crate::endpoints::{docs::ApiDocument, health::Readiness};
+use crate::middleware::{
+    AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling,
 };
+use crate::openapi;
+use crate::response::ListReads;
+use crate::router;
 
 /// How the interface is set up.
 #[derive(Debug, Clone)]

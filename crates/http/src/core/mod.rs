@@ -34,6 +34,7 @@ pub(crate) use self::{
     memory_budget::{MemoryBudget, MemoryPermit},
     request_context::RequestContext,
     route::{Paths, Target},
+    schema::schema_variants,
     state::State,
     weak_map::WeakMap,
 };

@@ -11,12 +11,10 @@ use garde::Validate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{
-    core::{Client, State, schema},
-    middleware::Attempt,
-    request::{Auth, Body, Field, optional, required},
-    response::{Done, HandlerResult, Rendered, Unauthorized, done, json, respond},
-};
+use crate::core::{Client, State, schema};
+use crate::middleware::Attempt;
+use crate::request::{Auth, Body, Field, optional, required};
+use crate::response::{Done, HandlerResult, Rendered, Unauthorized, done, json, respond};
 
 /// An account to register.
 #[derive(Deserialize, Validate, ToSchema)]

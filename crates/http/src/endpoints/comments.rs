@@ -14,14 +14,12 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-use crate::{
-    core::{State, schema},
-    middleware::Attempt,
-    request::{Auth, Body, Field, List, Paging, PathId, optional, required},
-    response::{
-        CommentBody, CommentsAnswer, Done, Entry, HandlerResult, ListRequest, NotFound, PostBody, Rendered, SUCCESS,
-        UserSummaryBody, done, empty_list, respond,
-    },
+use crate::core::{State, schema};
+use crate::middleware::Attempt;
+use crate::request::{Auth, Body, Field, List, Paging, PathId, optional, required};
+use crate::response::{
+    CommentBody, CommentsAnswer, Done, Entry, HandlerResult, ListRequest, NotFound, PostBody, Rendered, SUCCESS,
+    UserSummaryBody, done, empty_list, respond,
 };
 
 /// A comment on a post.

@@ -12,12 +12,10 @@ use agora_domain::Error;
 use bytes::Bytes;
 use utoipa_swagger_ui::Config;
 
-use crate::{
-    core::ApiError,
-    middleware::Precompressed,
-    request::PathText,
-    response::{Document, HandlerResult, NotFound, Page, PagePart, ToPage},
-};
+use crate::core::ApiError;
+use crate::middleware::Precompressed;
+use crate::request::PathText;
+use crate::response::{Document, HandlerResult, NotFound, Page, PagePart, ToPage};
 
 /// What the page may load: its own parts and, to try things out, answers of this service. The styles are those that
 /// Swagger UI gives its elements, the images those in its style sheet.

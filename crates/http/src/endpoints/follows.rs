@@ -6,14 +6,12 @@ use agora_domain::{
     id::UserId,
 };
 
-use crate::{
-    core::State,
-    middleware::Attempt,
-    request::{Auth, List, Paging, PathId},
-    response::{
-        Entry, FollowAnswer, FollowsAnswer, HandlerResult, ListRequest, NotFound, Rendered, UserSummaryBody,
-        empty_follow_list, respond,
-    },
+use crate::core::State;
+use crate::middleware::Attempt;
+use crate::request::{Auth, List, Paging, PathId};
+use crate::response::{
+    Entry, FollowAnswer, FollowsAnswer, HandlerResult, ListRequest, NotFound, Rendered, UserSummaryBody,
+    empty_follow_list, respond,
 };
 
 const FOLLOWED: &str = "Followed user successfully";

@@ -22,10 +22,8 @@ use serde::Serialize;
 use tokio::{sync::Mutex, time::timeout};
 use utoipa::ToSchema;
 
-use crate::{
-    core::{ErrorCode, RETRY_AFTER, State, schema, sources},
-    response::{Done, HandlerResult, envelope},
-};
+use crate::core::{ErrorCode, RETRY_AFTER, State, schema, sources};
+use crate::response::{Done, HandlerResult, envelope};
 
 /// How long each thing may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -15,11 +15,9 @@ use agora_domain::{
 };
 use futures_util::TryStreamExt;
 
-use crate::{
-    core::{ApiError, RequestContext, State},
-    request::{ImageConditions, PathText, preconditions},
-    response::{HandlerResult, Image, NotFound, RangeNotSatisfiable},
-};
+use crate::core::{ApiError, RequestContext, State};
+use crate::request::{ImageConditions, PathText, preconditions};
+use crate::response::{HandlerResult, Image, NotFound, RangeNotSatisfiable};
 
 /// Read an image
 ///

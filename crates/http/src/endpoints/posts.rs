@@ -11,20 +11,15 @@ use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{
-    core::{
-        ApiError, State,
-        schema::{self, schema_variants},
-    },
-    middleware::Attempt,
-    request::{
-        Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId,
-        RequestedBy, Submission, optional,
-    },
-    response::{
-        AdminAuthorBody, AdminPostsAnswer, Cache, Conditional, Done, Entry, HandlerResult, LikerBody, LikersAnswer,
-        ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, Rendered, SUCCESS, done, empty_list, respond,
-    },
+use crate::core::{ApiError, State, schema, schema_variants};
+use crate::middleware::Attempt;
+use crate::request::{
+    Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, RequestedBy,
+    Submission, optional,
+};
+use crate::response::{
+    AdminAuthorBody, AdminPostsAnswer, Cache, Conditional, Done, Entry, HandlerResult, LikerBody, LikersAnswer,
+    ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, Rendered, SUCCESS, done, empty_list, respond,
 };
 
 // What is sent to create a post as well: `NewPost` and the forms below are its variants in the document.

@@ -21,20 +21,15 @@ use utoipa::{
 };
 use uuid::Uuid;
 
-use crate::{
-    core::{
-        State,
-        schema::{self, schema_variants},
-    },
-    middleware::Attempt,
-    request::{
-        Auth, Body, CategoryFilter, Field, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathText,
-        TextFilter, VariantInput, optional, violations,
-    },
-    response::{
-        Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, done,
-        head_only, respond, tag_of, views,
-    },
+use crate::core::{State, schema, schema_variants};
+use crate::middleware::Attempt;
+use crate::request::{
+    Auth, Body, CategoryFilter, Field, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathText, TextFilter,
+    VariantInput, optional, violations,
+};
+use crate::response::{
+    Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, done, head_only,
+    respond, tag_of, views,
 };
 
 /// A product for the catalog. `stock` is required without variants; with them, it is the sum of theirs and may be left

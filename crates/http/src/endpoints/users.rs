@@ -12,18 +12,13 @@ use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{
-    core::{
-        Client, State,
-        schema::{self, schema_variants},
-    },
-    request::{
-        Auth, Body, Field, FormBody, IfNoneMatch, List, Paging, PathId, RequestedBy, Submission, optional, required,
-    },
-    response::{
-        Cache, Conditional, Done, Entry, HandlerResult, ListRequest, NotFound, Rendered, SUCCESS, UserAnswer, UserBody,
-        UsersAnswer, done, empty_list, ok,
-    },
+use crate::core::{Client, State, schema, schema_variants};
+use crate::request::{
+    Auth, Body, Field, FormBody, IfNoneMatch, List, Paging, PathId, RequestedBy, Submission, optional, required,
+};
+use crate::response::{
+    Cache, Conditional, Done, Entry, HandlerResult, ListRequest, NotFound, Rendered, SUCCESS, UserAnswer, UserBody,
+    UsersAnswer, done, empty_list, ok,
 };
 
 /// Read the own account

@@ -14,11 +14,9 @@ use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 use tracing::Instrument;
 
-use crate::{
-    core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared},
-    middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency},
-    request::{BodyDeadline, in_time},
-};
+use crate::core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared};
+use crate::middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency};
+use crate::request::{BodyDeadline, in_time};
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
 pub(crate) async fn authorize(

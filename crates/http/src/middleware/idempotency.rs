@@ -24,15 +24,13 @@ use memchr::memmem;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use crate::{
-    core::{
-        Access, ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext,
-        State, extractor,
-    },
-    middleware::RequestLog,
-    request::{Body, multipart},
-    response::Rendered,
+use crate::core::{
+    Access, ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State,
+    extractor,
 };
+use crate::middleware::RequestLog;
+use crate::request::{Body, multipart};
+use crate::response::Rendered;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");

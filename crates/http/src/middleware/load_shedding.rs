@@ -26,12 +26,10 @@ use actix_web::{
 };
 use bytes::Bytes;
 
-use crate::{
-    core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe, shared},
-    middleware::AccountPermit,
-    request::body_deadline,
-    transport::{Answering, Connection, framing},
-};
+use crate::core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe, shared};
+use crate::middleware::AccountPermit;
+use crate::request::body_deadline;
+use crate::transport::{Answering, Connection, framing};
 
 /// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
 /// time that its client takes.
@@ -118,7 +116,8 @@ impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{core::LoadLimits, middleware::AccountConcurrency};
+    use crate::core::LoadLimits;
+    use crate::middleware::AccountConcurrency;
     use actix_web::{HttpResponse, body::BodyStream, test::TestRequest, web};
     use agora_domain::id::UserId;
     use futures_util::{FutureExt, future::poll_fn, stream};

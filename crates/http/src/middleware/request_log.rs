@@ -16,14 +16,14 @@ use agora_domain::accounts::Caller;
 use tracing::Level;
 use uuid::{Uuid, fmt::Simple};
 
-use crate::{
-    core::{Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared},
-    middleware::{
-        HttpMetrics,
-        load_shedding::{Answer, close_if_over},
-    },
-    transport::Answering,
+use crate::core::{
+    Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared,
 };
+use crate::middleware::{
+    HttpMetrics,
+    load_shedding::{Answer, close_if_over},
+};
+use crate::transport::Answering;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

@@ -9,13 +9,11 @@ use utoipa::openapi::{
     security::SecurityRequirement,
 };
 
-use crate::{
-    core::{Access, IdempotencySupport},
-    openapi::{SECURITY, examples},
-    request::parameters,
-    response::{ResponseHeader, failures, files},
-    routes::{self, Endpoint},
-};
+use crate::core::{Access, IdempotencySupport};
+use crate::openapi::{SECURITY, examples};
+use crate::request::parameters;
+use crate::response::{ResponseHeader, failures, files};
+use crate::routes::{self, Endpoint};
 
 /// The operations that make something that can be edited.
 const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];

@@ -17,10 +17,8 @@ use utoipa::{
     },
 };
 
-use crate::{
-    core::{ErrorCode, FailureBody},
-    response::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody, failures, headers},
-};
+use crate::core::{ErrorCode, FailureBody};
+use crate::response::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody, failures, headers};
 
 /// The name of the way in which callers authenticate.
 const SECURITY: &str = "bearerAuth";

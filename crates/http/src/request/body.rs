@@ -14,10 +14,8 @@ use futures_util::StreamExt;
 use garde::Validate;
 use serde::de::DeserializeOwned;
 
-use crate::{
-    core::{ApiError, Capacity, Client, JSON_LIMIT, State, shared},
-    request::{BodyDeadline, is_too_slow, violations},
-};
+use crate::core::{ApiError, Capacity, Client, JSON_LIMIT, State, shared};
+use crate::request::{BodyDeadline, is_too_slow, violations};
 
 /// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
 /// the refusal. A client that sends still more is cut off.

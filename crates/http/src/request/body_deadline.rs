@@ -23,10 +23,8 @@ use bytes::Bytes;
 use futures_util::{Stream, task::noop_waker_ref};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-use crate::{
-    core::{ApiError, JSON_LIMIT, MemoryBudget, MemoryPermit},
-    transport::Connection,
-};
+use crate::core::{ApiError, JSON_LIMIT, MemoryBudget, MemoryPermit};
+use crate::transport::Connection;
 
 /// How far a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,10 +18,8 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::{Number, value::RawValue};
 use utoipa::ToSchema;
 
-use crate::{
-    core::{field_code, schema},
-    request::parse_uuid,
-};
+use crate::core::{field_code, schema};
+use crate::request::parse_uuid;
 
 /// Stands for the name of the field at the beginning of a message.
 const NAME: &str = "{field}";

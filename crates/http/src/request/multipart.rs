@@ -13,10 +13,8 @@ use garde::Validate;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{
-    core::{ApiError, JSON_LIMIT},
-    request::{Body, ContentType, DRAIN_LIMIT, is_too_slow, parse_object, violations},
-};
+use crate::core::{ApiError, JSON_LIMIT};
+use crate::request::{Body, ContentType, DRAIN_LIMIT, is_too_slow, parse_object, violations};
 
 /// The most parts a form has.
 const MAX_PARTS: usize = 64;

@@ -10,10 +10,8 @@ use agora_domain::{
 use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
 use url::form_urlencoded;
 
-use crate::{
-    core::{ApiError, MacKeys},
-    request::{List, cursor},
-};
+use crate::core::{ApiError, MacKeys};
+use crate::request::{List, cursor};
 
 /// The query of a request: its path, and its parameters in their order.
 pub(crate) struct Query {

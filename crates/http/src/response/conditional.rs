@@ -9,11 +9,9 @@ use actix_web::{
 };
 use agora_domain::clock::Timestamp;
 
-use crate::{
-    core::extractor,
-    request::preconditions::has,
-    response::{HandlerResult, Rendered, etag::tag},
-};
+use crate::core::extractor;
+use crate::request::preconditions::has;
+use crate::response::{HandlerResult, Rendered, etag::tag};
 
 /// Who may keep an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

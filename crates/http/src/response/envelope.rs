@@ -10,7 +10,8 @@ use agora_domain::{clock::Timestamp, idempotency::Answer as Stored};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
-use crate::{core::ApiError, response::version_tag};
+use crate::core::ApiError;
+use crate::response::version_tag;
 
 /// The message of most operations.
 pub(crate) const SUCCESS: &str = "success";

@@ -12,10 +12,8 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder, example::ExampleBuilder},
 };
 
-use crate::{
-    core::{ApiError, FailureBody, schema},
-    response::ResponseHeader,
-};
+use crate::core::{ApiError, FailureBody, schema};
+use crate::response::ResponseHeader;
 
 /// One status that failures have.
 pub(crate) struct Failure {

@@ -8,7 +8,8 @@ use utoipa::{
     openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type, schema::AdditionalProperties},
 };
 
-use crate::{core::schema::format, response::headers::ResponseHeader};
+use crate::core::schema::format;
+use crate::response::headers::ResponseHeader;
 
 /// The formats that images have.
 const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];

@@ -5,10 +5,8 @@
 
 use utoipa::ToSchema;
 
-use crate::{
-    core::schema,
-    response::{AdminPost, CommentBody, LikerBody, Post, UserBody, UserSummaryBody},
-};
+use crate::core::schema;
+use crate::response::{AdminPost, CommentBody, LikerBody, Post, UserBody, UserSummaryBody};
 
 macro_rules! answers {
     ($($(#[doc = $doc:literal])+ $name:ident($data:ty);)+) => {$(

@@ -18,10 +18,7 @@ use utoipa::{
 };
 use uuid::Uuid;
 
-use crate::core::{
-    State,
-    schema::{self, schema_variants},
-};
+use crate::core::{State, schema, schema_variants};
 
 /// An instant as `2025-07-15T00:24:54.124+00:00`.
 pub(crate) struct Instant(pub(crate) Timestamp);

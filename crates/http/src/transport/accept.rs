@@ -6,10 +6,8 @@ use actix_http::{Protocol, error::DispatchError};
 use actix_web::rt::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::{
-    core::{Capacity, State},
-    transport::{Stream, reject::turn_away},
-};
+use crate::core::{Capacity, State};
+use crate::transport::{Stream, reject::turn_away};
 
 /// How many connections beyond the limit are answered 503 at once; others are closed without.
 const MAX_REJECTIONS_IN_FLIGHT: usize = 256;

@@ -15,10 +15,8 @@ use std::{
 
 use actix_web::{dev::ServiceRequest, rt::time::Instant};
 
-use crate::{
-    core::{HEAD_LIMIT, LoadLimits},
-    transport::framing::{Body, Head, length_at_a_glance},
-};
+use crate::core::{HEAD_LIMIT, LoadLimits};
+use crate::transport::framing::{Body, Head, length_at_a_glance};
 
 /// How long a client is listened to after it was refused, so that it sees the refusal.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);

@@ -19,10 +19,8 @@ use tokio::{
     task::yield_now,
 };
 
-use crate::{
-    core::{ApiError, LoadLimits, Permit, State},
-    transport::{Connection, LINGER, Overdue, reject},
-};
+use crate::core::{ApiError, LoadLimits, Permit, State};
+use crate::transport::{Connection, LINGER, Overdue, reject};
 
 /// How much is read before it is looked at: actix-http would fill its buffer of 128 KiB first, even with a body that
 /// nobody reads yet. The most bytes of a head are a multiple of it.

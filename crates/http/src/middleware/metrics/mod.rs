@@ -13,9 +13,10 @@ use std::{
 
 use prometheus_client::{collector::Collector, encoding::DescriptorEncoder, registry::Registry};
 
+use crate::core::Capacity;
+use crate::middleware::Refusals;
 pub(crate) use crate::middleware::metrics::requests::Requests;
 pub use crate::middleware::metrics::{page::Page, server::serve};
-use crate::{core::Capacity, middleware::Refusals};
 
 /// What is measured of requests.
 pub struct HttpMetrics {

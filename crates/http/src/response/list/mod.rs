@@ -20,11 +20,9 @@ pub(crate) use json::{Entry, JsonList, MAX_BODY};
 pub(crate) use reads::ListReads;
 use serde::Serialize;
 
-use crate::{
-    core::{ApiError, Capacity, Client, MemoryPermit, State, extractor, shared},
-    request::{List, Query},
-    response::{Conditional, HandlerResult},
-};
+use crate::core::{ApiError, Capacity, Client, MemoryPermit, State, extractor, shared};
+use crate::request::{List, Query};
+use crate::response::{Conditional, HandlerResult};
 
 /// A request for a list: what it asks for, and what answers it.
 pub(crate) struct ListRequest {

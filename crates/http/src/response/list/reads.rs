@@ -2,7 +2,8 @@
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::{core::ApiError, request::List};
+use crate::core::ApiError;
+use crate::request::List;
 
 /// How many entries of one kind of list are read at once, for each thread that renders them.
 const ENTRIES_FOR_EACH_WORKER: usize = 1000;
