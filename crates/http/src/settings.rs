@@ -5,7 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use actix_web::web::{Data, ServiceConfig};
 
 use crate::core::{Capacity, LoadLimits, MacKeys, Services, State, Stopping, TrustedProxies};
-use crate::endpoints::{docs::ApiDocument, health::Readiness};
+use crate::endpoints::{docs::ApiDocs, health::Readiness};
 use crate::middleware::{
     AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling,
 };
@@ -65,7 +65,7 @@ impl Shared {
         let compression = Data::new(CompressionLimit::new(settings.workers));
         let list_reads = Data::new(ListReads::new(settings.workers));
         let readiness = Data::new(Readiness::new(services.probes.clone()));
-        let document = Data::new(ApiDocument::new(|| openapi::document().to_json()));
+        let docs = Data::new(ApiDocs::new(|| openapi::document().to_json()));
         let state = Data::new(State {
             services,
             public_url: settings.public_url,
@@ -80,7 +80,7 @@ impl Shared {
             app.app_data(shared_state.clone()).app_data(shared_capacity.clone()).app_data(paths.clone());
             app.app_data(rate_limiter.clone()).app_data(request_log.clone()).app_data(account_concurrency.clone());
             app.app_data(compression.clone()).app_data(list_reads.clone());
-            app.app_data(readiness.clone()).app_data(document.clone());
+            app.app_data(readiness.clone()).app_data(docs.clone());
         };
         Ok(Self { state, capacity, register: Arc::new(register) })
     }

@@ -132,7 +132,7 @@ async fn renew_hash(state: Data<State>, rehash: Rehash) {
 /// Returns a new token of the same session, up to 30 days after login.
 #[utoipa::path(get, path = "", operation_id = "refreshToken", tag = "Authentication",
     responses((status = 200, description = "The new token.", body = Token)))]
-pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> HandlerResult {
+pub(crate) async fn refresh(state: Data<State>, caller: Auth<Member>) -> HandlerResult {
     let token = state.services.authentication.refresh(&caller).await?;
     json(StatusCode::OK, &Token { token })
 }
@@ -142,7 +142,7 @@ pub(crate) async fn refresh(state: Data<State>, Auth(caller): Auth<Member>) -> H
 /// Ends the session of the token.
 #[utoipa::path(get, path = "", operation_id = "logout", tag = "Authentication",
     responses((status = 200, description = "`Logged out successfully`", body = Done)))]
-pub(crate) async fn logout(state: Data<State>, Auth(caller): Auth<Caller>) -> HandlerResult {
+pub(crate) async fn logout(state: Data<State>, caller: Auth<Caller>) -> HandlerResult {
     state.services.authentication.logout(&caller).await?;
     done("Logged out successfully")
 }

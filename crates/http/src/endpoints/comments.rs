@@ -87,12 +87,7 @@ impl CommentChange {
 /// For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "createComment", tag = "Comments", request_body = NewComment,
     responses((status = 201, description = "`Comment created successfully`", body = Done), NotFound))]
-pub(crate) async fn create(
-    state: Data<State>,
-    Auth(caller): Auth<Member>,
-    attempt: Attempt,
-    body: Body,
-) -> HandlerResult {
+pub(crate) async fn create(state: Data<State>, caller: Auth<Member>, attempt: Attempt, body: Body) -> HandlerResult {
     let NewComment { post_id, content } = body.valid_json().await?;
     let (post, content) = (post_id.validated()?, content.validated()?);
     let answer = |&(): &()| Rendered::created("Comment created successfully", ());
@@ -105,7 +100,7 @@ pub(crate) async fn create(
 /// Oldest first, each with the post. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listComments", tag = "Comments", params(Paging),
     responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound))]
-pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Comments)?);
     let post = OnceCell::<Box<RawValue>>::new();
     let read = async |page| {
@@ -128,7 +123,7 @@ pub(crate) async fn list(request: ListRequest, Auth(caller): Auth<Member>, id: P
 /// post.
 #[utoipa::path(get, path = "", operation_id = "updateComment", tag = "Comments", request_body = CommentChange,
     responses((status = 200, description = "`Comment updated successfully`", body = Done), NotFound))]
-pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body: Body) -> HandlerResult {
+pub(crate) async fn update(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
     let (target, content) = body.valid_json::<CommentChange>().await?.into_parts()?;
     state.services.comments.update(&caller, target, &content).await?;
     done("Comment updated successfully")
@@ -139,7 +134,7 @@ pub(crate) async fn update(state: Data<State>, Auth(caller): Auth<Member>, body:
 /// For its author and for the author of the post.
 #[utoipa::path(get, path = "", operation_id = "deleteComment", tag = "Comments",
     responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound))]
-pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
+pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
     state.services.comments.delete(&caller, id.0).await?;
     done("Comment deleted successfully")
 }

@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
@@ -23,6 +23,9 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
                                        img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
                                        form-action 'none'; frame-ancestors 'none'";
 
+/// The type of the document.
+const JSON: &str = "application/json";
+
 /// The page may be kept, for as long as it may lag behind a new version of the service.
 const CACHE_CONTROL: &str = "public, max-age=3600";
 
@@ -32,25 +35,64 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     Arc::new(config.deep_linking(true).display_operation_id(true).filter(true).try_it_out_enabled(true))
 });
 
-/// The OpenAPI document, made and compressed when it is first asked for.
-pub(crate) struct ApiDocument {
-    make: fn() -> serde_json::Result<String>,
-    made: OnceLock<Precompressed>,
+/// The OpenAPI document and the parts of the page, each made and compressed when it is first asked for. There are few.
+pub(crate) struct ApiDocs {
+    make_document: fn() -> serde_json::Result<String>,
+    files: Mutex<BTreeMap<String, Arc<File>>>,
 }
 
-impl ApiDocument {
-    /// Creates a document that `make` makes.
-    pub(crate) fn new(make: fn() -> serde_json::Result<String>) -> Self {
-        Self { make, made: OnceLock::new() }
+struct File {
+    content_type: String,
+    bytes: Precompressed,
+}
+
+impl ApiDocs {
+    /// Creates the documentation with a document that `make_document` makes.
+    pub(crate) fn new(make_document: fn() -> serde_json::Result<String>) -> Self {
+        Self { make_document, files: Mutex::default() }
     }
 
-    fn get(&self) -> Result<&Precompressed, Error> {
-        if let Some(made) = self.made.get() {
-            return Ok(made);
+    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Arc<File>>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers with the file of this name, of which `make` makes the content type and the bytes.
+    async fn answer(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<(String, Bytes), ApiError>,
+        request: &HttpRequest,
+    ) -> HandlerResult {
+        let known = self.files().get(name).cloned();
+        let file = match known {
+            Some(file) => file,
+            None => {
+                let (content_type, plain) = make()?;
+                let bytes = web::block(move || Precompressed::new(plain)).await.map_err(Error::internal)?;
+                let file = Arc::new(File { content_type, bytes: bytes.map_err(Error::internal)? });
+                self.files().insert(name.to_owned(), Arc::clone(&file));
+                file
+            }
+        };
+        let mut response = HttpResponse::Ok();
+        response
+            .insert_header((header::CONTENT_TYPE, file.content_type.as_str()))
+            .insert_header((header::CACHE_CONTROL, CACHE_CONTROL));
+        if file.content_type != JSON {
+            response.insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
         }
-        let json = (self.make)().map_err(Error::internal)?;
-        let compressed = Precompressed::new(json.into()).map_err(Error::internal)?;
-        Ok(self.made.get_or_init(|| compressed))
+        Ok(file.bytes.answer(response, request))
+    }
+
+    /// Answers with a part of the page.
+    async fn part(&self, name: &str, request: &HttpRequest) -> HandlerResult {
+        let make = || {
+            let found = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG));
+            let found = found.map_err(|error| Error::internal(error.to_string()))?.ok_or(ApiError::UnknownRoute)?;
+            let charset = if found.content_type.starts_with("text/") { "; charset=utf-8" } else { "" };
+            Ok((found.content_type + charset, found.bytes.into_owned().into()))
+        };
+        self.answer(name, make, request).await
     }
 }
 
@@ -58,13 +100,9 @@ impl ApiDocument {
 ///
 /// The OpenAPI 3.1 document that describes every endpoint.
 #[utoipa::path(get, path = "", operation_id = "getOpenApiDocument", tag = "Documentation", responses(Document))]
-pub(crate) async fn document(document: web::Data<ApiDocument>, request: HttpRequest) -> HandlerResult {
-    let document = document.get()?;
-    let mut response = HttpResponse::Ok();
-    response
-        .insert_header((header::CONTENT_TYPE, "application/json"))
-        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL));
-    Ok(document.answer(response, &request))
+pub(crate) async fn document(docs: web::Data<ApiDocs>, request: HttpRequest) -> HandlerResult {
+    let make = || Ok((JSON.to_owned(), (docs.make_document)().map_err(Error::internal)?.into()));
+    docs.answer("/api-docs/openapi.json", make, &request).await
 }
 
 /// The interactive page, by its short name
@@ -82,50 +120,12 @@ pub(crate) async fn to_page() -> HandlerResult {
 ///
 /// Swagger UI: reads this document and tries its endpoints out.
 #[utoipa::path(get, path = "", operation_id = "getDocs", tag = "Documentation", responses(Page))]
-pub(crate) async fn page(request: HttpRequest) -> HandlerResult {
-    part("index.html", &request).await
+pub(crate) async fn page(docs: web::Data<ApiDocs>, request: HttpRequest) -> HandlerResult {
+    docs.part("index.html", &request).await
 }
 
 /// A part of the interactive page
 #[utoipa::path(get, path = "", operation_id = "getDocsFile", tag = "Documentation", responses(PagePart, NotFound))]
-pub(crate) async fn file(PathText(name): PathText, request: HttpRequest) -> HandlerResult {
-    part(&name, &request).await
-}
-
-/// A part of the page, once it was asked for.
-struct Part {
-    content_type: String,
-    bytes: Precompressed,
-}
-
-/// The parts that were asked for. There are few.
-static PARTS: Mutex<BTreeMap<String, Arc<Part>>> = Mutex::new(BTreeMap::new());
-
-fn parts() -> MutexGuard<'static, BTreeMap<String, Arc<Part>>> {
-    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-async fn part(name: &str, request: &HttpRequest) -> HandlerResult {
-    let known = parts().get(name).cloned();
-    let part = match known {
-        Some(part) => part,
-        None => {
-            let found = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG));
-            let found = found.map_err(|error| Error::internal(error.to_string()))?.ok_or(ApiError::UnknownRoute)?;
-            let is_text = found.content_type.starts_with("text/");
-            let content_type =
-                if is_text { format!("{}; charset=utf-8", found.content_type) } else { found.content_type };
-            let bytes = web::block(move || Precompressed::new(Bytes::from(found.bytes.into_owned()))).await;
-            let bytes = bytes.map_err(Error::internal)?.map_err(Error::internal)?;
-            let part = Arc::new(Part { content_type, bytes });
-            parts().insert(name.to_owned(), Arc::clone(&part));
-            part
-        }
-    };
-    let mut response = HttpResponse::Ok();
-    response
-        .insert_header((header::CONTENT_TYPE, part.content_type.as_str()))
-        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
-        .insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
-    Ok(part.bytes.answer(response, request))
+pub(crate) async fn file(docs: web::Data<ApiDocs>, PathText(name): PathText, request: HttpRequest) -> HandlerResult {
+    docs.part(&name, &request).await
 }

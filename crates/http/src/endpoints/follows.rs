@@ -25,7 +25,7 @@ const UNFOLLOWED: &str = "Unfollowed user successfully";
         description = "`Followed user successfully` or `Unfollowed user successfully`")))]
 pub(crate) async fn toggle(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     attempt: Attempt,
     id: PathId<UserId>,
 ) -> HandlerResult {
@@ -39,7 +39,7 @@ pub(crate) async fn toggle(
 /// Safe to repeat. Nobody follows themselves (400).
 #[utoipa::path(get, path = "", operation_id = "followUser", tag = "Follows",
     responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound))]
-pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
+pub(crate) async fn follow(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     state.services.follows.follow(&caller, id.0).await?;
     respond(Rendered::follow_done(FOLLOWED))
 }
@@ -49,7 +49,7 @@ pub(crate) async fn follow(state: Data<State>, Auth(caller): Auth<Member>, id: P
 /// Safe to repeat.
 #[utoipa::path(get, path = "", operation_id = "unfollowUser", tag = "Follows",
     responses((status = 200, description = "`Unfollowed user successfully`", body = FollowAnswer), NotFound))]
-pub(crate) async fn unfollow(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<UserId>) -> HandlerResult {
+pub(crate) async fn unfollow(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     state.services.follows.unfollow(&caller, id.0).await?;
     respond(Rendered::follow_done(UNFOLLOWED))
 }
@@ -63,11 +63,7 @@ fn render(user: &UserSummary, entry: Entry<'_>) -> serde_json::Result<()> {
 /// The newest follow first. For the user, the followers of the user and every ADMIN.
 #[utoipa::path(get, path = "", operation_id = "listFollowers", tag = "Follows", params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound))]
-pub(crate) async fn list_followers(
-    request: ListRequest,
-    Auth(caller): Auth<Member>,
-    id: PathId<UserId>,
-) -> HandlerResult {
+pub(crate) async fn list_followers(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
     let empty = |_| empty_follow_list("Followers retrieved successfully");
     let read = async |page| follows.list_followers(&caller, id.0, page).await;
@@ -79,11 +75,7 @@ pub(crate) async fn list_followers(
 /// The newest follow first. For the user, the followers of the user and every ADMIN.
 #[utoipa::path(get, path = "", operation_id = "listFollowed", tag = "Follows", params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound))]
-pub(crate) async fn list_followed(
-    request: ListRequest,
-    Auth(caller): Auth<Member>,
-    id: PathId<UserId>,
-) -> HandlerResult {
+pub(crate) async fn list_followed(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     let (follows, page) = (&request.state.services.follows, request.query.page(List::Follows)?);
     let empty = |_| empty_follow_list("Followed users retrieved successfully");
     let read = async |page| follows.list_followed(&caller, id.0, page).await;

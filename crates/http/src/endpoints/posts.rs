@@ -101,7 +101,7 @@ async fn page_of_posts(
     responses((status = 201, description = "`Post created successfully`", body = PostAnswer)))]
 pub(crate) async fn create(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     RequestedBy(requester): RequestedBy,
     attempt: Attempt,
     body: Body,
@@ -123,7 +123,7 @@ pub(crate) async fn create(
     responses((status = 200, description = "The post.", body = PostAnswer), NotFound))]
 pub(crate) async fn get(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     id: PathId<PostId>,
     conditional: Conditional,
 ) -> HandlerResult {
@@ -137,7 +137,7 @@ pub(crate) async fn get(
 /// Newest first, with the roles and the standing of their authors.
 #[utoipa::path(get, path = "", operation_id = "listAllPosts", tag = "Posts", params(Paging),
     responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)))]
-pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> HandlerResult {
+pub(crate) async fn list_all(request: ListRequest, admin: Auth<Admin>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Posts)?);
     let read = async |page| state.services.posts.list_all(&admin, page).await;
     let render =
@@ -150,13 +150,9 @@ pub(crate) async fn list_all(request: ListRequest, Auth(admin): Auth<Admin>) -> 
 /// Newest first: those that the caller may view.
 #[utoipa::path(get, path = "", operation_id = "listUserPosts", tag = "Posts", params(Paging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound))]
-pub(crate) async fn list_by_author(
-    request: ListRequest,
-    Auth(caller): Auth<Member>,
-    author: PathId<UserId>,
-) -> HandlerResult {
+pub(crate) async fn list_by_author(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
     let (posts, page) = (&request.state.services.posts, request.query.page(List::Posts)?);
-    page_of_posts(&request, page, async |page| posts.list_by_author(&caller, author.0, page).await).await
+    page_of_posts(&request, page, async |page| posts.list_by_author(&caller, id.0, page).await).await
 }
 
 /// Read the following feed
@@ -164,7 +160,7 @@ pub(crate) async fn list_by_author(
 /// The posts of those whom the caller follows, newest first: those that the caller may view.
 #[utoipa::path(get, path = "", operation_id = "getFollowingFeed", tag = "Posts", params(FeedPaging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer)))]
-pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Member>) -> HandlerResult {
+pub(crate) async fn following_feed(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
     let (posts, feed) = (&request.state.services.posts, request.query.feed_page()?);
     let read = async |page| posts.following_feed(&caller, FeedRequest { page, ..feed }).await;
     page_of_posts(&request, feed.page, read).await
@@ -179,7 +175,7 @@ pub(crate) async fn following_feed(request: ListRequest, Auth(caller): Auth<Memb
     responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound))]
 pub(crate) async fn update(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     RequestedBy(requester): RequestedBy,
     id: PathId<PostId>,
     IfMatch(versions): IfMatch,
@@ -197,7 +193,7 @@ pub(crate) async fn update(
 /// For its author. Its likes, its comments and its image go with it.
 #[utoipa::path(get, path = "", operation_id = "deletePost", tag = "Posts",
     responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound))]
-pub(crate) async fn delete(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.delete(&caller, id.0).await?;
     done("Post deleted successfully")
 }
@@ -213,7 +209,7 @@ const UNLIKED: &str = "Post unliked successfully";
         NotFound))]
 pub(crate) async fn toggle_like(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     attempt: Attempt,
     id: PathId<PostId>,
 ) -> HandlerResult {
@@ -227,7 +223,7 @@ pub(crate) async fn toggle_like(
 /// Safe to repeat. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "likePost", tag = "Posts",
     responses((status = 200, description = "`Post liked successfully`", body = Done), NotFound))]
-pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+pub(crate) async fn like(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.like(&caller, id.0).await?;
     done(LIKED)
 }
@@ -237,7 +233,7 @@ pub(crate) async fn like(state: Data<State>, Auth(caller): Auth<Member>, id: Pat
 /// Safe to repeat. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "unlikePost", tag = "Posts",
     responses((status = 200, description = "`Post unliked successfully`", body = Done), NotFound))]
-pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+pub(crate) async fn unlike(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     state.services.posts.unlike(&caller, id.0).await?;
     done(UNLIKED)
 }
@@ -247,7 +243,7 @@ pub(crate) async fn unlike(state: Data<State>, Auth(caller): Auth<Member>, id: P
 /// Newest like first. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listLikers", tag = "Posts", params(Paging),
     responses((status = 200, description = "A page of users.", body = LikersAnswer), NotFound))]
-pub(crate) async fn list_likers(request: ListRequest, Auth(caller): Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+pub(crate) async fn list_likers(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Likes)?);
     let read = async |page| state.services.posts.list_likers(&caller, id.0, page).await;
     let render = |liker: &Liker, entry: Entry<'_>| entry.write(&LikerBody::of(liker, state));

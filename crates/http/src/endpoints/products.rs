@@ -223,7 +223,7 @@ pub(crate) async fn list_by_category(request: ListRequest, PathText(category): P
 /// Oldest first: id, name and price of each product.
 #[utoipa::path(get, path = "", operation_id = "listProductsShort", tag = "Products", params(Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)))]
-pub(crate) async fn list_short(request: ListRequest, Auth(caller): Auth<Member>) -> HandlerResult {
+pub(crate) async fn list_short(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
     let read = async |page| request.state.services.products.list_short(&caller, page).await;
     let render = |product: &ProductSummary, entry: Entry<'_>| entry.write(&ShortProduct::of(product));
     let empty = |_| ShortProductsAnswer { products: Vec::new() };
@@ -243,12 +243,7 @@ pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: 
 /// A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(get, path = "", operation_id = "createProduct", tag = "Products", request_body = ProductRequest,
     responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)))]
-pub(crate) async fn create(
-    state: Data<State>,
-    Auth(admin): Auth<Admin>,
-    attempt: Attempt,
-    body: Body,
-) -> HandlerResult {
+pub(crate) async fn create(state: Data<State>, admin: Auth<Admin>, attempt: Attempt, body: Body) -> HandlerResult {
     let (given, errors) = body.json::<ProductRequest>().await?.into_parts();
     let new = given.into_new(errors)?;
     let answer = |product: &Product| one(StatusCode::CREATED, "Product created successfully", product);
@@ -264,7 +259,7 @@ pub(crate) async fn create(
     responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound))]
 pub(crate) async fn update(
     state: Data<State>,
-    Auth(admin): Auth<Admin>,
+    admin: Auth<Admin>,
     id: PathId<ProductId>,
     IfMatch(versions): IfMatch,
     body: Body,
@@ -279,7 +274,7 @@ pub(crate) async fn update(
 /// Delete a product
 #[utoipa::path(get, path = "", operation_id = "deleteProduct", tag = "Products",
     responses((status = 200, description = "`Product deleted successfully`", body = Done), NotFound))]
-pub(crate) async fn delete(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<ProductId>) -> HandlerResult {
+pub(crate) async fn delete(state: Data<State>, admin: Auth<Admin>, id: PathId<ProductId>) -> HandlerResult {
     state.services.products.delete(&admin, id.0).await?;
     done("Product deleted successfully")
 }

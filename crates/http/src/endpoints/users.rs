@@ -24,7 +24,7 @@ use crate::response::{
 /// Read the own account
 #[utoipa::path(get, path = "", operation_id = "getMe", tag = "Users", params(IfNoneMatch),
     responses((status = 200, description = "The account.", body = UserAnswer)))]
-pub(crate) async fn me(state: Data<State>, Auth(caller): Auth<Caller>, conditional: Conditional) -> HandlerResult {
+pub(crate) async fn me(state: Data<State>, caller: Auth<Caller>, conditional: Conditional) -> HandlerResult {
     let account = state.services.accounts.me(&caller).await?;
     conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, UserBody::of(&account, &state))?)
 }
@@ -56,7 +56,7 @@ schema_variants! {
     responses((status = 200, description = "The account as it is now.", body = UserAnswer)))]
 pub(crate) async fn update_me(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     RequestedBy(requester): RequestedBy,
     body: Body,
 ) -> HandlerResult {
@@ -85,7 +85,7 @@ pub(crate) struct PasswordChange {
     responses((status = 200, description = "`Password changed successfully`", body = Done)))]
 pub(crate) async fn change_password(
     state: Data<State>,
-    Auth(caller): Auth<Member>,
+    caller: Auth<Member>,
     Client(client): Client,
     body: Body,
 ) -> HandlerResult {
@@ -100,7 +100,7 @@ pub(crate) async fn change_password(
 /// Oldest first.
 #[utoipa::path(get, path = "", operation_id = "listUsers", tag = "Users", params(Paging),
     responses((status = 200, description = "A page of accounts.", body = UsersAnswer)))]
-pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> HandlerResult {
+pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerResult {
     let (state, page) = (&request.state, request.query.page(List::Users)?);
     let read = async |page| state.services.accounts.list(&admin, page).await;
     let render = |account: &Account, entry: Entry<'_>| entry.write(&UserBody::of(account, state));
@@ -110,7 +110,7 @@ pub(crate) async fn list(request: ListRequest, Auth(admin): Auth<Admin>) -> Hand
 /// Read an account
 #[utoipa::path(get, path = "", operation_id = "getUser", tag = "Users",
     responses((status = 200, description = "The account.", body = UserAnswer), NotFound))]
-pub(crate) async fn get(state: Data<State>, Auth(admin): Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
+pub(crate) async fn get(state: Data<State>, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
     let account = state.services.accounts.get(&admin, id.0).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
 }
@@ -136,7 +136,7 @@ pub(crate) struct RoleChangeRequest {
     responses((status = 200, description = "The account has the role, or has it not.", body = Done), NotFound))]
 pub(crate) async fn change_role(
     state: Data<State>,
-    Auth(admin): Auth<Admin>,
+    admin: Auth<Admin>,
     id: PathId<UserId>,
     body: Body,
 ) -> HandlerResult {
@@ -163,7 +163,7 @@ pub(crate) struct EnabledChange {
     responses((status = 200, description = "The account is enabled, or is not.", body = Done), NotFound))]
 pub(crate) async fn set_enabled(
     state: Data<State>,
-    Auth(admin): Auth<Admin>,
+    admin: Auth<Admin>,
     id: PathId<UserId>,
     body: Body,
 ) -> HandlerResult {

@@ -1,5 +1,7 @@
 //! What handlers take from a request's head.
 
+use std::ops::Deref;
+
 use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::{
     accounts::{Admin, Caller, Member},
@@ -10,7 +12,15 @@ use uuid::Uuid;
 use crate::core::{ApiError, Client, State, Target, extractor, shared};
 
 /// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
-pub(crate) struct Auth<C>(pub(crate) C);
+pub(crate) struct Auth<C>(C);
+
+impl<C> Deref for Auth<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.0
+    }
+}
 
 fn caller(request: &HttpRequest) -> Result<Caller, ApiError> {
     request.extensions().get::<Caller>().copied().ok_or(ApiError::NoToken)

@@ -9,12 +9,17 @@ use crate::core::schema;
 use crate::response::{AdminPost, CommentBody, LikerBody, Post, UserBody, UserSummaryBody};
 
 macro_rules! answers {
-    ($($(#[doc = $doc:literal])+ $name:ident($data:ty);)+) => {$(
+    ($($(#[doc = $doc:literal])+ $name:ident $(($success:ident))? { $data:ty $([$($schema:tt)+])? })+) => {$(
         $(#[doc = $doc])+
         #[derive(ToSchema)]
         pub(crate) struct $name {
+            $(
+                #[schema(schema_with = schema::succeeded)]
+                $success: bool,
+            )?
             #[schema(schema_with = schema::message)]
             message: String,
+            $(#[schema(schema_with = $($schema)+)])?
             data: $data,
         }
     )+};
@@ -22,47 +27,23 @@ macro_rules! answers {
 
 answers! {
     /// An account.
-    UserAnswer(UserBody<'static>);
+    UserAnswer { UserBody<'static> }
     /// Accounts.
-    UsersAnswer(Vec<UserBody<'static>>);
+    UsersAnswer { Vec<UserBody<'static>> }
     /// A post.
-    PostAnswer(Post);
+    PostAnswer { Post }
     /// Posts.
-    PostsAnswer(Vec<Post>);
+    PostsAnswer { Vec<Post> }
     /// Posts as administrators see them.
-    AdminPostsAnswer(Vec<AdminPost>);
+    AdminPostsAnswer { Vec<AdminPost> }
     /// Users who like a post.
-    LikersAnswer(Vec<LikerBody<'static>>);
+    LikersAnswer { Vec<LikerBody<'static>> }
     /// Comments.
-    CommentsAnswer(Vec<CommentBody<'static>>);
-}
-
-/// The operation was carried out and returns no data.
-#[derive(ToSchema)]
-pub(crate) struct Done {
-    #[schema(schema_with = schema::message)]
-    message: String,
-    #[schema(schema_with = schema::null)]
-    data: (),
-}
-
-/// The relation is now as the message says.
-#[derive(ToSchema)]
-pub(crate) struct FollowAnswer {
-    #[schema(schema_with = schema::succeeded)]
-    success: bool,
-    #[schema(schema_with = schema::message)]
-    message: String,
-    #[schema(schema_with = schema::null)]
-    data: (),
-}
-
-/// Users who follow or are followed.
-#[derive(ToSchema)]
-pub(crate) struct FollowsAnswer {
-    #[schema(schema_with = schema::succeeded)]
-    success: bool,
-    #[schema(schema_with = schema::message)]
-    message: String,
-    data: Vec<UserSummaryBody<'static>>,
+    CommentsAnswer { Vec<CommentBody<'static>> }
+    /// The operation was carried out and returns no data.
+    Done { () [schema::null] }
+    /// The relation is now as the message says.
+    FollowAnswer(success) { () [schema::null] }
+    /// Users who follow or are followed.
+    FollowsAnswer(success) { Vec<UserSummaryBody<'static>> }
 }

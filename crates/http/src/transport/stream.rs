@@ -50,22 +50,22 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, limits: &LoadLimits, place: Permit) -> Self {
+    pub(crate) fn new(tcp: TcpStream, state: Arc<State>, limits: &LoadLimits, permit: Permit) -> Self {
         // Often enough to be off by little, seldom enough to cost nothing; not anew for each request.
         let interval = limits.head_time.min(limits.answer_time) / 8;
-        let next_look = Box::pin(sleep(interval));
-        let connection = Rc::new(Connection::new(limits));
+        let (next_look, connection) = (Box::pin(sleep(interval)), Rc::new(Connection::new(limits)));
+        let (refused, in_a_row, written_since_yield, held) = (None, 0, 0, BytesMut::new());
         Self {
             tcp,
             connection,
             state,
             next_look,
             interval,
-            refused: None,
-            in_a_row: 0,
-            written_since_yield: 0,
-            held: BytesMut::new(),
-            _permit: place,
+            refused,
+            in_a_row,
+            written_since_yield,
+            held,
+            _permit: permit,
         }
     }
 
