@@ -1,18 +1,14 @@
 //! What the benchmarks of this crate call, of what is otherwise its own.
 
-use std::{
-    io,
-    pin::pin,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
-use agora_domain::{
-    limits::ClientAddress,
-    page::{Page, Position},
-    posts::PostView,
-};
+use agora_domain::limits::ClientAddress;
+use agora_domain::page::{Page, Position};
+use agora_domain::posts::PostView;
 
 use crate::core::{MacKeys, Services};
 use crate::middleware::HttpMetrics;

@@ -1,35 +1,31 @@
 //! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own: one function for each parser of what
 //! comes from outside.
 
-use std::{net::IpAddr, pin::Pin};
+use std::net::IpAddr;
+use std::pin::Pin;
 
-use actix_web::{
-    FromRequest, HttpRequest,
-    dev::Payload,
-    error::PayloadError,
-    http::header::{self, HeaderName, HeaderValue},
-    test::TestRequest,
-};
-use agora_domain::{
-    media::ByteRange,
-    page::{Neighbours, Position},
-    posts::PostFields,
-    version::Versions,
-};
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::http::header;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::test::TestRequest;
+use actix_web::{FromRequest, HttpRequest};
+use agora_domain::media::ByteRange;
+use agora_domain::page::{Neighbours, Position};
+use agora_domain::posts::PostFields;
+use agora_domain::version::Versions;
 use bytes::Bytes;
 use futures_util::{Stream, stream};
 use garde::Validate;
 use serde::de::DeserializeOwned;
 
 use crate::core::{ApiError, IdempotencySupport, MacKeys, TrustedProxies};
-use crate::endpoints::{
-    accounts::{LoginRequest, RegisterRequest},
-    comments::{CommentChange, NewComment},
-    media,
-    posts::{self, PostRequest},
-    products::ProductRequest,
-    users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest},
-};
+use crate::endpoints::accounts::{LoginRequest, RegisterRequest};
+use crate::endpoints::comments::{CommentChange, NewComment};
+use crate::endpoints::posts::PostRequest;
+use crate::endpoints::products::ProductRequest;
+use crate::endpoints::users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest};
+use crate::endpoints::{media, posts};
 use crate::middleware::{authorize, compress, idempotency};
 use crate::request::{Body, List, Query, cursor, paging, parse_object, preconditions, violations};
 use crate::response::{Instant, etag};

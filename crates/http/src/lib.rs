@@ -45,16 +45,16 @@ pub mod routes;
 mod settings;
 mod transport;
 
-use std::{io, net::TcpListener, time::Duration};
+use std::io;
+use std::net::TcpListener;
+use std::time::Duration;
 
 use actix_http::HttpService;
 use actix_service::{ServiceFactoryExt, fn_service, map_config};
-use actix_web::{
-    App,
-    body::{BoxBody, MessageBody},
-    dev::{AppConfig, Server, ServiceRequest, ServiceResponse},
-    middleware::{Condition, Next, from_fn},
-};
+use actix_web::App;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{AppConfig, Server, ServiceRequest, ServiceResponse};
+use actix_web::middleware::{Condition, Next, from_fn};
 pub use core::{LoadLimits, MacKeys, Services, Stopping, TrustedProxies};
 pub use middleware::{CorsOrigins, Throttling, metrics};
 pub use settings::Settings;

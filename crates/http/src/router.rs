@@ -3,14 +3,13 @@
 //! actix-web's router tries the expression of one path after the other; a tree of all of them finds any path in the same
 //! time. It is looked into first of all, so that of refused requests too it is known what they asked for.
 
-use std::{future::ready, rc::Rc};
+use std::future::ready;
+use std::rc::Rc;
 
 use actix_service::{Service, ServiceFactory, fn_factory, fn_service};
-use actix_web::{
-    ResponseError, Route,
-    dev::{ServiceRequest, ServiceResponse},
-    http::Method,
-};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::{ResponseError, Route};
 use futures_util::future::LocalBoxFuture;
 use matchit::InsertError;
 

@@ -1,6 +1,8 @@
 //! The whole route table, with who may call what.
 
-use actix_web::{Handler, Responder, Route, dev, http::Method, middleware::from_fn, web};
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::{Handler, Responder, Route, dev, web};
 use utoipa::openapi::OpenApi;
 
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};

@@ -1,11 +1,14 @@
 //! How the service is set up, and what it keeps while it runs.
 
-use std::{io, sync::Arc, time::Duration};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::web::{Data, ServiceConfig};
 
 use crate::core::{Capacity, LoadLimits, MacKeys, Services, State, Stopping, TrustedProxies};
-use crate::endpoints::{docs::ApiDocs, health::Readiness};
+use crate::endpoints::docs::ApiDocs;
+use crate::endpoints::health::Readiness;
 use crate::middleware::{
     AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling,
 };

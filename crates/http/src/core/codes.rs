@@ -2,15 +2,11 @@
 //! each of them has.
 
 use actix_web::http::StatusCode;
-use agora_domain::{
-    Error,
-    error::{Conflict, Disallowed, Forbidden, Resource, ViolationKind},
-};
+use agora_domain::Error;
+use agora_domain::error::{Conflict, Disallowed, Forbidden, Resource, ViolationKind};
 use serde::Serialize;
-use utoipa::{
-    ToSchema,
-    openapi::{ObjectBuilder, Type},
-};
+use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, Type};
 
 /// Declares the codes, each with the status of the responses that carry it.
 macro_rules! error_codes {

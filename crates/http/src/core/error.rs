@@ -1,19 +1,14 @@
 //! Every failure, whatever its source, as a response. Its code decides about its status.
 
-use std::{collections::BTreeMap, fmt, iter};
+use std::collections::BTreeMap;
+use std::{fmt, iter};
 
-use actix_web::{
-    HttpResponse, ResponseError,
-    body::BoxBody,
-    http::{
-        StatusCode,
-        header::{self, HeaderName},
-    },
-};
-use agora_domain::{
-    Error,
-    error::{Conflict, Violation},
-};
+use actix_web::body::BoxBody;
+use actix_web::http::header::HeaderName;
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpResponse, ResponseError};
+use agora_domain::Error;
+use agora_domain::error::{Conflict, Violation};
 use serde::Serialize;
 use utoipa::ToSchema;
 

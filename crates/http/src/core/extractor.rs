@@ -1,6 +1,7 @@
 //! How handlers and middleware get at what is shared, and what handlers take from the head of a request.
 
-use actix_web::{HttpRequest, web::Data};
+use actix_web::HttpRequest;
+use actix_web::web::Data;
 use agora_domain::Error;
 
 use crate::core::ApiError;

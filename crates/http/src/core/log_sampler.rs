@@ -1,15 +1,11 @@
 //! Samples log lines of what an attack, or a dependency that is away, makes happen thousands of times a second: the first
 //! is logged, then every ten seconds how many were suppressed.
 
-use std::{
-    collections::HashMap,
-    mem,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit, Mac, digest::Key};
+use hmac::digest::Key;
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 /// What a MAC authenticates. A MAC of one purpose is not valid for another.

@@ -1,15 +1,15 @@
 //! The memory that large bodies, of requests or of answers, may take together, and what those of one client address may
 //! have of it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use agora_domain::limits::ClientAddress;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use crate::core::{ApiError, RejectionCounter, WeakMap, weak_map::Entry};
+use crate::core::weak_map::Entry;
+use crate::core::{ApiError, RejectionCounter, WeakMap};
 
 /// How many bodies wait for room; one more is refused.
 const WAITING: usize = 256;
@@ -151,7 +151,8 @@ impl MemoryBudget {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use tokio::{task::unconstrained, time::Instant};
+    use tokio::task::unconstrained;
+    use tokio::time::Instant;
 
     use super::*;
 

@@ -20,27 +20,23 @@ mod state;
 mod trusted_proxies;
 pub(crate) mod weak_map;
 
-pub(crate) use self::{
-    access::{Access, EndpointPolicy, IdempotencySupport, RateLimitClass, is_health_probe},
-    capacity::Capacity,
-    client_ip::Client,
-    codes::{ErrorCode, field_code, field_code_schema},
-    concurrency_limit::{ConcurrencyLimit, Permit},
-    error::{ApiError, Causes, FailureBody, RETRY_AFTER, sources},
-    extractor::{extractor, shared},
-    limits::{HEAD_LIMIT, JSON_LIMIT, LIMIT, write_allowance},
-    log_sampler::{Failures, RejectionCounter},
-    mac::Purpose,
-    memory_budget::{MemoryBudget, MemoryPermit},
-    request_context::RequestContext,
-    route::{Paths, Target},
-    schema::schema_variants,
-    state::State,
-    weak_map::WeakMap,
-};
-pub use self::{
-    limits::LoadLimits,
-    mac::MacKeys,
-    state::{Services, Stopping},
-    trusted_proxies::TrustedProxies,
-};
+pub(crate) use self::access::{Access, EndpointPolicy, IdempotencySupport, RateLimitClass, is_health_probe};
+pub(crate) use self::capacity::Capacity;
+pub(crate) use self::client_ip::Client;
+pub(crate) use self::codes::{ErrorCode, field_code, field_code_schema};
+pub(crate) use self::concurrency_limit::{ConcurrencyLimit, Permit};
+pub(crate) use self::error::{ApiError, Causes, FailureBody, RETRY_AFTER, sources};
+pub(crate) use self::extractor::{extractor, shared};
+pub use self::limits::LoadLimits;
+pub(crate) use self::limits::{HEAD_LIMIT, JSON_LIMIT, LIMIT, write_allowance};
+pub(crate) use self::log_sampler::{Failures, RejectionCounter};
+pub use self::mac::MacKeys;
+pub(crate) use self::mac::Purpose;
+pub(crate) use self::memory_budget::{MemoryBudget, MemoryPermit};
+pub(crate) use self::request_context::RequestContext;
+pub(crate) use self::route::{Paths, Target};
+pub(crate) use self::schema::schema_variants;
+pub(crate) use self::state::State;
+pub use self::state::{Services, Stopping};
+pub use self::trusted_proxies::TrustedProxies;
+pub(crate) use self::weak_map::WeakMap;

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use actix_web::{HttpMessage, HttpRequest};
-use agora_domain::{Error, id::IdGenerator};
+use agora_domain::Error;
+use agora_domain::id::IdGenerator;
 use tracing::Span;
-use uuid::{Uuid, fmt::Simple};
+use uuid::Uuid;
+use uuid::fmt::Simple;
 
 /// The id of a request, and since when it has been worked on.
 #[derive(Debug, Clone, Copy)]

@@ -1,20 +1,14 @@
 //! The values of the interface as schemas, each described once for requests and responses alike. Bounds are the
 //! domain's own.
 
-use agora_domain::{
-    accounts::{Biography, Email, Password, Role, Username},
-    comments::CommentText,
-    posts::{PostText, Visibility},
-    products::{Category, Color, Description, ImageUrl, ProductName, Size, Sku},
-};
+use agora_domain::accounts::{Biography, Email, Password, Role, Username};
+use agora_domain::comments::CommentText;
+use agora_domain::posts::{PostText, Visibility};
+use agora_domain::products::{Category, Color, Description, ImageUrl, ProductName, Size, Sku};
 use serde_json::json;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{
-        Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefOr, Schema, Type,
-        schema::{AdditionalProperties, SchemaFormat, SchemaType},
-    },
-};
+use utoipa::openapi::schema::{AdditionalProperties, SchemaFormat, SchemaType};
+use utoipa::openapi::{Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::core::field_code_schema;
 

@@ -1,6 +1,7 @@
 //! What browsers are told that they may do with a response.
 
-use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header;
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// What a response carries unless it says otherwise itself. Types are not guessed, addresses not passed on; what is
 /// opened as a page loads nothing, runs nothing and is in nobody's frame; and nothing is kept.

@@ -1,25 +1,19 @@
 //! What the handlers work with.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use agora_domain::{
-    accounts::{Accounts, Authentication},
-    comments::Comments,
-    follows::Follows,
-    health::Probes,
-    id::IdGenerator,
-    idempotency::Idempotency,
-    limits::Limits,
-    media::{ImageKey, Media},
-    posts::Posts,
-    products::Products,
-};
+use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::comments::Comments;
+use agora_domain::follows::Follows;
+use agora_domain::health::Probes;
+use agora_domain::id::IdGenerator;
+use agora_domain::idempotency::Idempotency;
+use agora_domain::limits::Limits;
+use agora_domain::media::{ImageKey, Media};
+use agora_domain::posts::Posts;
+use agora_domain::products::Products;
 
 use crate::core::{MacKeys, TrustedProxies};
 

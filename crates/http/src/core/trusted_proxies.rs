@@ -1,9 +1,7 @@
 //! Who a request comes from when proxies stand between.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    str::FromStr,
-};
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 
 use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
 use ipnet::IpNet;

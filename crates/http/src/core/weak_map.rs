@@ -1,11 +1,9 @@
 //! A map whose values live as long as somebody holds them.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A map of values that are dropped with their last holder, so that it has no more entries than there are holders.
 #[derive(Debug)]

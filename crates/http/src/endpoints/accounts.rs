@@ -2,7 +2,9 @@
 
 use std::error::Error as _;
 
-use actix_web::{http::StatusCode, rt, web::Data};
+use actix_web::http::StatusCode;
+use actix_web::rt;
+use actix_web::web::Data;
 use agora_domain::accounts::{
     Biography, Caller, Email, LoggedIn, Login, LoginIdentifier, Member, Password, PasswordAttempt, Registration,
     Rehash, Username,

@@ -3,12 +3,10 @@
 use std::cell::OnceCell;
 
 use actix_web::web::Data;
-use agora_domain::{
-    Error,
-    accounts::Member,
-    comments::{CommentTarget, CommentText, CommentView},
-    id::{CommentId, PostId},
-};
+use agora_domain::Error;
+use agora_domain::accounts::Member;
+use agora_domain::comments::{CommentTarget, CommentText, CommentView};
+use agora_domain::id::{CommentId, PostId};
 use garde::Validate;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};

@@ -2,12 +2,11 @@
 //!
 //! The page is Swagger UI, whose parts are in the binary and sent from there. It loads nothing from elsewhere.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use actix_web::{HttpRequest, HttpResponse, http::header, web};
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
 use agora_domain::Error;
 use bytes::Bytes;
 use utoipa_swagger_ui::Config;

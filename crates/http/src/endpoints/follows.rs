@@ -1,10 +1,8 @@
 //! `/api/follow`: who follows whom.
 
 use actix_web::web::Data;
-use agora_domain::{
-    accounts::{Member, UserSummary},
-    id::UserId,
-};
+use agora_domain::accounts::{Member, UserSummary};
+use agora_domain::id::UserId;
 
 use crate::core::State;
 use crate::middleware::Attempt;

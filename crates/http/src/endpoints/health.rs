@@ -3,23 +3,18 @@
 //! What it depends on is asked once for all who want to know at the same time, and at most once a second. Why something
 //! fails is logged when it begins to, and never sent.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use actix_web::{
-    HttpResponse,
-    http::{StatusCode, header},
-    web::Data,
-};
-use agora_domain::{
-    Error,
-    health::{Probe, Probes},
-};
+use actix_web::HttpResponse;
+use actix_web::http::{StatusCode, header};
+use actix_web::web::Data;
+use agora_domain::Error;
+use agora_domain::health::{Probe, Probes};
 use futures_util::future::join3;
 use serde::Serialize;
-use tokio::{sync::Mutex, time::timeout};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::core::{ErrorCode, RETRY_AFTER, State, schema, sources};
@@ -201,7 +196,8 @@ fn unavailable(message: &'static str, data: Option<Checks>) -> HandlerResult {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use agora_domain::{Result, health::MockProbe};
+    use agora_domain::Result;
+    use agora_domain::health::MockProbe;
     use async_trait::async_trait;
     use futures_util::future::join_all;
 

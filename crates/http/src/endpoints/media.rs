@@ -2,17 +2,13 @@
 
 use std::error::Error as _;
 
-use actix_web::{
-    HttpRequest, HttpResponse,
-    body::SizedStream,
-    http::{Method, StatusCode, header},
-    web::Data,
-};
-use agora_domain::{
-    Error,
-    error::Resource,
-    media::{ByteRange, ImageKey},
-};
+use actix_web::body::SizedStream;
+use actix_web::http::{Method, StatusCode, header};
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::media::{ByteRange, ImageKey};
 use futures_util::TryStreamExt;
 
 use crate::core::{ApiError, RequestContext, State};

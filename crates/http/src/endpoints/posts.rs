@@ -1,12 +1,10 @@
 //! `/api/posts`: posts and likes.
 
 use actix_web::web::Data;
-use agora_domain::{
-    accounts::{Account, Admin, Member},
-    id::{PostId, UserId},
-    page::{Page, PageRequest},
-    posts::{FeedRequest, Liker, PostFields, PostText, PostView, Visibility},
-};
+use agora_domain::accounts::{Account, Admin, Member};
+use agora_domain::id::{PostId, UserId};
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::posts::{FeedRequest, Liker, PostFields, PostText, PostView, Visibility};
 use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;

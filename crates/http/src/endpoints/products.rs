@@ -1,24 +1,21 @@
 //! `/api/products`: the catalog.
 
-use actix_web::{http::StatusCode, web::Data};
-use agora_domain::{
-    Error, FieldErrors,
-    accounts::{Admin, Member},
-    id::ProductId,
-    page::{Page, PageRequest},
-    products::{
-        Category, Description, ImageUrl, Price, Product, ProductEdit, ProductFilter, ProductName, ProductSummary, Sku,
-        Stock, Variant,
-    },
-    version::Versions,
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use agora_domain::accounts::{Admin, Member};
+use agora_domain::id::ProductId;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::products::{
+    Category, Description, ImageUrl, Price, Product, ProductEdit, ProductFilter, ProductName, ProductSummary, Sku,
+    Stock, Variant,
 };
+use agora_domain::version::Versions;
+use agora_domain::{Error, FieldErrors};
 use garde::Validate;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::{
-    ToSchema,
-    openapi::{RefOr, Schema},
-};
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 use uuid::Uuid;
 
 use crate::core::{State, schema, schema_variants};

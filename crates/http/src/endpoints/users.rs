@@ -1,13 +1,10 @@
 //! `/api/users`: the own account, and the administration of all.
 
 use actix_web::web::Data;
-use agora_domain::{
-    accounts::{
-        Account, Admin, Biography, Caller, Member, Password, PasswordAttempt, ProfileFields, Role, RoleAction,
-        RoleChange,
-    },
-    id::UserId,
+use agora_domain::accounts::{
+    Account, Admin, Biography, Caller, Member, Password, PasswordAttempt, ProfileFields, Role, RoleAction, RoleChange,
 };
+use agora_domain::id::UserId;
 use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;

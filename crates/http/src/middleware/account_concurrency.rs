@@ -1,18 +1,18 @@
 //! The limits on what one account has in progress at once.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use actix_web::{
-    dev::ServiceRequest,
-    http::header::{self, HeaderValue},
-};
-use agora_domain::{Error, id::UserId};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use actix_web::dev::ServiceRequest;
+use actix_web::http::header;
+use actix_web::http::header::HeaderValue;
+use agora_domain::Error;
+use agora_domain::id::UserId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use crate::core::{ApiError, WeakMap, weak_map::Entry};
+use crate::core::weak_map::Entry;
+use crate::core::{ApiError, WeakMap};
 
 /// The reads of one account that are in progress at once, at least.
 const MIN_READS: usize = 2;
@@ -108,9 +108,11 @@ impl PerAccount {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::{http::Method, test::TestRequest};
+    use actix_web::http::Method;
+    use actix_web::test::TestRequest;
     use futures_util::FutureExt;
-    use tokio::{task::unconstrained, time::Instant};
+    use tokio::task::unconstrained;
+    use tokio::time::Instant;
     use uuid::Uuid;
 
     use super::*;

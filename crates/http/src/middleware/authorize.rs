@@ -2,14 +2,12 @@
 
 use std::panic::AssertUnwindSafe;
 
-use actix_web::{
-    HttpMessage, HttpRequest, ResponseError,
-    body::{BoxBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::header,
-    middleware::Next,
-    web::Data,
-};
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header;
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 use tracing::Instrument;

@@ -1,26 +1,22 @@
 //! Compressed answers, for clients that take them.
 
-use std::{
-    cell::RefCell,
-    io::{self, Write as _},
-    sync::Arc,
-};
+use std::cell::RefCell;
+use std::io;
+use std::io::Write as _;
+use std::sync::Arc;
 
-use actix_web::{
-    HttpMessage, HttpResponse, HttpResponseBuilder,
-    body::{self, BodySize, BoxBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::{
-        Method,
-        header::{
-            self, AcceptEncoding, ContentEncoding, Encoding, Header, HeaderMap, HeaderValue, Preference, Quality,
-        },
-    },
-    web::{Bytes, Data},
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    AcceptEncoding, ContentEncoding, Encoding, Header, HeaderMap, HeaderValue, Preference, Quality,
 };
+use actix_web::http::{Method, header};
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpMessage, HttpResponse, HttpResponseBuilder, body};
 use agora_domain::Error;
 use flate2::{Compression, write::GzEncoder};
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use zstd::bulk::Compressor;
 
 use crate::core::{ApiError, MemoryPermit};

@@ -1,15 +1,14 @@
 //! What browsers are told: what they may do with a response, and which pages of other sites may ask for one.
 
-use std::{collections::BTreeSet, str::FromStr};
+use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use actix_cors::{Cors, CorsError};
-use actix_web::{
-    ResponseError,
-    body::{BoxBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::Method,
-    middleware::Next,
-};
+use actix_web::ResponseError;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::middleware::Next;
 use url::Url;
 
 use crate::core::ApiError;

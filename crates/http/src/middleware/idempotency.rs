@@ -1,23 +1,17 @@
 //! `Idempotency-Key`: requests that a client may send again without their taking effect twice.
 
-use std::{iter, panic::AssertUnwindSafe};
+use std::iter;
+use std::panic::AssertUnwindSafe;
 
-use actix_web::{
-    HttpMessage, HttpRequest,
-    body::{BoxBody, MessageBody},
-    dev::{Payload, ServiceRequest, ServiceResponse},
-    http::{
-        StatusCode,
-        header::{self, HeaderMap, HeaderName, HeaderValue},
-    },
-    middleware::Next,
-    rt, web,
-};
-use agora_domain::{
-    Error,
-    accounts::Caller,
-    idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start},
-};
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{StatusCode, header};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest, rt, web};
+use agora_domain::Error;
+use agora_domain::accounts::Caller;
+use agora_domain::idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use memchr::memmem;

@@ -12,18 +12,14 @@
 //!
 //! How long the work itself may take is the matter of `authorize`.
 
-use std::{
-    pin::Pin,
-    rc::Rc,
-    task::{Context, Poll},
-};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
-use actix_web::{
-    ResponseError,
-    body::{BodySize, BoxBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::{ConnectionType, StatusCode},
-};
+use actix_web::ResponseError;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
 
 use crate::core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe, shared};
@@ -118,9 +114,12 @@ impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
 mod tests {
     use crate::core::LoadLimits;
     use crate::middleware::AccountConcurrency;
-    use actix_web::{HttpResponse, body::BodyStream, test::TestRequest, web};
+    use actix_web::body::BodyStream;
+    use actix_web::test::TestRequest;
+    use actix_web::{HttpResponse, web};
     use agora_domain::id::UserId;
-    use futures_util::{FutureExt, future::poll_fn, stream};
+    use futures_util::future::poll_fn;
+    use futures_util::{FutureExt, stream};
     use tokio::task::unconstrained;
 
     use super::*;

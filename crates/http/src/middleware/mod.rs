@@ -12,12 +12,11 @@ pub mod metrics;
 pub(crate) mod rate_limit;
 pub(crate) mod request_log;
 
-pub(crate) use self::{
-    account_concurrency::{AccountConcurrency, AccountPermit},
-    compress::{CompressionLimit, Precompressed},
-    idempotency::Attempt,
-    metrics::HttpMetrics,
-    rate_limit::{RateLimiter, Refusals},
-    request_log::{CancelledRequestGuard, RequestLog},
-};
-pub use self::{cors::CorsOrigins, rate_limit::Throttling};
+pub(crate) use self::account_concurrency::{AccountConcurrency, AccountPermit};
+pub(crate) use self::compress::{CompressionLimit, Precompressed};
+pub use self::cors::CorsOrigins;
+pub(crate) use self::idempotency::Attempt;
+pub(crate) use self::metrics::HttpMetrics;
+pub use self::rate_limit::Throttling;
+pub(crate) use self::rate_limit::{RateLimiter, Refusals};
+pub(crate) use self::request_log::{CancelledRequestGuard, RequestLog};

@@ -1,28 +1,24 @@
 //! What every response carries, what the log says of it, and what is measured of it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use actix_web::{
-    HttpMessage, HttpRequest,
-    body::MessageBody,
-    dev::{ServiceRequest, ServiceResponse},
-    http::{
-        StatusCode,
-        header::{HeaderName, HeaderValue},
-    },
-    middleware::Next,
-};
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::accounts::Caller;
 use tracing::Level;
-use uuid::{Uuid, fmt::Simple};
+use uuid::Uuid;
+use uuid::fmt::Simple;
 
 use crate::core::{
     Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared,
 };
-use crate::middleware::{
-    HttpMetrics,
-    load_shedding::{Answer, close_if_over},
-};
+use crate::middleware::HttpMetrics;
+use crate::middleware::load_shedding::{Answer, close_if_over};
 use crate::transport::Answering;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -1,19 +1,21 @@
 //! What follows for an operation from the route table and from its kind. A header or a failure that a kind of operation
 //! has is added here, for all of them.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use actix_web::http::Method;
-use utoipa::openapi::{
-    OpenApi, Ref, RefOr, Required, ResponseBuilder, Schema, encoding::EncodingBuilder, path::Operation,
-    security::SecurityRequirement,
-};
+use utoipa::openapi::encoding::EncodingBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{OpenApi, Ref, RefOr, Required, ResponseBuilder, Schema};
 
 use crate::core::{Access, IdempotencySupport};
 use crate::openapi::{SECURITY, examples};
 use crate::request::parameters;
 use crate::response::{ResponseHeader, failures, files};
-use crate::routes::{self, Endpoint};
+use crate::routes;
+use crate::routes::Endpoint;
 
 /// The operations that make something that can be edited.
 const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];

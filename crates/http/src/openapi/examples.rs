@@ -1,7 +1,8 @@
 //! Whole bodies as examples, put together from the examples of their fields, which stand at the types themselves.
 
 use serde_json::{Map, Value, json};
-use utoipa::openapi::{RefOr, path::Operation};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::Operation;
 
 const JSON: &str = "application/json";
 

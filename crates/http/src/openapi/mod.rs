@@ -9,13 +9,9 @@
 mod complete;
 mod examples;
 
-use utoipa::{
-    OpenApi as _, ToSchema,
-    openapi::{
-        OpenApi, RefOr, Schema,
-        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
-    },
-};
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::core::{ErrorCode, FailureBody};
 use crate::response::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody, failures, headers};
@@ -30,6 +26,10 @@ const SECURITY: &str = "bearerAuth";
         description = include_str!("description.md"),
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
+    components(schemas(
+        FailureBody<'static>, ErrorCode, AuthorBody<'static>, AdminAuthorBody<'static>, UserSummaryBody<'static>,
+        LikerBody<'static>
+    )),
     servers((url = "/", description = "The service that serves this document.")),
     tags(
         (name = "Authentication", description = "Registration, login and tokens."),
@@ -49,14 +49,6 @@ struct Frame;
 pub fn document() -> OpenApi {
     let mut document = Frame::openapi();
     let components = document.components.get_or_insert_default();
-    let mut schemas = Vec::new();
-    add::<FailureBody<'_>>(&mut schemas);
-    add::<ErrorCode>(&mut schemas);
-    add::<AuthorBody<'_>>(&mut schemas);
-    add::<AdminAuthorBody<'_>>(&mut schemas);
-    add::<UserSummaryBody<'_>>(&mut schemas);
-    add::<LikerBody<'_>>(&mut schemas);
-    components.schemas.extend(schemas);
     components.responses.extend(failures::components());
     components.headers.extend(headers::components());
     let bearer = HttpBuilder::new()
@@ -66,12 +58,6 @@ pub fn document() -> OpenApi {
     components.add_security_scheme(SECURITY, SecurityScheme::Http(bearer.build()));
     complete::complete(&mut document);
     document
-}
-
-/// Adds a schema to which others refer by its name alone, and those to which it refers.
-fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    schemas.push((T::name().into_owned(), T::schema()));
-    T::schemas(schemas);
 }
 
 #[cfg(test)]

@@ -3,12 +3,13 @@
 //! A handler reads the body itself, after the checks that come first by the contract: whether the resource exists and
 //! whether the caller may change it.
 
-use std::{
-    future::{Ready, ready},
-    rc::Rc,
-};
+use std::future::{Ready, ready};
+use std::rc::Rc;
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header};
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::http::header;
+use actix_web::{FromRequest, HttpRequest};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use garde::Validate;

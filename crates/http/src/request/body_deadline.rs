@@ -2,25 +2,22 @@
 //!
 //! The whole body must be there in its time, however it drips. The time for the work begins when it is.
 
-use std::{
-    cell::{Cell, RefCell},
-    future::Future,
-    io,
-    pin::Pin,
-    rc::Rc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use actix_web::{
-    HttpMessage, HttpRequest,
-    dev::{Payload, ServiceRequest},
-    error::PayloadError,
-    http::header,
-};
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::http::header;
+use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::limits::ClientAddress;
 use bytes::Bytes;
-use futures_util::{Stream, task::noop_waker_ref};
+use futures_util::Stream;
+use futures_util::task::noop_waker_ref;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use crate::core::{ApiError, JSON_LIMIT, MemoryBudget, MemoryPermit};

@@ -2,10 +2,8 @@
 //! that only this service can make, so that a changed or made-up one is refused, and nothing but positions that the
 //! service has named itself ever gets to the database.
 
-use agora_domain::{
-    clock::Timestamp,
-    page::{Keyset, Position},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::page::{Keyset, Position};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 

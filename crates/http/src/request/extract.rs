@@ -3,10 +3,8 @@
 use std::ops::Deref;
 
 use actix_web::{HttpMessage, HttpRequest};
-use agora_domain::{
-    accounts::{Admin, Caller, Member},
-    limits::Requester,
-};
+use agora_domain::accounts::{Admin, Caller, Member};
+use agora_domain::limits::Requester;
 use uuid::Uuid;
 
 use crate::core::{ApiError, Client, State, Target, extractor, shared};

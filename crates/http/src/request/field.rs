@@ -4,18 +4,19 @@
 //! A body is one struct of [`Field`]s, from which serde's parser, garde's validator and the OpenAPI schema are derived. In
 //! `#[garde(custom(…))]` it says which of its fields are [`required`] and which [`optional`].
 
-use agora_domain::{
-    Error, FieldErrors,
-    accounts::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username},
-    comments::CommentText,
-    error::{Violation, ViolationKind},
-    id::{CommentId, PostId},
-    posts::{PostText, Visibility},
-    products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields},
+use agora_domain::accounts::{
+    Biography, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username,
 };
+use agora_domain::comments::CommentText;
+use agora_domain::error::{Violation, ViolationKind};
+use agora_domain::id::{CommentId, PostId};
+use agora_domain::posts::{PostText, Visibility};
+use agora_domain::products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields};
+use agora_domain::{Error, FieldErrors};
 use garde::{Report, Validate};
 use serde::{Deserialize, Deserializer, de};
-use serde_json::{Number, value::RawValue};
+use serde_json::Number;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::core::{field_code, schema};

@@ -11,14 +11,14 @@ pub(crate) mod paging;
 pub(crate) mod parameters;
 pub(crate) mod preconditions;
 
-pub(crate) use self::{
-    body::{Body, ContentType, DRAIN_LIMIT, parse_object},
-    body_deadline::{BodyDeadline, in_time, is_too_slow},
-    cursor::List,
-    extract::{Auth, PathId, PathText, RequestedBy, parse_uuid},
-    field::{Field, VariantInput, optional, required, violations},
-    multipart::{FormBody, Submission},
-    paging::Query,
-    parameters::{CategoryFilter, FeedPaging, IfMatchHeader, IfNoneMatch, ImageConditions, Paging, TextFilter},
-    preconditions::IfMatch,
+pub(crate) use self::body::{Body, ContentType, DRAIN_LIMIT, parse_object};
+pub(crate) use self::body_deadline::{BodyDeadline, in_time, is_too_slow};
+pub(crate) use self::cursor::List;
+pub(crate) use self::extract::{Auth, PathId, PathText, RequestedBy, parse_uuid};
+pub(crate) use self::field::{Field, VariantInput, optional, required, violations};
+pub(crate) use self::multipart::{FormBody, Submission};
+pub(crate) use self::paging::Query;
+pub(crate) use self::parameters::{
+    CategoryFilter, FeedPaging, IfMatchHeader, IfNoneMatch, ImageConditions, Paging, TextFilter,
 };
+pub(crate) use self::preconditions::IfMatch;

@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 
 use actix_multipart::{Field, Multipart, MultipartError};
-use agora_domain::{
-    FieldErrors,
-    error::{Violation, ViolationKind},
-};
+use agora_domain::FieldErrors;
+use agora_domain::error::{Violation, ViolationKind};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use garde::Validate;

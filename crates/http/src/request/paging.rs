@@ -1,13 +1,13 @@
 //! The query parameters of lists, and the links to the pages beside one.
 
-use agora_domain::{
-    FieldErrors,
-    clock::Timestamp,
-    error::{Violation, ViolationKind},
-    page::{Neighbours, PageRequest, PageSize, Position},
-    posts::FeedRequest,
-};
-use time::{Date, OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
+use agora_domain::FieldErrors;
+use agora_domain::clock::Timestamp;
+use agora_domain::error::{Violation, ViolationKind};
+use agora_domain::page::{Neighbours, PageRequest, PageSize, Position};
+use agora_domain::posts::FeedRequest;
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{Date, OffsetDateTime};
 use url::form_urlencoded;
 
 use crate::core::{ApiError, MacKeys};

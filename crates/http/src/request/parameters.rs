@@ -1,18 +1,12 @@
 //! What requests say in their path, query and headers, each described once.
 
-use agora_domain::{
-    idempotency::IdempotencyKey,
-    page::PageSize,
-    products::{Category, ProductFilter},
-};
+use agora_domain::idempotency::IdempotencyKey;
+use agora_domain::page::PageSize;
+use agora_domain::products::{Category, ProductFilter};
 use serde_json::json;
-use utoipa::{
-    IntoParams,
-    openapi::{
-        ObjectBuilder, RefOr, Required, Schema, Type,
-        path::{Parameter, ParameterBuilder, ParameterIn},
-    },
-};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::{ObjectBuilder, RefOr, Required, Schema, Type};
 
 use crate::core::schema::format;
 

@@ -1,11 +1,11 @@
 //! What a request says of what its client has already, and of the version that an edit is meant for: `If-None-Match` and
 //! `If-Match`.
 
-use actix_web::{
-    HttpRequest,
-    http::header::{self, HeaderName},
-};
-use agora_domain::{clock::Timestamp, version::Versions};
+use actix_web::HttpRequest;
+use actix_web::http::header;
+use actix_web::http::header::HeaderName;
+use agora_domain::clock::Timestamp;
+use agora_domain::version::Versions;
 
 use crate::core::extractor;
 

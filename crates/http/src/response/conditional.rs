@@ -1,17 +1,14 @@
 //! Answers that a client may have already.
 
-use actix_web::{
-    HttpRequest, HttpResponse,
-    http::{
-        StatusCode,
-        header::{self, HeaderValue},
-    },
-};
+use actix_web::http::header::HeaderValue;
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpRequest, HttpResponse};
 use agora_domain::clock::Timestamp;
 
 use crate::core::extractor;
 use crate::request::preconditions::has;
-use crate::response::{HandlerResult, Rendered, etag::tag};
+use crate::response::etag::tag;
+use crate::response::{HandlerResult, Rendered};
 
 /// Who may keep an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,11 @@
 //! The success envelopes.
 
-use actix_web::{
-    HttpResponse,
-    body::{BoxBody, MessageBody},
-    dev::ServiceResponse,
-    http::{StatusCode, header},
-};
-use agora_domain::{clock::Timestamp, idempotency::Answer as Stored};
+use actix_web::HttpResponse;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::ServiceResponse;
+use actix_web::http::{StatusCode, header};
+use agora_domain::clock::Timestamp;
+use agora_domain::idempotency::Answer as Stored;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::Serialize;
 

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use agora_domain::{
-    Error, FieldErrors,
-    error::{Conflict, Disallowed, Forbidden, Resource, Violation, ViolationKind},
-    limits::{Allowance, Limit},
-};
-use utoipa::{
-    IntoResponses,
-    openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder, example::ExampleBuilder},
-};
+use agora_domain::error::{Conflict, Disallowed, Forbidden, Resource, Violation, ViolationKind};
+use agora_domain::limits::{Allowance, Limit};
+use agora_domain::{Error, FieldErrors};
+use utoipa::IntoResponses;
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::core::{ApiError, FailureBody, schema};
 use crate::response::ResponseHeader;

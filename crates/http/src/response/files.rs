@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use agora_domain::media::ImageFormat;
-use utoipa::{
-    IntoResponses,
-    openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type, schema::AdditionalProperties},
-};
+use utoipa::IntoResponses;
+use utoipa::openapi::schema::AdditionalProperties;
+use utoipa::openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type};
 
 use crate::core::schema::format;
 use crate::response::headers::ResponseHeader;

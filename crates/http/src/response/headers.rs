@@ -1,11 +1,9 @@
 //! The headers of responses, each described once.
 
 use serde_json::json;
-use utoipa::openapi::{
-    ObjectBuilder, Ref, RefOr, Response, Type,
-    extensions::Extensions,
-    header::{Header, HeaderBuilder},
-};
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Response, Type};
 
 use crate::core::schema::format;
 

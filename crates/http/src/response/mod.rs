@@ -11,20 +11,20 @@ mod list;
 mod schemas;
 mod views;
 
-pub(crate) use self::{
-    conditional::{Cache, Conditional},
-    envelope::{HandlerResult, Rendered, SUCCESS, done, empty_follow_list, empty_list, json, ok, respond},
-    etag::{tag_of, version_tag},
-    failures::{NotFound, RangeNotSatisfiable, Unauthorized},
-    files::{Document, Image, Page, PagePart, ToPage},
-    headers::ResponseHeader,
-    list::{Entry, JsonList, ListReads, ListRequest, MAX_BODY, head_only},
-    schemas::{
-        AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, PostAnswer, PostsAnswer,
-        UserAnswer, UsersAnswer,
-    },
-    views::{
-        AdminAuthorBody, AdminPost, AuthorBody, CommentBody, Instant, LikerBody, Post, PostBody, UserBody,
-        UserSummaryBody, views,
-    },
+pub(crate) use self::conditional::{Cache, Conditional};
+pub(crate) use self::envelope::{
+    HandlerResult, Rendered, SUCCESS, done, empty_follow_list, empty_list, json, ok, respond,
+};
+pub(crate) use self::etag::{tag_of, version_tag};
+pub(crate) use self::failures::{NotFound, RangeNotSatisfiable, Unauthorized};
+pub(crate) use self::files::{Document, Image, Page, PagePart, ToPage};
+pub(crate) use self::headers::ResponseHeader;
+pub(crate) use self::list::{Entry, JsonList, ListReads, ListRequest, MAX_BODY, head_only};
+pub(crate) use self::schemas::{
+    AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, PostAnswer, PostsAnswer,
+    UserAnswer, UsersAnswer,
+};
+pub(crate) use self::views::{
+    AdminAuthorBody, AdminPost, AuthorBody, CommentBody, Instant, LikerBody, Post, PostBody, UserBody, UserSummaryBody,
+    views,
 };

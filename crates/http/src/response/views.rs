@@ -2,20 +2,16 @@
 
 use std::fmt;
 
-use agora_domain::{
-    accounts::{Account, Author, UserSummary},
-    clock::Timestamp,
-    comments::CommentView,
-    media::ImageKey,
-    posts::{Liker, PostView, SHOWN_LIKERS},
-};
+use agora_domain::accounts::{Account, Author, UserSummary};
+use agora_domain::clock::Timestamp;
+use agora_domain::comments::CommentView;
+use agora_domain::media::ImageKey;
+use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
-use utoipa::{
-    ToSchema,
-    openapi::{Array, ArrayBuilder},
-};
+use utoipa::ToSchema;
+use utoipa::openapi::{Array, ArrayBuilder};
 use uuid::Uuid;
 
 use crate::core::{State, schema, schema_variants};
@@ -53,18 +49,16 @@ pub(crate) struct Authority {
 
 /// What an account may do and whether it is in good standing.
 #[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(as = AccountStanding)]
 pub(crate) struct Standing {
     /// The roles of the account.
     authorities: Vec<Authority>,
     /// True: accounts do not expire.
-    #[serde(rename = "accountNonExpired")]
     account_non_expired: bool,
     /// True: accounts are not locked.
-    #[serde(rename = "accountNonLocked")]
     account_non_locked: bool,
     /// True: credentials do not expire.
-    #[serde(rename = "credentialsNonExpired")]
     credentials_non_expired: bool,
     /// False once an administrator has disabled the account.
     enabled: bool,

@@ -1,13 +1,17 @@
 //! Takes connections on, up to their limit.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
-use actix_http::{Protocol, error::DispatchError};
+use actix_http::Protocol;
+use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::core::{Capacity, State};
-use crate::transport::{Stream, reject::turn_away};
+use crate::transport::Stream;
+use crate::transport::reject::turn_away;
 
 /// How many connections beyond the limit are answered 503 at once; others are closed without.
 const MAX_REJECTIONS_IN_FLIGHT: usize = 256;

@@ -6,14 +6,13 @@
 //!
 //! The stream also hands on one request at a time, for reasons told in [`framing`](super::framing).
 
-use std::{
-    cell::Cell,
-    rc::Rc,
-    task::{Context, Waker},
-    time::Duration,
-};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
-use actix_web::{dev::ServiceRequest, rt::time::Instant};
+use actix_web::dev::ServiceRequest;
+use actix_web::rt::time::Instant;
 
 use crate::core::{HEAD_LIMIT, LoadLimits};
 use crate::transport::framing::{Body, Head, length_at_a_glance};

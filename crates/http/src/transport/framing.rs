@@ -5,13 +5,9 @@
 //! body, which the client takes for the next answer. So it gets one request at a time. What a request says is for
 //! actix-http alone to tell. What is found here decides when it gets the bytes, never which.
 
-use actix_web::{
-    dev::{Payload, ServiceRequest},
-    http::{
-        Method,
-        header::{self, HeaderMap},
-    },
-};
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, header};
 
 /// How far the head of a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -22,8 +22,6 @@ pub(crate) mod framing;
 pub(crate) mod reject;
 mod stream;
 
-pub(crate) use self::{
-    accept::Acceptor,
-    connection::{Answering, Connection, LINGER, Overdue},
-    stream::Stream,
-};
+pub(crate) use self::accept::Acceptor;
+pub(crate) use self::connection::{Answering, Connection, LINGER, Overdue};
+pub(crate) use self::stream::Stream;

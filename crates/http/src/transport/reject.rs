@@ -1,14 +1,11 @@
 //! Answers to what never becomes a request.
 
-use std::{
-    io,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::io;
+use std::time::{Duration, UNIX_EPOCH};
 
-use actix_web::{
-    http::header::HttpDate,
-    rt::{net::TcpStream, time::timeout},
-};
+use actix_web::http::header::HttpDate;
+use actix_web::rt::net::TcpStream;
+use actix_web::rt::time::timeout;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::core::{ApiError, Services, security_headers};

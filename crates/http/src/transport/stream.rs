@@ -1,23 +1,17 @@
 //! The stream of a connection: what actix-http reads from and writes to.
 
-use std::{
-    io,
-    pin::{Pin, pin},
-    rc::Rc,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use actix_web::rt::{
-    net::TcpStream,
-    time::{Instant, Sleep, sleep},
-};
+use actix_web::rt::net::TcpStream;
+use actix_web::rt::time::{Instant, Sleep, sleep};
 use bytes::BytesMut;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    task::yield_now,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::yield_now;
 
 use crate::core::{ApiError, LoadLimits, Permit, State};
 use crate::transport::{Connection, LINGER, Overdue, reject};
@@ -261,7 +255,9 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, future::poll_fn, io::Write as _};
+    use std::cell::Cell;
+    use std::future::poll_fn;
+    use std::io::Write as _;
 
     use tokio::net::TcpListener;
 

@@ -6,17 +6,18 @@ mod page;
 mod requests;
 mod server;
 
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
-use prometheus_client::{collector::Collector, encoding::DescriptorEncoder, registry::Registry};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::registry::Registry;
 
 use crate::core::Capacity;
 use crate::middleware::Refusals;
+pub use crate::middleware::metrics::page::Page;
 pub(crate) use crate::middleware::metrics::requests::Requests;
-pub use crate::middleware::metrics::{page::Page, server::serve};
+pub use crate::middleware::metrics::server::serve;
 
 /// What is measured of requests.
 pub struct HttpMetrics {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use prometheus_client::{
-    encoding::{DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeMetric},
-    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
-};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
 
 /// What is shown to Prometheus, to which figures are added. Names are as Prometheus has them, but counters have no
 /// `_total`, which is added. Each name is added once. Whatever is added fails only when it cannot be written.

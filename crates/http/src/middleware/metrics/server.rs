@@ -1,17 +1,19 @@
 //! Shows the measurements at an address of their own.
 
-use std::{io, net::TcpListener, sync::Arc, time::Duration};
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix_http::{HttpService, KeepAlive};
 use actix_service::{Service as _, apply_fn_factory, map_config};
-use actix_web::{
-    App, HttpResponse,
-    dev::{AppConfig, Server},
-    http::{Method, header},
-    rt::time::timeout,
-    web::{self, Data},
-};
-use prometheus_client::{encoding::text, registry::Registry};
+use actix_web::dev::{AppConfig, Server};
+use actix_web::http::{Method, header};
+use actix_web::rt::time::timeout;
+use actix_web::web::Data;
+use actix_web::{App, HttpResponse, web};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 
 /// The most connections: a few servers that look, and who tries it out.
 const CONNECTIONS: usize = 16;

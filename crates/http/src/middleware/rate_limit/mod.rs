@@ -5,15 +5,15 @@
 
 mod refusals;
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use actix_web::{
-    HttpMessage, HttpRequest, ResponseError,
-    body::BoxBody,
-    dev::{ServiceRequest, ServiceResponse},
-    http::StatusCode,
-};
-use agora_domain::{accounts::Caller, limits::Allowance};
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::{HttpMessage, HttpRequest, ResponseError};
+use agora_domain::accounts::Caller;
+use agora_domain::limits::Allowance;
 use refusals::Refusal;
 pub(crate) use refusals::Refusals;
 
@@ -30,21 +30,19 @@ pub(crate) async fn limit(
         return Ok(request.into_response(error.error_response()));
     }
     let mut response = next(request).await?;
-    let snapshot = response.request().extensions().get::<RateLimitSnapshot>().map(|snapshot| snapshot.0);
-    if let Some(allowance) = snapshot.filter(|_| !response.headers().contains_key(LIMIT)) {
+    let allowance = response.request().extensions().get::<Allowance>().copied();
+    if let Some(allowance) = allowance.filter(|_| !response.headers().contains_key(LIMIT)) {
         write_allowance(response.headers_mut(), allowance);
     }
     Ok(response)
 }
 
-/// What is left of the limits that applied to a request: of the one with the least.
-struct RateLimitSnapshot(Allowance);
-
+/// Keeps with a request what is left of the limits that applied to it: of the one with the least.
 fn record(request: &HttpRequest, allowance: Option<Allowance>) {
     let Some(allowance) = allowance else { return };
     let mut extensions = request.extensions_mut();
-    if extensions.get::<RateLimitSnapshot>().is_none_or(|snapshot| allowance.remaining < snapshot.0.remaining) {
-        extensions.insert(RateLimitSnapshot(allowance));
+    if extensions.get::<Allowance>().is_none_or(|other| allowance.remaining < other.remaining) {
+        extensions.insert(allowance);
     }
 }
 

@@ -6,15 +6,11 @@
 mod json;
 mod reads;
 
-use actix_web::{
-    HttpRequest, HttpResponse, body,
-    http::{Method, header},
-    web::Data,
-};
-use agora_domain::{
-    limits::ClientAddress,
-    page::{Page, PageInParts, PageRequest, PageSize},
-};
+use actix_web::http::{Method, header};
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse, body};
+use agora_domain::limits::ClientAddress;
+use agora_domain::page::{Page, PageInParts, PageRequest, PageSize};
 use json::Push;
 pub(crate) use json::{Entry, JsonList, MAX_BODY};
 pub(crate) use reads::ListReads;
