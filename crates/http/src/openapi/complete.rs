@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use actix_web::http::Method;
+use serde_json::Value;
 use utoipa::openapi::encoding::EncodingBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{OpenApi, Ref, RefOr, Required, ResponseBuilder, Schema};
+use utoipa::openapi::{OpenApi, Ref, RefOr, Required, ResponseBuilder};
 
 use crate::core::{Access, IdempotencySupport};
 use crate::openapi::{SECURITY, examples};
@@ -36,8 +37,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
     for (_, handler) in &mut described {
         components.schemas.append(&mut handler.components.get_or_insert_default().schemas);
     }
-    let schemas = components.schemas.clone();
-    let as_json = serde_json::to_value(&schemas).unwrap_or_default();
+    let schemas = serde_json::to_value(&components.schemas).unwrap_or_default();
     let mut preferred = BTreeMap::<_, &str>::new();
     for (endpoint, handler) in described {
         let Some(mut operation) = handler.paths.paths.into_values().find_map(|item| item.get) else { continue };
@@ -48,7 +48,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
         }
         complete_operation(&endpoint, &mut operation);
         describe_form(&endpoint, &mut operation, &schemas);
-        examples::add(&mut operation, &as_json);
+        examples::add(&mut operation, &schemas);
         let item = document.paths.paths.entry(endpoint.path.to_owned()).or_default();
         let slot = match endpoint.method {
             Method::POST => &mut item.post,
@@ -163,7 +163,7 @@ fn who(access: Access) -> &'static str {
 }
 
 /// Says of what types the images in a form are. A change that may come as a form may also come as nothing.
-fn describe_form(endpoint: &Endpoint, operation: &mut Operation, schemas: &BTreeMap<String, RefOr<Schema>>) {
+fn describe_form(endpoint: &Endpoint, operation: &mut Operation, schemas: &Value) {
     let Some(RefOr::T(body)) = &mut operation.request_body else { return };
     let Some(RefOr::T(form)) = body.content.get_mut("multipart/form-data") else { return };
     if endpoint.method == Method::PUT {
@@ -171,8 +171,7 @@ fn describe_form(endpoint: &Endpoint, operation: &mut Operation, schemas: &BTree
     }
     let Some(RefOr::Ref(Ref { ref_location, .. })) = &form.schema else { return };
     let name = ref_location.rsplit('/').next().unwrap_or_default();
-    let Some(RefOr::T(Schema::Object(schema))) = schemas.get(name) else { return };
-    for field in IMAGE_FIELDS.into_iter().filter(|field| schema.properties.contains_key(*field)) {
+    for field in IMAGE_FIELDS.into_iter().filter(|field| schemas[name]["properties"].get(field).is_some()) {
         let encoding = EncodingBuilder::new().content_type(Some(files::media_types().join(", "))).build();
         form.encoding.insert(field.to_owned(), encoding);
     }

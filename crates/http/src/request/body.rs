@@ -74,13 +74,11 @@ impl Body {
 
     pub(crate) fn content_type(&self) -> ContentType {
         let Some(value) = self.request.headers().get(header::CONTENT_TYPE) else { return ContentType::None };
-        let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        if essence.eq_ignore_ascii_case("application/json") {
-            ContentType::Json
-        } else if essence.eq_ignore_ascii_case("multipart/form-data") {
-            ContentType::Form
-        } else {
-            ContentType::Other
+        let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+        match essence.trim().to_ascii_lowercase().as_str() {
+            "application/json" => ContentType::Json,
+            "multipart/form-data" => ContentType::Form,
+            _ => ContentType::Other,
         }
     }
 
