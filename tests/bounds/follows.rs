@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{api::text, numbers, services};
+use crate::{client::text, numbers, services};
 
 /// The most that one account may follow.
 const MOST: usize = 10_000;

@@ -3,19 +3,15 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../support/api.rs"]
-mod api;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../support/client.rs"]
+mod client;
 mod follows;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/process.rs"]
 mod process;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/store.rs"]
 mod store;
 

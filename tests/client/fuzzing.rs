@@ -4,7 +4,8 @@
 use std::fs;
 
 use crate::{
-    api::{User, key, picture, text},
+    client::{User, key, text},
+    picture::picture,
     process::Home,
     python::{WITHOUT_PYTHON, environment, succeed},
     repository,

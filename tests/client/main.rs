@@ -3,14 +3,13 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../support/api.rs"]
-mod api;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../support/client.rs"]
+mod client;
 mod fuzzing;
-#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../support/picture.rs"]
+mod picture;
 #[path = "../support/process.rs"]
 mod process;
 #[path = "../support/python.rs"]

@@ -3,12 +3,10 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../support/api.rs"]
-mod api;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../support/client.rs"]
+mod client;
 mod container;
 mod documented;
 mod files;
@@ -18,9 +16,10 @@ mod lint;
 mod migrations;
 mod nginx;
 mod numbers;
+#[path = "../support/picture.rs"]
+mod picture;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/process.rs"]
 mod process;
 #[path = "../support/python.rs"]

@@ -11,18 +11,17 @@ use std::{
 };
 
 use reqwest::{
-    Client, ClientBuilder, Method, RequestBuilder, Response, Version,
-    header::{CONTENT_TYPE, LOCATION, RETRY_AFTER},
-    multipart::{Form, Part},
-    redirect::Policy,
+    ClientBuilder, Method, Version,
+    header::{LOCATION, RETRY_AFTER},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{io::AsyncReadExt, net::TcpListener, sync::mpsc};
 
 use crate::{
-    api::{PASSWORD, eventually, expect_picture, picture, text},
+    client::{Client, PASSWORD, Response, User, eventually, text},
     files::read,
-    process::{HANG, Home, Process, Service},
+    picture::{expect_picture, picture},
+    process::{Home, Process, Service},
 };
 
 const HOST: &str = "agora.example.org";
@@ -50,45 +49,32 @@ impl Proxied {
         Self { service, _nginx: nginx, client: client(https, |builder| builder), http, https }
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("https://{HOST}:{PORT}{path}"))
+    async fn get(&self, path: &str) -> Response {
+        self.client.send(self.client.request(Method::GET, path)).await
     }
 
-    fn post(&self, path: &str, body: &Value) -> RequestBuilder {
-        self.request(Method::POST, path).json(body)
-    }
-
-    /// Somebody who has registered and logged in; the token.
-    async fn log_in(&self, name: &str) -> String {
-        let body = json!({ "username": name, "email": format!("{name}@example.org"), "password": PASSWORD });
-        assert_eq!(self.post("/api/auth/register", &body).send().await.unwrap().status(), 201);
-        let body = json!({ "identifier": name, "password": PASSWORD });
-        text(&self.post("/api/auth/login", &body).send().await.unwrap().json::<Value>().await.unwrap()["token"])
-    }
-
-    async fn upload(&self, token: &str, image: Vec<u8>) -> Response {
-        let form = Form::new().text("text", "Hello").part("image", Part::bytes(image).file_name("a.png"));
-        let request = self.request(Method::POST, "/api/posts/create").bearer_auth(token).multipart(form);
-        request.send().await.unwrap()
+    async fn upload(&self, user: &User, image: &[u8]) -> Response {
+        self.client.send(self.client.posting(user, "Hello", Some(image))).await
     }
 
     /// The status of a login of nobody.
     async fn fail_to_log_in(&self, n: u32, from: &str, forwarded: Option<&str>) -> u16 {
         let body = json!({ "identifier": format!("nobody-{n}"), "password": PASSWORD });
-        let mut request = self.post("/api/auth/login", &body).header(FROM, from);
+        let mut request = self.client.request(Method::POST, "/api/auth/login").json(&body).header(FROM, from);
         if let Some(forwarded) = forwarded {
             request = request.header("X-Forwarded-For", forwarded);
         }
-        request.send().await.unwrap().status().as_u16()
+        self.client.send(request).await.status
     }
 }
 
 const PORT: u16 = 8443;
 
 fn client(https: SocketAddr, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Client {
-    // The certificate is its own authority.
-    let builder = Client::builder().no_proxy().timeout(HANG).redirect(Policy::none()).resolve(HOST, https);
-    more(builder.tls_danger_accept_invalid_certs(true)).build().unwrap()
+    Client::with(&format!("https://{HOST}:{PORT}"), |builder| {
+        // The certificate is its own authority.
+        more(builder.resolve(HOST, https).tls_danger_accept_invalid_certs(true))
+    })
 }
 
 /// Two addresses of this machine that nobody else listens on: by the process and a count.
@@ -141,10 +127,9 @@ fn nginx(home: &Home, nodes: &[&str], http: SocketAddr, https: SocketAddr) -> Pr
 }
 
 /// Checks that an answer is an error as the service has them.
-async fn expect_error(answer: Response, status: u16, message: &str) {
-    assert_eq!(answer.status(), status);
-    assert_eq!(answer.headers()[CONTENT_TYPE], "application/json");
-    let body: Value = answer.json().await.unwrap();
+#[track_caller]
+fn expect_error(answer: Response, status: u16, message: &str) {
+    let body = answer.expect_error(status, message).json();
     let code = body["code"].as_str().unwrap_or_default().to_owned();
     let expected: &[&str] = match status {
         400 => &["malformed_request"],
@@ -161,40 +146,33 @@ async fn expect_error(answer: Response, status: u16, message: &str) {
 async fn a_client_is_served_as_without_a_proxy() {
     let home = Home::new();
     let proxied = Proxied::start(&home).await;
-    let answer = proxied.request(Method::GET, "/api/products/findAll").send().await.unwrap();
-    assert_eq!((answer.status().as_u16(), answer.version()), (200, Version::HTTP_2));
-    assert_eq!(answer.headers()["strict-transport-security"], "max-age=31536000");
-    let token = proxied.log_in("ada").await;
-    let answer = proxied.upload(&token, picture()).await;
-    assert_eq!(answer.status(), 201);
-    let image = text(&answer.json::<Value>().await.unwrap()["data"]["image"]);
+    let answer = proxied.get("/api/products/findAll").await;
+    assert_eq!((answer.status, answer.version), (200, Version::HTTP_2));
+    assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
+    let ada = proxied.client.user("ada").await;
+    let image = text(&proxied.upload(&ada, &picture()).await.expect(201).data()["image"]);
     let path = image.strip_prefix(&format!("https://{HOST}/media/")).unwrap();
-    let answer = proxied.request(Method::GET, &format!("/media/{path}")).send().await.unwrap();
-    assert_eq!(answer.headers()["cache-control"], "public, max-age=31536000, immutable");
-    expect_picture(&answer.bytes().await.unwrap());
+    let answer = proxied.get(&format!("/media/{path}")).await;
+    assert_eq!(answer.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    expect_picture(&answer.body);
 
     // The service says what is too large up to where nginx does, and both in the same form.
     let mebibytes = |n: usize| vec![b'a'; n << 20];
-    let answer = proxied.upload(&token, mebibytes(6)).await;
-    expect_error(answer, 413, "image must be at most 5 MiB").await;
-    let answer = proxied.upload(&token, mebibytes(9)).await;
-    expect_error(answer, 413, "The body must be at most 8 MiB").await;
+    expect_error(proxied.upload(&ada, &mebibytes(6)).await, 413, "image must be at most 5 MiB");
+    expect_error(proxied.upload(&ada, &mebibytes(9)).await, 413, "The body must be at most 8 MiB");
     let old = client(proxied.https, |builder| builder.http1_only());
-    let long = format!("https://{HOST}:{PORT}/api/posts/by-id/{}", "a".repeat(40_000));
-    expect_error(old.get(long).send().await.unwrap(), 414, "The address is too long").await;
+    let long = format!("/api/posts/by-id/{}", "a".repeat(40_000));
+    expect_error(old.send(old.request(Method::GET, &long)).await, 414, "The address is too long");
 
-    let answer =
-        proxied.client.get(format!("http://{}/docs?a=b", proxied.http)).header("Host", HOST).send().await.unwrap();
-    assert_eq!(
-        (answer.status().as_u16(), &answer.headers()[LOCATION]),
-        (308, &format!("https://{HOST}/docs?a=b").parse().unwrap())
-    );
+    let plain = Client::new(&format!("http://{}", proxied.http));
+    let answer = plain.send(plain.request(Method::GET, "/docs?a=b").header("Host", HOST)).await.expect(308);
+    assert_eq!(answer.header(LOCATION), Some(&*format!("https://{HOST}/docs?a=b")));
 
     let Proxied { service, client, _nginx, .. } = proxied;
     service.stop();
-    let answer = client.get(format!("https://{HOST}:{PORT}/api/products/findAll")).send().await.unwrap();
-    assert!(answer.headers().contains_key(RETRY_AFTER));
-    expect_error(answer, 503, "The service is not available").await;
+    let answer = client.send(client.request(Method::GET, "/api/products/findAll")).await;
+    assert!(answer.header(RETRY_AFTER).is_some());
+    expect_error(answer, 503, "The service is not available");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,9 +225,10 @@ async fn what_was_begun_is_sent_to_another_node_only_if_it_reads() {
         let (http, https) = addresses();
         let _nginx = nginx(&home, &nodes.each_ref().map(String::as_str), http, https);
         eventually("nginx listens", async || std::net::TcpStream::connect(https).ok()).await;
-        let request = client(https, |builder| builder).request(method.clone(), format!("https://{HOST}:{PORT}{path}"));
+        let client = client(https, |builder| builder);
+        let request = client.request(method.clone(), path);
         let request = key.into_iter().fold(request, |request, key| request.header("Idempotency-Key", key));
-        expect_error(request.body("body").send().await.unwrap(), 503, "The service is not available").await;
+        expect_error(client.send(request.body("body")).await, 503, "The service is not available");
         let sent: Vec<_> = std::iter::from_fn(|| requests.try_recv().ok()).collect();
         assert_eq!(sent, vec![method.to_string(); times], "{path} {key:?}");
     }
@@ -264,9 +243,6 @@ async fn what_finds_a_node_away_is_sent_to_another() {
     let (http, https) = addresses();
     let _nginx = nginx(&home, &[&away, &service.address], http, https);
     eventually("nginx listens", async || std::net::TcpStream::connect(https).ok()).await;
-    let client = client(https, |builder| builder);
-    let url = format!("https://{HOST}:{PORT}/api/auth/register");
-    let registration = json!({ "username": "ada", "email": "ada@example.org", "password": PASSWORD });
-    assert_eq!(client.post(url).json(&registration).send().await.unwrap().status(), 201);
+    client(https, |builder| builder).register("ada").await.expect(201);
     service.stop();
 }

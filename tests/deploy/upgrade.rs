@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::{Api, User, list},
+    client::{Client, User, list},
     files::read,
     migrations::{Migration, migrations},
     process::{Home, Service, run},
@@ -33,14 +33,14 @@ fn start(home: &Home, store: &Store) -> Service {
 }
 
 /// What was stored, as the users see it.
-async fn expect_what_was_stored(api: &Api) {
+async fn expect_what_was_stored(api: &Client) {
     expect_what_was_stored_beside(api, 0).await;
 }
 
 /// The same, beside as many who came later.
-async fn expect_what_was_stored_beside(api: &Api, others: usize) {
+async fn expect_what_was_stored_beside(api: &Client, others: usize) {
     let (ada, bob) = (api.log_in("ada").await, api.log_in("bob").await);
-    api.login("eve", crate::api::PASSWORD).await.expect(401);
+    api.login("eve", crate::client::PASSWORD).await.expect(401);
     let post = api.view(&bob, &id(21)).await;
     assert_eq!((&post["content"], &post["author"]["username"]), (&json!("Before the upgrade"), &json!("ada")));
     assert_eq!((&post["likeCount"], &post["commentCount"], &post["likedByMe"]), (&json!(1), &json!(1), &json!(true)));
@@ -73,9 +73,9 @@ fn id(n: u32) -> String {
     format!("00000000-0000-7000-8000-{n:012}")
 }
 
-async fn contents(api: &Api, viewer: &User, path: &str) -> Vec<String> {
+async fn contents(api: &Client, viewer: &User, path: &str) -> Vec<String> {
     let entries = api.get(viewer, path).await.expect(200).data();
-    list(&entries).iter().map(|entry| crate::api::text(&entry["content"])).collect()
+    list(&entries).iter().map(|entry| crate::client::text(&entry["content"])).collect()
 }
 
 /// Checks that rows are as they were, save columns and tables that are gone: those are a matter of the rule for migrations.
@@ -130,9 +130,9 @@ async fn what_every_earlier_release_says_is_understood_by_the_present_schema() {
 }
 
 /// Does once what users do, as somebody new.
-async fn go_round(api: &Api, name: &str) {
+async fn go_round(api: &Client, name: &str) {
     let (me, ada) = (api.user(name).await, api.log_in("ada").await);
-    let post = crate::api::text(&api.post(&me, name, None).await["id"]);
+    let post = crate::client::text(&api.post(&me, name, None).await["id"]);
     for (who, method, path) in [
         (&ada, Method::PUT, format!("/api/posts/like/{post}")),
         (&ada, Method::POST, format!("/api/follow/follow/{}", me.id)),

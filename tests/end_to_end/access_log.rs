@@ -1,10 +1,9 @@
 //! The lines that the log has of requests, where they are asked for.
 
 use reqwest::Method;
-use serde_json::json;
 
 use crate::{
-    api::{PASSWORD, text},
+    client::{PASSWORD, text},
     process::Home,
 };
 
@@ -21,14 +20,13 @@ async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_
     let post = text(&api.post(&alice, "A day at the sea", None).await["id"]);
     let path = format!("/api/posts/by-id/{post}?size=hunter2");
     let viewing = api.request_as(&alice, Method::GET, &path).header("X-Forwarded-For", "2001:db8::1:7");
-    let id = viewing.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned();
+    let id = api.send(viewing).await.header("x-request-id").unwrap().to_owned();
     api.send(api.request(Method::GET, "/nothing/hunter2")).await.expect(404);
     api.send(api.request(Method::GET, "/health/live")).await.expect(200);
     // No probe.
     api.send(api.request(Method::GET, "/health/whatever")).await.expect(404);
     api.get(&alice, "/api/users/all").await.expect(403);
-    let wrong = json!({ "identifier": "alice", "password": "a wrong guess" });
-    api.send(api.request(Method::POST, "/api/auth/login").json(&wrong)).await.expect(401);
+    api.login("alice", "a wrong guess").await.expect(401);
     let log = service.stop().stderr;
 
     let line = log.lines().find(|line| line.contains(&id)).unwrap_or_else(|| panic!("{log}"));

@@ -5,11 +5,11 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::{
-    api::{Api, PASSWORD, eventually, list},
+    client::{Client, PASSWORD, eventually, list},
     process::{Home, run},
 };
 
-async fn is_admin(api: &Api, name: &str) -> bool {
+async fn is_admin(api: &Client, name: &str) -> bool {
     let user = api.log_in(name).await;
     api.get(&user, "/api/users/all").await.status == 200
 }

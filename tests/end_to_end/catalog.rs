@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, list, text},
+    client::{Client, list, text},
     process::{Finished, Home, run},
     world::World,
 };
@@ -27,7 +27,7 @@ fn export(home: &Home, format: &str) -> String {
 }
 
 /// The catalog as clients see it, without ids and times.
-async fn catalog(api: &Api) -> Vec<Value> {
+async fn catalog(api: &Client) -> Vec<Value> {
     let answer = api.send(api.request(Method::GET, "/api/products/findAll")).await.expect(200).json();
     let mut products = list(&answer["products"]).to_vec();
     for product in &mut products {
@@ -39,7 +39,7 @@ async fn catalog(api: &Api) -> Vec<Value> {
 }
 
 /// The versions of all products, by their SKUs.
-async fn versions(api: &Api) -> Vec<(String, String)> {
+async fn versions(api: &Client) -> Vec<(String, String)> {
     let answer = api.send(api.request(Method::GET, "/api/products/findAll")).await.expect(200).json();
     list(&answer["products"]).iter().map(|product| (text(&product["sku"]), text(&product["updatedAt"]))).collect()
 }

@@ -18,8 +18,9 @@ use reqwest::{
 use serde_json::Value;
 
 use crate::{
-    api::{Api, User, eventually, expect_picture, key, list, picture, text},
     backend::Backend,
+    client::{Client, User, eventually, key, list, text},
+    picture::{expect_picture, picture},
     process::Home,
 };
 
@@ -38,7 +39,7 @@ struct Acknowledged {
 
 /// One who writes until the service is gone, and notes each write once it is acknowledged.
 struct Writer {
-    api: Api,
+    api: Client,
     user: User,
     /// Whom to follow.
     others: Vec<User>,
@@ -82,7 +83,7 @@ impl Writer {
 }
 
 /// Checks that everything acknowledged is there, and that no post names an image that is not.
-async fn expect_everything(api: &Api, reader: &User, noted: &Acknowledged) {
+async fn expect_everything(api: &Client, reader: &User, noted: &Acknowledged) {
     for (id, content, image) in &noted.posts {
         let view = api.view(reader, id).await;
         assert_eq!(view["content"], content.as_str());
@@ -217,7 +218,7 @@ async fn a_service_on_an_empty_database_deletes_no_image_of_another() {
 }
 
 /// Publishes images, and replaces and deletes some, until the service is gone.
-async fn change_images(api: Api, user: User, rounds: Arc<AtomicUsize>) -> Option<()> {
+async fn change_images(api: Client, user: User, rounds: Arc<AtomicUsize>) -> Option<()> {
     let image = || Part::bytes(picture()).file_name("holiday.png");
     for n in 0.. {
         let post = api.try_send(api.posting(&user, "", Some(&picture()))).await?.expect(201).data();

@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, PASSWORD, User, eventually, list, text},
+    client::{Client, PASSWORD, User, eventually, list, text},
     process::Home,
 };
 
@@ -35,7 +35,7 @@ fn password(n: usize) -> String {
 
 impl Changed {
     /// The request that makes the change of this number, 1 being the first.
-    fn request(&self, api: &Api, n: usize) -> RequestBuilder {
+    fn request(&self, api: &Client, n: usize) -> RequestBuilder {
         let is_odd = n % 2 == 1;
         let set_or_unset = if is_odd { Method::PUT } else { Method::DELETE };
         let put = |user: &User, path: &str, body: Value| api.request_as(user, Method::PUT, path).json(&body);
@@ -71,7 +71,7 @@ impl Changed {
     }
 
     /// Whether it is as the change of this number left it, or as it was before all if that is 0.
-    async fn is_at(&self, api: &Api, n: usize) -> bool {
+    async fn is_at(&self, api: &Client, n: usize) -> bool {
         let is_odd = n % 2 == 1;
         let read = async |user: &User, path: String| api.get(user, &path).await.expect(200).data();
         match self {
@@ -133,7 +133,7 @@ struct Gone {
 }
 
 /// Makes changes of one kind until the service is gone, or refuses more in this minute; how far it came.
-async fn change(api: Api, changed: Changed, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
+async fn change(api: Client, changed: Changed, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
     let mut progress = begun;
     loop {
         progress.sent = progress.acknowledged + 1;
@@ -149,7 +149,7 @@ async fn change(api: Api, changed: Changed, begun: Progress, rounds: Arc<AtomicU
 
 /// Makes things and deletes them until the service is gone.
 async fn come_and_go(
-    api: Api,
+    api: Client,
     root: User,
     crash: usize,
     gone: Arc<Mutex<Gone>>,
@@ -191,7 +191,7 @@ async fn come_and_go(
 }
 
 impl Gone {
-    async fn expect(&self, api: &Api, root: &User) {
+    async fn expect(&self, api: &Client, root: &User) {
         for post in &self.deleted_posts {
             api.get(root, &format!("/api/posts/by-id/{post}")).await.expect(404);
         }
@@ -213,7 +213,7 @@ impl Gone {
 }
 
 /// What is to be changed, made on a service that is there.
-async fn prepare(api: &Api) -> Vec<Changed> {
+async fn prepare(api: &Client) -> Vec<Changed> {
     let root = api.log_in("root").await;
     let (alice, bob, eve) = (api.user("alice").await, api.user("bob").await, api.user("eve").await);
     let post = async |content: &str| text(&api.post(&alice, content, None).await["id"]);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    api::picture,
+    picture::picture,
     process::{Finished, Home, run},
 };
 

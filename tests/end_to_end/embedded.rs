@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::{
-    api::{expect_picture, list, picture, text},
+    client::{list, text},
+    picture::{expect_picture, picture},
     process::{Finished, Home, mode, run},
 };
 

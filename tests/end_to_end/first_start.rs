@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::{
-    api::{PASSWORD, list},
+    client::{PASSWORD, list},
     process::{AGORA, Home, run},
 };
 

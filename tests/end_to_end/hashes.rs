@@ -3,7 +3,7 @@
 use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection, dsl::sql, sql_types::Text};
 
 use crate::{
-    api::{PASSWORD, eventually},
+    client::{PASSWORD, eventually},
     process::Home,
 };
 

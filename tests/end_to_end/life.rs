@@ -3,7 +3,7 @@
 use reqwest::Method;
 
 use crate::{
-    api::list,
+    client::list,
     process::{AGORA, Home, Service},
     world::World,
 };

@@ -5,11 +5,11 @@
 
 mod access_log;
 mod administrators;
-#[path = "../support/api.rs"]
-mod api;
 #[path = "../support/backend.rs"]
 mod backend;
 mod catalog;
+#[path = "../support/client.rs"]
+mod client;
 mod configuration;
 mod connection;
 mod crash;
@@ -26,7 +26,8 @@ mod metrics;
 mod migrations;
 mod operator;
 mod parallel;
-#[allow(dead_code, reason = "some of it serves other tests alone")]
+#[path = "../support/picture.rs"]
+mod picture;
 #[path = "../support/process.rs"]
 mod process;
 mod retries;

@@ -6,7 +6,8 @@ use std::{
 };
 
 use crate::{
-    api::{key, picture, text},
+    client::{key, text},
+    picture::picture,
     process::{Finished, Home, run},
 };
 

@@ -15,7 +15,8 @@ use tokio::{
 };
 
 use crate::{
-    api::{PASSWORD, eventually, picture, text},
+    client::{Client, JSON, eventually, registration, request_bytes, text},
+    picture::picture,
     process::{HANG, Home, Service},
 };
 
@@ -34,10 +35,10 @@ fn start(home: &Home, variables: &[(&str, &str)]) -> (Service, String) {
 
 /// What is shown.
 async fn scrape(address: &str) -> String {
-    let client = reqwest::Client::builder().no_proxy().timeout(HANG).build().unwrap();
-    let response = client.get(address).send().await.unwrap().error_for_status().unwrap();
-    assert!(response.headers()[CONTENT_TYPE].to_str().unwrap().starts_with("application/openmetrics-text"));
-    let page = response.text().await.unwrap();
+    let client = Client::new(address);
+    let response = client.send(client.request(Method::GET, "")).await.expect(200);
+    assert!(response.header(CONTENT_TYPE).unwrap().starts_with("application/openmetrics-text"));
+    let page = response.text();
     assert!(page.ends_with("# EOF\n"), "{page}");
     page
 }
@@ -162,10 +163,9 @@ async fn metrics_are_at_their_own_address_alone() {
     let home = Home::new();
     let (service, address) = start(&home, &[]);
     service.api.send(service.api.request(Method::GET, "/metrics")).await.expect(404);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let other = address.replace("/metrics", "/api/products/findAll");
-    assert_eq!(client.get(other).send().await.unwrap().status(), 404);
-    assert_eq!(client.post(&address).send().await.unwrap().status(), 405);
+    let client = Client::new(address.trim_end_matches("/metrics"));
+    client.send(client.request(Method::GET, "/api/products/findAll")).await.expect(404);
+    client.send(client.request(Method::POST, "/metrics")).await.expect(405);
     service.stop();
     // Nor are they anywhere unless that is asked for.
     let finished = home.start().stop();
@@ -202,9 +202,8 @@ async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
     all.extend(variables);
     let (service, address) = start(&home, &all);
     let mut other = lock_database(&home, &address).await;
-    let body = json!({ "username": "alice", "email": "alice@example.org", "password": PASSWORD });
-    let registering = service.api.request(Method::POST, "/api/auth/register").json(&body);
-    let registering = tokio::spawn(async move { registering.send().await.unwrap() });
+    let api = service.api.clone();
+    let registering = tokio::spawn(async move { api.register("alice").await });
     until_writing(&address, 1.0).await;
     // Longer than there is between two such lines: the sweep may have been slow as well.
     let since = Instant::now();
@@ -212,9 +211,7 @@ async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
         assert!(sample(&scrape(&address).await, WRITING) > 0.0);
     }
     other.batch_execute("ROLLBACK").unwrap();
-    let answer = registering.await.unwrap();
-    assert_eq!(answer.status(), 201);
-    let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
+    let id = registering.await.unwrap().expect(201).header("x-request-id").unwrap().to_owned();
     until_writing(&address, 0.0).await;
     let finished = service.stop();
     assert!(!finished.stderr.contains("alice"), "{finished:?}");
@@ -249,11 +246,9 @@ async fn a_request_whose_client_goes_away_is_counted_and_logged_as_abandoned() {
     let (service, address) = start(&home, &[("AGORA_LOG", "warn,agora_http::access=debug")]);
     let abandoned = "agora_http_abandoned_requests_total";
     let mut other = lock_database(&home, &address).await;
-    let body = json!({ "username": "alice", "email": "alice@example.org", "password": PASSWORD }).to_string();
-    let head = "POST /api/auth/register HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\n";
-    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    let request = request_bytes("POST /api/auth/register", JSON, registration("alice").to_string());
     let mut client = TcpStream::connect(&service.address).await.unwrap();
-    client.write_all(request.as_bytes()).await.unwrap();
+    client.write_all(&request).await.unwrap();
     until_writing(&address, 1.0).await;
     assert_eq!(sample(&scrape(&address).await, abandoned), 0.0);
     // Gone, not only done with sending.

@@ -3,7 +3,7 @@
 use reqwest::Method;
 
 use crate::{
-    api::{Api, PASSWORD, User, eventually},
+    client::{Client, PASSWORD, User, eventually},
     process::{Finished, Home, run},
 };
 
@@ -14,7 +14,7 @@ fn admin(home: &Home, arguments: &[&str], input: &str) -> Finished {
 }
 
 /// Waits until somebody's request for a page is answered so.
-async fn answered(api: &Api, user: &User, path: &str, status: u16) {
+async fn answered(api: &Client, user: &User, path: &str, status: u16) {
     let what = format!("{} gets {status} at {path}", user.name);
     eventually(&what, async || (api.get(user, path).await.status == status).then_some(())).await;
 }

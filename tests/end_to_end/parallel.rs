@@ -6,13 +6,14 @@ use reqwest::Method;
 use tokio::task::JoinSet;
 
 use crate::{
-    api::{Answer, Api, User, list, picture, text},
+    client::{Client, Response, User, list, text},
+    picture::picture,
     process::Home,
 };
 
 /// What every writer works on.
 struct Shared {
-    api: Api,
+    api: Client,
     star: User,
     post: String,
     picture: Vec<u8>,
@@ -21,7 +22,7 @@ struct Shared {
 const COMMENTS: usize = 2;
 
 /// Registers an account and does one of everything with it. Statuses are checked by the caller.
-async fn take_part(shared: Arc<Shared>, name: String) -> Vec<(u16, Answer)> {
+async fn take_part(shared: Arc<Shared>, name: String) -> Vec<(u16, Response)> {
     let Shared { api, star, post, picture } = &*shared;
     let mut answers = vec![(201, api.register(&name).await)];
     let user = api.log_in(&name).await;

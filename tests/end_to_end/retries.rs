@@ -13,17 +13,17 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::{
-    api::{Answer, Api, User, eventually, list, text},
     backend::Backend,
+    client::{Client, Response, User, eventually, list, text},
     process::Home,
 };
 
-fn liking(api: &Api, user: &User, post: &str, key: usize) -> RequestBuilder {
+fn liking(api: &Client, user: &User, post: &str, key: usize) -> RequestBuilder {
     let path = format!("/api/posts/like/{post}");
     api.request_as(user, Method::POST, &path).header("Idempotency-Key", format!("key-{key}"))
 }
 
-fn publishing(api: &Api, user: &User, content: &str) -> RequestBuilder {
+fn publishing(api: &Client, user: &User, content: &str) -> RequestBuilder {
     let request = api.request_as(user, Method::POST, "/api/posts/create");
     request.header("Idempotency-Key", content).json(&json!({ "text": content }))
 }
@@ -66,7 +66,7 @@ async fn a_thousand_likes_each_sent_three_times_at_once_are_a_thousand_likes() {
 }
 
 /// Publishes posts until the service is gone; how many were begun, the last of which may or may not be stored.
-async fn publish(api: Api, user: User, begun: usize, done: Arc<AtomicUsize>) -> usize {
+async fn publish(api: Client, user: User, begun: usize, done: Arc<AtomicUsize>) -> usize {
     for n in begun.. {
         match api.try_send(publishing(&api, &user, &format!("{}-{n}", user.name))).await {
             Some(answer) => drop(answer.expect(201)),
@@ -78,7 +78,7 @@ async fn publish(api: Api, user: User, begun: usize, done: Arc<AtomicUsize>) -> 
 }
 
 /// Sends a request until it is answered otherwise than that it is under way.
-async fn insist(api: &Api, request: impl Fn() -> RequestBuilder) -> Answer {
+async fn insist(api: &Client, request: impl Fn() -> RequestBuilder) -> Response {
     let answered = async || {
         let answer = api.send(request()).await;
         (answer.status != 409).then_some(answer)

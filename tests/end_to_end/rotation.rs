@@ -1,9 +1,9 @@
 //! A new signing secret, without logging anybody out.
 
-use reqwest::{Method, header::LINK};
+use reqwest::Method;
 
 use crate::{
-    api::{Answer, Api, PASSWORD, User, text},
+    client::{Client, PASSWORD, Response, User, text},
     process::{Home, Service},
 };
 
@@ -14,7 +14,7 @@ fn start(home: &Home, own: &str, accepted: &str) -> Service {
     home.start_with(&[("AGORA_JWT_SECRET", own), ("AGORA_JWT_ACCEPTED_SECRET", accepted)])
 }
 
-async fn status(api: &Api, user: &User, path: &str) -> u16 {
+async fn status(api: &Client, user: &User, path: &str) -> u16 {
     api.get(user, path).await.status
 }
 
@@ -27,13 +27,12 @@ async fn a_new_secret_logs_nobody_out_while_the_old_one_is_accepted() {
         service.api.post(&old, &format!("Post {n}"), None).await;
     }
     let list = service.api.request_as(&old, Method::GET, &format!("/api/posts/{}/all?size=1", old.id));
-    let links = list.send().await.unwrap().headers()[LINK].to_str().unwrap().to_owned();
-    let next = links.strip_prefix(&format!("<{}", service.api.url())).unwrap().split('>').next().unwrap();
+    let next = service.api.send(list).await.link("next", service.api.url()).unwrap();
     service.stop();
 
     let service = start(&home, NEW, OLD);
     assert_eq!(status(&service.api, &old, "/api/users/me").await, 200);
-    assert_eq!(status(&service.api, &old, next).await, 200, "a cursor of before");
+    assert_eq!(status(&service.api, &old, &next).await, 200, "a cursor of before");
     let new = service.api.log_in("alice").await;
     let shown = format!("{}{:?}", service.log(), service.stop());
     assert!(![OLD, NEW, PASSWORD].iter().any(|secret| shown.contains(secret)), "{shown}");
@@ -41,7 +40,7 @@ async fn a_new_secret_logs_nobody_out_while_the_old_one_is_accepted() {
     let service = start(&home, NEW, "");
     assert_eq!(status(&service.api, &new, "/api/users/me").await, 200);
     assert_eq!(status(&service.api, &old, "/api/users/me").await, 401);
-    assert_eq!(status(&service.api, &new, next).await, 400);
+    assert_eq!(status(&service.api, &new, &next).await, 400);
     service.stop();
 }
 
@@ -80,7 +79,7 @@ async fn a_request_that_is_sent_again_is_known_across_a_change_of_the_secret() {
 }
 
 /// Toggles a like under a key.
-async fn like(api: &Api, user: &User, post: &str, key: usize) -> Answer {
+async fn like(api: &Client, user: &User, post: &str, key: usize) -> Response {
     let request = api.request_as(user, Method::POST, &format!("/api/posts/like/{post}"));
     api.send(request.header("Idempotency-Key", format!("key-{key}"))).await
 }

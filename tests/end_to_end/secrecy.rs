@@ -7,11 +7,12 @@ use reqwest::{Method, header::CONTENT_TYPE};
 use serde_json::json;
 
 use crate::{
-    api::{Api, PASSWORD, picture},
+    client::{Client, PASSWORD},
+    picture::picture,
     process::{Home, run},
 };
 
-async fn time_of_refusal(api: &Api, identifier: &str) -> Duration {
+async fn time_of_refusal(api: &Client, identifier: &str) -> Duration {
     let begun = Instant::now();
     api.login(identifier, "battery staple").await.expect(401);
     begun.elapsed()

@@ -10,11 +10,12 @@ use std::{
     time::Instant,
 };
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
-    api::{Answer, PASSWORD, eventually, list, picture, text},
+    client::{FORM, JSON, PASSWORD, User, eventually, form_bytes, list, request_bytes, text},
     connection::Connection,
+    picture::picture,
     process::Home,
 };
 
@@ -40,12 +41,10 @@ async fn finishes_what_is_in_flight(signal: &str) {
     let mut upload = Connection::open(&address);
     let mut idle = Connection::open(&address);
     for connection in &mut logins {
-        connection.begin("/api/auth/login", "Content-Type: application/json\r\n", login.as_bytes());
+        connection.begin("/api/auth/login", JSON, login.as_bytes());
     }
-    let form = form(&picture());
-    let headers =
-        format!("Authorization: Bearer {}\r\nContent-Type: multipart/form-data; boundary={BOUNDARY}\r\n", alice.token);
-    upload.begin("/api/posts/create", &headers, &form);
+    let form = form_bytes(&picture());
+    upload.begin("/api/posts/create", &(alice.authorization() + FORM), &form);
     for connection in &mut logins {
         connection.send(login.as_bytes());
     }
@@ -54,11 +53,9 @@ async fn finishes_what_is_in_flight(signal: &str) {
     eventually("connections are refused", async || Connection::is_refused(&address).then_some(())).await;
 
     upload.send(&form);
-    let (status, post) = upload.answer();
-    assert_eq!(status, 201, "{post}");
+    let post = upload.answer().expect(201).data();
     for mut connection in logins {
-        let (status, body) = connection.answer();
-        assert_eq!(status, 200, "{body}");
+        let body = connection.answer().expect(200).text();
         assert!(body.contains("token"), "{body}");
     }
     // Nothing was asked on this one: that does not keep the service from ending, nor make it fail.
@@ -66,7 +63,6 @@ async fn finishes_what_is_in_flight(signal: &str) {
     service.finish().expect_success();
 
     let service = home.start();
-    let post: Value = Answer { status, body: post.into_bytes() }.data();
     let stored = service.api.view(&alice, &text(&post["id"])).await;
     service.api.image(&stored["image"]).await;
     service.stop();
@@ -84,36 +80,31 @@ async fn an_idle_service_ends_at_once_and_twice_told_alike() {
 }
 
 /// One who writes on a connection that is kept, one request after the other, until the service has gone away.
-struct Client {
+struct Writer {
     connection: Connection,
-    token: String,
+    user: User,
     name: String,
     /// The texts of the posts that were acknowledged.
     acknowledged: Vec<String>,
 }
 
-impl Client {
+impl Writer {
     /// Writes to the end; what was acknowledged, and when the request was sent that was not answered.
     fn write(mut self, sent: &AtomicUsize) -> (Vec<String>, Option<Instant>) {
         for n in 0.. {
             let text = format!("{} {n}", self.name);
             let body = json!({ "text": text }).to_string();
-            let request = format!(
-                "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\nAuthorization: Bearer {}\r\n\
-                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-                self.token,
-                body.len()
-            );
-            if self.connection.try_send(request.as_bytes()).is_err() {
+            let request = request_bytes("POST /api/posts/create", &(self.user.authorization() + JSON), body);
+            if self.connection.try_send(&request).is_err() {
                 return (self.acknowledged, None);
             }
             let sent_at = Instant::now();
             sent.fetch_add(1, Ordering::Relaxed);
             match self.connection.try_answer() {
-                Ok((201, _)) => self.acknowledged.push(text),
-                Ok(other) => panic!("{other:?}"),
+                Ok(answer) => drop(answer.expect(201)),
                 Err(_) => return (self.acknowledged, Some(sent_at)),
             }
+            self.acknowledged.push(text);
         }
         (self.acknowledged, None)
     }
@@ -131,8 +122,8 @@ async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
         let sent = Arc::new(AtomicUsize::new(0));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|n| {
-                let (connection, token) = (Connection::open(&service.address), user.token.clone());
-                let client = Client { connection, token, name: format!("client {n}"), acknowledged: Vec::new() };
+                let (connection, user) = (Connection::open(&service.address), user.clone());
+                let client = Writer { connection, user, name: format!("client {n}"), acknowledged: Vec::new() };
                 let sent = Arc::clone(&sent);
                 thread::spawn(move || client.write(&sent))
             })
@@ -161,17 +152,6 @@ async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
     }
 }
 
-const BOUNDARY: &str = "----------------agora";
-
-/// A form with a picture.
-fn form(picture: &[u8]) -> Vec<u8> {
-    let head = format!(
-        "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\
-         Content-Type: image/png\r\n\r\n"
-    );
-    [head.as_bytes(), picture, format!("\r\n--{BOUNDARY}--\r\n").as_bytes()].concat()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
     let home = Home::new();
@@ -181,16 +161,15 @@ async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
         probe.send(b"GET /health/ready HTTP/1.1\r\nHost: agora\r\n\r\n");
         probe.answer()
     };
-    assert_eq!(ready().0, 200);
+    ready().expect(200);
     service.tell("TERM");
     // It goes on for a moment, in which its probes are still answered.
-    let (status, body) = loop {
+    let answer = loop {
         let answer = ready();
-        if answer.0 != 200 {
-            break answer;
+        if answer.status != 200 {
+            break answer.expect_failure(503);
         }
     };
-    assert_eq!(status, 503, "{body}");
-    assert!(body.contains("shutting down"), "{body}");
+    assert!(answer.text().contains("shutting down"), "{answer:?}");
     service.finish().expect_success();
 }

@@ -6,32 +6,32 @@ use reqwest::{Method, RequestBuilder, header::RETRY_AFTER};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, User, eventually, expect_picture, list, picture, text},
     backend::Backend,
+    client::{Client, User, eventually, list, text},
     crash::{age_records, record},
+    picture::{expect_picture, picture},
     private_s3::S3Server,
     process::Home,
 };
 
 /// Checks that a request is answered by the error envelope of a service that is unavailable for now, not because the
 /// request's own time ran out.
-async fn expect_unavailable(request: RequestBuilder) {
-    let response = request.send().await.unwrap();
-    assert_eq!(response.status(), 503);
-    assert!(response.headers().contains_key(RETRY_AFTER));
+async fn expect_unavailable(api: &Client, request: RequestBuilder) {
+    let response = api.send(request).await.expect(503);
+    assert!(response.header(RETRY_AFTER).is_some());
     let envelope = json!({ "success": false, "status": 503, "code": "unavailable", "message": "The service is temporarily unavailable" });
-    assert_eq!(response.json::<Value>().await.unwrap(), envelope);
+    assert_eq!(response.json(), envelope);
 }
 
 /// What the service says of what it depends on: the status of its answer, and of database, images and migrations.
-async fn ask_ready(api: &Api) -> (u16, [String; 3]) {
+async fn ask_ready(api: &Client) -> (u16, [String; 3]) {
     let answer = api.send(api.request(Method::GET, "/health/ready")).await;
     let data = answer.data();
     (answer.status, ["database", "images", "migrations"].map(|check| text(&data[check]["status"])))
 }
 
 /// Checks that the service says that the bucket alone is away.
-async fn expect_not_ready(api: &Api) {
+async fn expect_not_ready(api: &Client) {
     assert_eq!(ask_ready(api).await, (503, ["ok", "failed", "ok"].map(str::to_owned)));
     api.send(api.request(Method::GET, "/health/live")).await.expect(200);
 }
@@ -42,11 +42,11 @@ fn files(directory: &Path) -> usize {
     entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
 }
 
-fn image_of(api: &Api, post: &Value) -> RequestBuilder {
+fn image_of(api: &Client, post: &Value) -> RequestBuilder {
     api.request(Method::GET, text(&post["image"]).strip_prefix(api.url()).unwrap())
 }
 
-fn update(api: &Api, author: &User, post: &Value) -> RequestBuilder {
+fn update(api: &Client, author: &User, post: &Value) -> RequestBuilder {
     let image = reqwest::multipart::Part::bytes(picture()).file_name("another.png");
     let path = format!("/api/posts/update/{}", text(&post["id"]));
     api.request_as(author, Method::PUT, &path).multipart(reqwest::multipart::Form::new().part("image", image))
@@ -68,9 +68,9 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     // At once, since each may have to wait for the bucket for a while.
     let (.., deleted) = tokio::join!(
         expect_not_ready(api),
-        expect_unavailable(api.posting(&alice, "Lost", Some(&picture()))),
-        expect_unavailable(update(api, &alice, &kept)),
-        expect_unavailable(image_of(api, &kept)),
+        expect_unavailable(api, api.posting(&alice, "Lost", Some(&picture()))),
+        expect_unavailable(api, update(api, &alice, &kept)),
+        expect_unavailable(api, image_of(api, &kept)),
         api.call(&alice, Method::DELETE, &dropping),
     );
     deleted.expect(200);
@@ -121,7 +121,7 @@ async fn a_service_starts_while_the_bucket_is_away() {
     let api = &service.api;
     eventually("the operator is warned", async || service.log().contains("sweep of images failed").then_some(())).await;
     let alice = api.user("alice").await;
-    expect_unavailable(api.posting(&alice, "Lost", Some(&picture()))).await;
+    expect_unavailable(api, api.posting(&alice, "Lost", Some(&picture()))).await;
     api.post(&alice, "Without a picture", None).await;
     home.backend.s3.come_back();
     let post = api.post(&alice, "Found", Some(&picture())).await;

@@ -1,6 +1,6 @@
 //! What is shown of a PostgreSQL server's connections.
 
-use crate::{api::picture, process::Home};
+use crate::{picture::picture, process::Home};
 
 const MANUAL: &str = include_str!("../../docs/operations.md");
 

@@ -10,11 +10,11 @@
 mod access_log;
 #[path = "../end_to_end/administrators.rs"]
 mod administrators;
-#[path = "../support/api.rs"]
-mod api;
 mod bucket_away;
 #[path = "../end_to_end/catalog.rs"]
 mod catalog;
+#[path = "../support/client.rs"]
+mod client;
 #[path = "../end_to_end/configuration.rs"]
 mod configuration;
 #[path = "../end_to_end/connection.rs"]
@@ -40,11 +40,12 @@ mod migrations;
 mod operator;
 #[path = "../end_to_end/parallel.rs"]
 mod parallel;
+#[path = "../support/picture.rs"]
+mod picture;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[path = "../support/s3.rs"]
 mod private_s3;
-#[allow(dead_code, reason = "some of it serves the tests of the embedded default alone")]
 #[path = "../support/process.rs"]
 mod process;
 #[path = "../end_to_end/retries.rs"]

@@ -9,21 +9,20 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../support/api.rs"]
-mod api;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../support/client.rs"]
+mod client;
 mod clients;
 mod http;
 mod names;
 mod network;
 mod ordinary;
+#[path = "../support/picture.rs"]
+mod picture;
 mod pictures;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/process.rs"]
 mod process;
 mod requests;

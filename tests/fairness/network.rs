@@ -5,9 +5,9 @@ use std::fs;
 use reqwest::Method;
 
 use crate::{
-    api::{PASSWORD, User, key, list, text},
+    client::{PASSWORD, User, key, list, text},
     names::Names,
-    pictures::noise,
+    picture::noise,
     process::{AGORA, Home, Service, run},
     requests::Known,
     seed,
@@ -33,7 +33,7 @@ impl Network {
         let root = api.log_in("root").await;
         let (alice, mallory) = (api.user("alice").await, api.user("mallory").await);
         api.register("bob").await.expect(201);
-        let picture = noise();
+        let picture = noise(1180);
         let seen = api.post(&alice, "Hello", None).await;
         let shown = api.post(&mallory, "Hello", Some(&picture)).await;
         let own = api.post(&mallory, "Hello", Some(&picture)).await;

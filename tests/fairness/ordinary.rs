@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    api::PASSWORD,
+    client::PASSWORD,
     http::{Client, request},
     network::Network,
     process::HANG,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::{JoinSet, block_in_place};
 
 use crate::{
-    api::{Answer, Api, PASSWORD, User, list, text},
+    client::{Client, PASSWORD, Response, User, list, text},
     honest::{attempt, expect_no_leak},
     private_postgres,
     process::Home,
@@ -25,7 +25,7 @@ const TIME: Duration = Duration::from_secs(60);
 
 /// What everybody works on.
 struct Shared {
-    api: Api,
+    api: Client,
     root: User,
     star: User,
     post: String,
@@ -38,7 +38,7 @@ struct Shared {
 
 impl Shared {
     /// The answer, which has one of these statuses; nothing when the service is overloaded.
-    async fn attempt(&self, statuses: &[u16], request: RequestBuilder) -> Option<Answer> {
+    async fn attempt(&self, statuses: &[u16], request: RequestBuilder) -> Option<Response> {
         let answer = attempt(request).await;
         match &answer {
             Some(answer) => {
@@ -54,11 +54,11 @@ impl Shared {
         answer
     }
 
-    async fn call(&self, statuses: &[u16], user: &User, method: Method, path: &str) -> Option<Answer> {
+    async fn call(&self, statuses: &[u16], user: &User, method: Method, path: &str) -> Option<Response> {
         self.attempt(statuses, self.api.request_as(user, method, path)).await
     }
 
-    async fn send(&self, statuses: &[u16], user: &User, method: Method, path: &str, body: Value) -> Option<Answer> {
+    async fn send(&self, statuses: &[u16], user: &User, method: Method, path: &str, body: Value) -> Option<Response> {
         self.attempt(statuses, self.api.request_as(user, method, path).json(&body)).await
     }
 

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
 use crate::{
-    api::{Api, PASSWORD, User, eventually, expect_picture, key, list, picture, text},
     backend::Backend,
+    client::{Client, PASSWORD, User, eventually, key, list, text},
     disk::Disk,
     honest::{attempt, expect_refused},
     load::Load,
+    picture::{expect_picture, picture},
     process::{Home, Service, run},
 };
 
@@ -46,7 +47,7 @@ fn large_picture() -> Vec<u8> {
 }
 
 /// The keys of the images that rows name, in order.
-async fn named(api: &Api, root: &User) -> Vec<String> {
+async fn named(api: &Client, root: &User) -> Vec<String> {
     let mut keys = Vec::new();
     for (path, field) in [("/api/posts/all", "image"), ("/api/users/all", "profilePicture")] {
         let rows = api.get(root, path).await.expect(200).data();
@@ -56,7 +57,7 @@ async fn named(api: &Api, root: &User) -> Vec<String> {
     keys
 }
 
-fn upload(api: &Api, user: &User, method: Method, path: &str, field: &'static str) -> RequestBuilder {
+fn upload(api: &Client, user: &User, method: Method, path: &str, field: &'static str) -> RequestBuilder {
     let form = Form::new().part(field, Part::bytes(large_picture()).file_name("a.png"));
     api.request_as(user, method, path).multipart(form)
 }
@@ -168,7 +169,7 @@ async fn a_full_disk_of_the_database_refuses_writes_and_nothing_is_half_there() 
 }
 
 /// Checks that the numbers with every post are those of what they count, and that its image is there.
-async fn expect_no_half_post(api: &Api, root: &User) {
+async fn expect_no_half_post(api: &Client, root: &User) {
     for post in list(&api.get(root, "/api/posts/all").await.expect(200).data()) {
         let id = text(&post["id"]);
         let count = async |path: String| list(&api.get(root, &path).await.expect(200).data()).len();

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, header};
+use reqwest::{RequestBuilder, header::RETRY_AFTER};
 use tokio::task::block_in_place;
 
 use crate::{
-    api::{Answer, eventually},
+    client::{Response, eventually},
     private_postgres::Server,
 };
 
@@ -17,28 +17,21 @@ const LIMIT: Duration = Duration::from_secs(45);
 const UNAVAILABLE: &str = "The service is temporarily unavailable";
 
 /// The answer; nothing when the service said, as it should, that it cannot do it now.
-pub(crate) async fn attempt(request: RequestBuilder) -> Option<Answer> {
+pub(crate) async fn attempt(request: RequestBuilder) -> Option<Response> {
     let response = request.timeout(LIMIT).send().await.expect("an answer, whatever it says");
-    let status = response.status().as_u16();
-    let headers = response.headers().clone();
-    let answer = Answer { status, body: response.bytes().await.expect("a whole answer").to_vec() };
-    if status < 500 {
+    let answer = Response::receive(response).await.expect("a whole answer");
+    if answer.status < 500 {
         return Some(answer);
     }
-    let answer = answer.expect(503);
-    assert!(headers[header::RETRY_AFTER].to_str().unwrap().parse::<u32>().is_ok(), "{headers:?}");
-    let body = answer.json();
-    assert_eq!(body["success"], false);
-    assert_eq!(body["status"], 503);
-    assert_eq!(body["message"], UNAVAILABLE, "{body}");
-    assert_eq!(body["code"], "unavailable");
-    assert_eq!(body.as_object().unwrap().len(), 4, "{body}");
+    let answer = answer.expect_error(503, UNAVAILABLE).expect_code(503, "unavailable");
+    assert!(answer.header(RETRY_AFTER).unwrap().parse::<u32>().is_ok(), "{answer:?}");
+    assert_eq!(answer.json().as_object().unwrap().len(), 4, "{answer:?}");
     None
 }
 
 /// Checks that a request is refused with an honest 503.
 #[track_caller]
-pub(crate) fn expect_refused(attempted: Option<Answer>) {
+pub(crate) fn expect_refused(attempted: Option<Response>) {
     assert!(attempted.is_none(), "{attempted:?}");
 }
 

@@ -12,8 +12,9 @@ use reqwest::{Method, RequestBuilder};
 use tokio::task::JoinSet;
 
 use crate::{
-    api::{Answer, Api, User, eventually, expect_picture, list, picture, text},
+    client::{Client, Response, User, eventually, list, text},
     honest::attempt,
+    picture::{expect_picture, picture},
 };
 
 /// Writes that the service acknowledged.
@@ -30,7 +31,7 @@ struct Acknowledged {
 }
 
 struct Shared {
-    api: Api,
+    api: Client,
     users: Vec<User>,
     noted: Mutex<Acknowledged>,
     succeeded: AtomicUsize,
@@ -40,7 +41,7 @@ struct Shared {
 
 impl Shared {
     /// The answer to a request that is right: success, unless the service cannot do it now.
-    async fn attempt(&self, status: u16, request: RequestBuilder) -> Option<Answer> {
+    async fn attempt(&self, status: u16, request: RequestBuilder) -> Option<Response> {
         let answer = attempt(request).await;
         match answer {
             Some(_) => self.succeeded.fetch_add(1, Ordering::Relaxed),
@@ -107,7 +108,7 @@ impl Load {
     const READERS: usize = 4;
 
     /// Registers users and starts writers and readers.
-    pub(crate) async fn start(api: &Api) -> Self {
+    pub(crate) async fn start(api: &Client) -> Self {
         let mut users = Vec::new();
         for n in 0..Self::WRITERS {
             users.push(api.user(&format!("writer-{n}")).await);

@@ -4,12 +4,10 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../support/api.rs"]
-mod api;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../support/client.rs"]
+mod client;
 mod contention;
 #[path = "../support/disk.rs"]
 mod disk;
@@ -19,12 +17,12 @@ mod load;
 mod network;
 mod nodes;
 mod overload;
+#[path = "../support/picture.rs"]
+mod picture;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/s3.rs"]
 mod private_s3;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/process.rs"]
 mod process;
 #[path = "../support/proxy.rs"]

@@ -7,7 +7,7 @@ use reqwest::Method;
 use tokio::task::block_in_place;
 
 use crate::{
-    api::{Api, User, eventually, list, text},
+    client::{Client, User, eventually, list, text},
     honest::{attempt, expect_no_leak, expect_refused},
     load::Load,
     private_postgres::Server,
@@ -51,12 +51,12 @@ impl Distant {
 }
 
 /// A request that needs the database.
-fn asks(api: &Api, user: &User) -> reqwest::RequestBuilder {
+fn asks(api: &Client, user: &User) -> reqwest::RequestBuilder {
     api.request_as(user, Method::GET, "/api/posts/following/all")
 }
 
 /// Waits until requests succeed again.
-async fn recovers(api: &Api, user: &User) {
+async fn recovers(api: &Client, user: &User) {
     eventually("it recovers", async || attempt(asks(api, user)).await.map(|answer| answer.expect(200))).await;
 }
 

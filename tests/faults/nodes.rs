@@ -10,7 +10,8 @@ use serde_json::json;
 use tokio::task::{JoinSet, block_in_place};
 
 use crate::{
-    api::{Api, PASSWORD, User, eventually, expect_picture, key, list, picture, text},
+    client::{Client, PASSWORD, User, eventually, key, list, text},
+    picture::{expect_picture, picture},
     private_postgres,
     private_s3::S3Server,
     process::{Home, Service},
@@ -65,16 +66,16 @@ fn stop(nodes: [Service; 2]) {
     }
 }
 
-fn setting(api: &Api, user: &User, method: Method, path: &str, body: serde_json::Value) -> RequestBuilder {
+fn setting(api: &Client, user: &User, method: Method, path: &str, body: serde_json::Value) -> RequestBuilder {
     api.request_as(user, method, path).json(&body)
 }
 
 /// Checks that a request is answered with this status at once on the node where the change was made, and soon on the
 /// other, which knew otherwise.
 async fn counts_everywhere(
-    [here, there]: [&Api; 2],
+    [here, there]: [&Client; 2],
     change: RequestBuilder,
-    request: impl Fn(&Api) -> RequestBuilder,
+    request: impl Fn(&Client) -> RequestBuilder,
     status: u16,
 ) {
     there.send(request(there)).await.expect(200);
@@ -125,7 +126,7 @@ async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
     let user = async |name: &str| a.user(name).await;
     let me = |user: &User| {
         let user = user.clone();
-        move |api: &Api| api.request_as(&user, Method::GET, "/api/users/me")
+        move |api: &Client| api.request_as(&user, Method::GET, "/api/users/me")
     };
     let log_out = async {
         let alice = user("alice").await;
@@ -155,7 +156,7 @@ async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
         })
         .await;
         let change = setting(a, &root, Method::PUT, &path, role("REMOVE"));
-        let request = |api: &Api| api.request_as(&dave, Method::GET, "/api/users/all");
+        let request = |api: &Client| api.request_as(&dave, Method::GET, "/api/users/all");
         counts_everywhere(apis, change, request, 403).await;
     };
     tokio::join!(log_out, disable, change_password, demote);
@@ -251,13 +252,10 @@ async fn a_list_begun_on_one_node_is_continued_on_the_other() {
     let mut turns = [a, b].into_iter().cycle();
     while let Some(path) = next.take() {
         let api = turns.next().unwrap();
-        let response = api.request_as(&alice, Method::GET, &path).send().await.unwrap();
+        let page = api.get(&alice, &path).await;
         // The link is to the node that answered; its path and query are good on any.
-        let links = response.headers().get("link").map_or("", |link| link.to_str().unwrap());
-        let target = links.split(", ").find_map(|link| link.strip_prefix('<')?.strip_suffix(">; rel=\"next\""));
-        next = target.map(|target| target.strip_prefix(api.url()).unwrap().to_owned());
-        let page: serde_json::Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
-        seen.extend(list(&page["data"]).iter().map(|post| text(&post["id"])));
+        next = page.link("next", api.url());
+        seen.extend(list(&page.data()).iter().map(|post| text(&post["id"])));
     }
     drop(turns);
     // Two nodes' clocks and identifiers decide the order within a millisecond; none is left out or comes twice.

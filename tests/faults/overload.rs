@@ -5,7 +5,7 @@ use reqwest::Method;
 use tokio::task::block_in_place;
 
 use crate::{
-    api::{Api, User, eventually, text},
+    client::{Client, User, eventually, text},
     honest::{attempt, expect_no_leak, expect_refused},
     private_postgres::{self, Session},
     process::{Home, Service},
@@ -40,7 +40,7 @@ impl Small {
         Self { database, other, service, alice, post, _home: home }
     }
 
-    fn api(&self) -> &Api {
+    fn api(&self) -> &Client {
         &self.service.api
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::{
-    api::eventually,
+    client::eventually,
     process::{HANG, Home},
     raw::Raw,
 };

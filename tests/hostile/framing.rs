@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{answers::Answer, process::Home, raw::Raw};
+use crate::{client::Response, process::Home, raw::Raw};
 
 /// What an attacker wants to be taken for a request of somebody else.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: agora\r\n\r\n";
@@ -14,7 +14,7 @@ const SLOW: Duration = Duration::from_secs(25);
 const CHUNKED: &str = "2\r\n{}\r\n0\r\n\r\n";
 
 /// What a registration with these fields and this body is answered, and whether what stands behind it as well.
-async fn register(address: &str, version: &str, fields: &str, body: &str) -> Vec<Answer> {
+async fn register(address: &str, version: &str, fields: &str, body: &str) -> Vec<Response> {
     let head = format!("POST /api/auth/register HTTP/{version}\r\nHost: agora\r\nContent-Type: application/json\r\n");
     let bytes = format!("{head}{fields}\r\n{body}{HIDDEN}");
     Raw::exchange(address, [bytes.as_bytes()], &["POST", "GET", "GET"]).await
@@ -35,8 +35,8 @@ async fn a_body_whose_end_is_told_in_one_right_way_ends_there() {
     ] {
         let answers = register(&service.address, "1.1", fields, body).await;
         assert_eq!(answers.len(), 2, "{fields:?}: {answers:?}");
-        assert!(String::from_utf8_lossy(&answers[0].expect(400).body).contains("Validation failed"), "{answers:?}");
-        answers[1].expect(404);
+        assert!(String::from_utf8_lossy(&answers[0].verify(400).body).contains("Validation failed"), "{answers:?}");
+        answers[1].verify(404);
     }
     service.stop();
 }
@@ -113,7 +113,7 @@ async fn a_body_whose_end_is_told_in_two_ways_or_a_wrong_one_is_answered_400_and
     for (version, fields, body) in heads {
         let answers = register(&service.address, version, &fields, body).await;
         assert_eq!(answers.len(), 1, "{fields:?}: {answers:?}");
-        assert!(answers[0].expect(400).closes(), "{fields:?}: {answers:?}");
+        assert!(answers[0].verify(400).closes(), "{fields:?}: {answers:?}");
     }
     service.stop();
 }
@@ -135,7 +135,7 @@ async fn a_body_that_ends_early_is_answered_400() {
     ] {
         let answers = register(&service.address, "1.1", &fields, body).await;
         assert_eq!(answers.len(), 1, "{fields:?} {body:?}: {answers:?}");
-        answers[0].expect(400);
+        answers[0].verify(400);
     }
     service.stop();
 }
@@ -150,12 +150,12 @@ async fn a_body_that_another_protocol_would_begin_with_is_answered_400_at_once()
             let begun = Instant::now();
             let answers = register(&service.address, "1.1", &fields, "{}").await;
             let [answer] = &answers[..] else { panic!("{fields:?}: {answers:?}") };
-            assert!(String::from_utf8_lossy(&answer.expect(400).body).contains("websocket"), "{fields:?} {answer:?}");
+            assert!(String::from_utf8_lossy(&answer.verify(400).body).contains("websocket"), "{fields:?} {answer:?}");
             assert!(begun.elapsed() < SLOW, "{fields:?}");
         }
     }
     // One without a body is a request like any other.
     let asks = "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
-    assert!(Raw::only(&service.address, asks.as_bytes()).await.expect(200).closes());
+    assert!(Raw::only(&service.address, asks.as_bytes()).await.verify(200).closes());
     service.stop();
 }

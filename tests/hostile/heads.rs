@@ -11,7 +11,7 @@ async fn a_head_that_is_too_large_is_answered_431_and_cut() {
     raw.farewell().await.expect_error(431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(97));
     let answer = Raw::only(&service.address, many.as_bytes()).await;
-    assert!(answer.expect(431).closes(), "{answer:?}");
+    assert!(answer.verify(431).closes(), "{answer:?}");
     service.stop();
 }
 

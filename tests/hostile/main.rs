@@ -4,19 +4,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answers;
-#[allow(dead_code, reason = "some of it serves other tests")]
-#[path = "../support/api.rs"]
-mod api;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../support/client.rs"]
+mod client;
 mod crowds;
 mod framing;
 mod heads;
 mod mixed;
 mod passwords;
+#[path = "../support/picture.rs"]
+mod picture;
 mod pipelined;
-#[allow(dead_code, reason = "some of it serves other tests")]
 #[path = "../support/process.rs"]
 mod process;
 mod raw;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
 use crate::{
-    api::PASSWORD,
+    client::PASSWORD,
     process::{HANG, Home},
 };
 

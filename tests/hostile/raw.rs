@@ -5,13 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use reqwest::Version;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
 
-use crate::process::HANG;
+use crate::client::{HANG, Response};
 
 /// A connection of a client that follows no rule.
 pub(crate) struct Raw {
@@ -30,12 +31,9 @@ impl Farewell {
     /// Checks that it ends with one answer of this status, in the error envelope.
     #[track_caller]
     pub(crate) fn expect_error(&self, status: u16) -> &Self {
-        let start = format!("HTTP/1.1 {status} ");
-        let (head, body) = self.text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {self:?}"));
-        assert!(head.starts_with(&start), "{self:?}");
-        assert!(head.to_ascii_lowercase().contains("content-type: application/json"), "{self:?}");
-        let body: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("no envelope: {self:?}"));
-        assert_eq!((&body["success"], &body["status"]), (&false.into(), &status.into()), "{self:?}");
+        let mut text = self.text.clone().into_bytes();
+        let answer = Response::take(&mut text, "GET").unwrap_or_else(|| panic!("no answer: {self:?}"));
+        assert!(answer.expect_failure(status).version == Version::HTTP_11 && text.is_empty(), "{self:?}");
         self
     }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::{
-    api::{User, key},
+    client::{FORM, JSON, User, key},
+    picture::noise,
     process::{Home, Service},
     raw::Raw,
-    uploads::noise,
 };
 
 /// What these tests give a client; 30 s by default.
@@ -21,7 +21,7 @@ fn impatient(home: &Home) -> Service {
 
 /// The beginning of a request of somebody.
 fn head(user: &User, request: &str, more: &str) -> String {
-    format!("{request} HTTP/1.1\r\nHost: agora\r\nAuthorization: Bearer {}\r\n{more}\r\n", user.token)
+    format!("{request} HTTP/1.1\r\nHost: agora\r\n{}{more}\r\n", user.authorization())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,8 +46,7 @@ async fn a_body_that_dawdles_is_answered_408_and_cut() {
     let home = Home::new();
     let service = impatient(&home);
     let alice = service.api.user("alice").await;
-    let json = "Content-Type: application/json\r\n";
-    let form = "Content-Type: multipart/form-data; boundary=b\r\n";
+    let (json, form) = (JSON, FORM);
     let keyed = "Idempotency-Key: one\r\n";
     let part = "--b\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nHel";
     let mut dawdling = Vec::new();
@@ -103,7 +102,7 @@ async fn a_client_that_does_not_read_its_answers_is_cut() {
     let home = Home::new();
     let service = impatient(&home);
     let alice = service.api.user("alice").await;
-    let post = service.api.post(&alice, "Look", Some(&noise())).await;
+    let post = service.api.post(&alice, "Look", Some(&noise(1300))).await;
     let raw = Raw::sending(&service.address, &unread(&key(&post["image"]))).await;
     let cut = raw.cut().await;
     assert!((TIME..CUT).contains(&cut), "{cut:?}");

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::{
-    api::{key, picture},
+    client::{JSON, PASSWORD, key},
+    picture::{noise, picture},
     process::Home,
     raw::Raw,
     slow::unread,
-    uploads::noise,
 };
 
 /// What the service may take at most while nobody takes the answers that it has made.
@@ -26,11 +25,10 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
     let service = home.start();
     let (api, address) = (service.api.clone(), service.address.clone());
     let alice = api.user("alice").await;
-    let image = key(&api.post(&alice, "Look", Some(&noise())).await["image"]);
+    let image = key(&api.post(&alice, "Look", Some(&noise(1300))).await["image"]);
     let half_body = format!(
-        "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\nAuthorization: Bearer {}\r\n\
-         Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{\"text\": ",
-        alice.token
+        "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 100\r\n\r\n{{\"text\": ",
+        alice.authorization()
     );
     let mut stalled = JoinSet::new();
     for n in 0..600 {
@@ -53,7 +51,7 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
     }
     for n in 0..50 {
         match n % 5 {
-            0 => drop(api.login("alice", crate::api::PASSWORD).await.expect(200)),
+            0 => drop(api.login("alice", PASSWORD).await.expect(200)),
             1 => drop(api.post(&alice, "Hello", Some(&picture())).await),
             2 => drop(api.post(&alice, "Hello", None).await),
             3 => drop(api.get(&alice, "/api/posts/following/all").await.expect(200)),
@@ -80,12 +78,9 @@ async fn answers_that_nobody_takes_stay_within_bounded_memory() {
     let service = home.start_with_root();
     let (api, root) = (service.api.clone(), service.api.log_in("root").await);
     for n in 0..200 {
-        let product = json!({
-            "sku": format!("S-{n}"), "name": "Pot", "price": 1, "category": "Kitchen", "stock": 1,
-            // Six times as long in an answer.
-            "description": format!("a{}b", "\u{1}".repeat(4998)),
-        });
-        api.send(api.request_as(&root, Method::POST, "/api/products").json(&product)).await.expect(201);
+        // Six times as long in an answer.
+        let description = format!("a{}b", "\u{1}".repeat(4998));
+        api.product(&root, json!({ "sku": format!("S-{n}"), "description": description })).await;
     }
     // More of them than the system buffers for a connection.
     let asking = b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n".repeat(16);

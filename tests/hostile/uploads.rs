@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use image::{ImageFormat, Rgb, RgbImage, codecs::jpeg::JpegEncoder};
+use image::{ImageFormat, RgbImage};
 use reqwest::{
     Body, Method, RequestBuilder,
     multipart::{Form, Part},
@@ -11,7 +11,8 @@ use reqwest::{
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
-    api::{Answer, Api, User},
+    client::{Client, FORM, Response, User},
+    picture::{noise, turned_jpeg},
     process::{HANG, Home},
     raw::Raw,
 };
@@ -21,36 +22,6 @@ const MEBIBYTE: usize = 1024 * 1024;
 /// What the service may take at most.
 const MEMORY: u64 = 300 << 20;
 
-/// A picture of nearly 5 MiB that cannot be compressed, as a PNG file.
-pub(crate) fn noise() -> Vec<u8> {
-    let mut state = 0x9e37_79b9_u32;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state as u8
-    };
-    let pixels = RgbImage::from_fn(1300, 1300, |_, _| Rgb([random(), random(), random()]));
-    let mut file = Cursor::new(Vec::new());
-    pixels.write_to(&mut file, ImageFormat::Png).unwrap();
-    file.into_inner()
-}
-
-/// A picture of nearly 40 megapixels that EXIF asks to be turned, in a JPEG file filled up to 5 MiB.
-fn large_turned_jpeg() -> Vec<u8> {
-    let pixels = RgbImage::from_fn(7000, 5700, |x, y| Rgb([(x / 28) as u8, (y / 23) as u8, 7]));
-    let mut file = Vec::new();
-    JpegEncoder::new_with_quality(&mut file, 50).encode_image(&pixels).unwrap();
-    let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
-    let segment = |marker, data: &[u8]| {
-        let length = u16::try_from(data.len() + 2).unwrap().to_be_bytes();
-        [&[0xff, marker], length.as_slice(), data].concat()
-    };
-    let comment = segment(0xfe, &[b'x'; 60_000]);
-    let room = (5 * MEBIBYTE).saturating_sub(file.len() + 100) / comment.len();
-    [&file[..2], &segment(0xe1, exif), &comment.repeat(room), &file[2..]].concat()
-}
-
 /// A picture of one colour: a small file that takes the longer to check the more pixels it has.
 fn plain(width: u32, height: u32) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
@@ -59,7 +30,7 @@ fn plain(width: u32, height: u32) -> Vec<u8> {
 }
 
 /// The ways to upload the same.
-fn uploading(api: &Api, user: &User, n: usize, file: &Bytes) -> RequestBuilder {
+fn uploading(api: &Client, user: &User, n: usize, file: &Bytes) -> RequestBuilder {
     let (length, file) = (file.len() as u64, file.clone());
     let request = api.request_as(user, Method::POST, "/api/posts/create");
     let part = match n % 3 {
@@ -83,7 +54,7 @@ async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
     for n in 0..USERS {
         users.push(service.api.user(&format!("user{n}")).await);
     }
-    let files = [Bytes::from(noise()), Bytes::from(large_turned_jpeg())];
+    let files = [Bytes::from(noise(1300)), Bytes::from(turned_jpeg(7000, 5700))];
     assert!(files.iter().all(|file| (5 * MEBIBYTE * 9 / 10..=5 * MEBIBYTE).contains(&file.len())));
     let mut uploads = JoinSet::new();
     for n in 0..UPLOADS {
@@ -93,7 +64,7 @@ async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
     let mut stored = 0;
     while let Some(answer) = uploads.join_next().await {
         match answer.unwrap() {
-            Some(Answer { status: 201, .. }) => stored += 1,
+            Some(Response { status: 201, .. }) => stored += 1,
             Some(answer) => drop(answer.expect(503)),
             None => panic!("an upload was not answered"),
         }
@@ -101,7 +72,7 @@ async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
     let peak = service.peak_memory();
     assert!(peak < MEMORY, "{} MiB, {stored} stored", peak >> 20);
     assert!(stored > 0, "all were refused");
-    service.api.post(&users[0], "After", Some(&noise())).await;
+    service.api.post(&users[0], "After", Some(&noise(1300))).await;
     service.stop();
 }
 
@@ -141,10 +112,9 @@ async fn slow_uploads_from_one_address_leave_room_for_those_of_others() {
     for n in 0..SLOW {
         // All of one network.
         let head = format!(
-            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\nAuthorization: Bearer {}\r\n\
-             X-Forwarded-For: 2001:db8::{n:x}\r\nContent-Type: multipart/form-data; boundary=b\r\n\
+            "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}X-Forwarded-For: 2001:db8::{n:x}\r\n{FORM}\
              Content-Length: 5000000\r\n\r\n--b\r\n",
-            mallory.token
+            mallory.authorization()
         );
         let mut raw = Raw::sending(&service.address, head.as_bytes()).await;
         slow.spawn(async move { (raw.until("\r\n\r\n").await, raw) });
@@ -153,7 +123,7 @@ async fn slow_uploads_from_one_address_leave_room_for_those_of_others() {
     let (refused, _) = timeout(HANG, slow.join_next()).await.expect("all wait").unwrap().unwrap();
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     let uploading = |user: &User, from: &str| {
-        service.api.send(service.api.posting(user, "Look", Some(&noise())).header("X-Forwarded-For", from))
+        service.api.send(service.api.posting(user, "Look", Some(&noise(1300))).header("X-Forwarded-For", from))
     };
     uploading(&mallory, "2001:db8::ffff").await.expect(503);
     uploading(&alice, "2001:db8:0:1::1").await.expect(201);

@@ -1,5 +1,7 @@
 //! The embedded default: a database and images as files in the data directory.
 
+#![allow(dead_code, reason = "each suite uses a part")]
+
 use std::path::{Path, PathBuf};
 
 use diesel::{Connection, SqliteConnection, connection::SimpleConnection};

@@ -1,5 +1,7 @@
 //! Processes of the binary, each in a home of its own. None outlives its test.
 
+#![allow(dead_code, reason = "each suite uses a part")]
+
 use std::{
     env, fs,
     io::{self, Read, Write},
@@ -12,10 +14,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{api::Api, backend::Backend};
-
-/// Nothing here takes that long: what does, hangs.
-pub(crate) const HANG: Duration = Duration::from_secs(90);
+pub(crate) use crate::client::HANG;
+use crate::{backend::Backend, client::Client};
 
 /// The path of the binary.
 pub(crate) const AGORA: &str = env!("CARGO_BIN_EXE_agora");
@@ -90,7 +90,7 @@ impl Home {
         self.start_with(&[
             ("AGORA_ADMIN_USERNAME", "root"),
             ("AGORA_ADMIN_EMAIL", "root@example.org"),
-            ("AGORA_ADMIN_PASSWORD", crate::api::PASSWORD),
+            ("AGORA_ADMIN_PASSWORD", crate::client::PASSWORD),
         ])
     }
 }
@@ -289,7 +289,7 @@ pub(crate) struct Service {
     process: Process,
     /// The host and port it listens on.
     pub(crate) address: String,
-    pub(crate) api: Api,
+    pub(crate) api: Client,
 }
 
 impl Service {
@@ -298,7 +298,7 @@ impl Service {
         let mut process = Process::spawn(command, "");
         let greeting = format!("Agora {} listens on http://", env!("CARGO_PKG_VERSION"));
         let address = process.line(&greeting);
-        let api = Api::new(&format!("http://{address}"));
+        let api = Client::new(&format!("http://{address}"));
         Self { process, address, api }
     }
 

@@ -1,6 +1,8 @@
 //! A private S3 server: real HTTP, real signatures, its objects as files in a directory of its own. It can go away
 //! and come back at the same address.
 
+#![allow(dead_code, reason = "each suite uses a part")]
+
 use std::{
     fs,
     net::SocketAddr,

@@ -3,7 +3,10 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::api::{Api, User, expect_picture, picture, text};
+use crate::{
+    client::{Client, User, text},
+    picture::{expect_picture, picture},
+};
 
 /// Users, and the post that they all have to do with.
 pub(crate) struct World {
@@ -18,7 +21,7 @@ pub(crate) struct World {
 
 impl World {
     /// Makes it on a fresh service that has the administrator `root`.
-    pub(crate) async fn make(api: &Api) -> Self {
+    pub(crate) async fn make(api: &Client) -> Self {
         let (alice, bob, root) = (api.user("alice").await, api.user("bob").await, api.log_in("root").await);
         let post = api.post(&alice, "A day at the sea", Some(&picture())).await;
         let id = text(&post["id"]);
@@ -41,7 +44,7 @@ impl World {
     }
 
     /// What its users see, with the tokens that they have. Addresses of images are without their host.
-    pub(crate) async fn seen(&self, api: &Api) -> Vec<String> {
+    pub(crate) async fn seen(&self, api: &Client) -> Vec<String> {
         let Self { alice, bob, root, post, .. } = self;
         let mut seen = Vec::new();
         for (user, path) in [
@@ -66,7 +69,7 @@ impl World {
     }
 
     /// Checks that the post's image is served as it was.
-    pub(crate) async fn expect_image(&self, api: &Api) {
+    pub(crate) async fn expect_image(&self, api: &Client) {
         let address = &api.view(&self.bob, &self.post).await["image"];
         assert!(api.image(address).await == self.image, "the image differs");
     }

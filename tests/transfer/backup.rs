@@ -13,7 +13,8 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::{
-    api::{Api, User, eventually, expect_picture, list, picture, text},
+    client::{Client, User, eventually, list, text},
+    picture::{expect_picture, picture},
     place::{Place, files},
     process::{Home, mode},
 };
@@ -47,7 +48,7 @@ async fn each_database_is_restored_in_each_with_its_secret() {
 }
 
 /// Makes and deletes posts with images, likes and comments until it is told to stop.
-async fn write(api: Api, user: User, stop: Arc<AtomicBool>, rounds: Arc<AtomicUsize>) {
+async fn write(api: Client, user: User, stop: Arc<AtomicBool>, rounds: Arc<AtomicUsize>) {
     let mut last: Option<String> = None;
     while !stop.load(Ordering::Relaxed) {
         let post = text(&api.post(&user, "On the move", Some(&picture())).await["id"]);

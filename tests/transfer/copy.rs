@@ -43,7 +43,7 @@ async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
     run(home.agora(&replacing), "").expect_success();
     to.expect(&home, &world, &seen).await;
     let service = to.start(&home);
-    assert_eq!(service.api.login("carol", crate::api::PASSWORD).await.status, 401, "carol is gone");
+    assert_eq!(service.api.login("carol", crate::client::PASSWORD).await.status, 401, "carol is gone");
     service.stop();
     // Again, as after an interruption that nobody noticed.
     let again = run(home.agora(&replacing), "").expect_success();

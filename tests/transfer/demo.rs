@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    api::{list, text},
+    client::{list, text},
     place::Place,
     process::{Home, run},
 };
@@ -48,7 +48,7 @@ async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
         let service = place.start(&home);
         let api = &service.api;
         let token = text(&api.login("reader_100_7", "demo password").await.expect(200).json()["token"]);
-        let reader = crate::api::User { id: String::new(), name: "reader_100_7".to_owned(), token };
+        let reader = crate::client::User { id: String::new(), name: "reader_100_7".to_owned(), token };
         let me = api.get(&reader, "/api/users/me").await.expect(200).data();
         let followed = format!("/api/follow/followed/{}", text(&me["id"]));
         assert_eq!(list(&api.get(&reader, &followed).await.expect(200).data()).len(), 100);

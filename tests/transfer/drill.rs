@@ -14,8 +14,9 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::{
-    api::{Api, User, eventually, list, picture, text},
     backup::expect_consistent,
+    client::{Client, User, eventually, list, text},
+    picture::picture,
     place::{Place, files},
     process::{AGORA, Home, run},
 };
@@ -23,7 +24,7 @@ use crate::{
 /// What clients do to each other's posts.
 #[derive(Clone)]
 struct Crowd {
-    api: Api,
+    api: Client,
     users: Arc<Vec<User>>,
     /// The newest posts, whoever's.
     posts: Arc<Mutex<Vec<String>>>,
@@ -92,7 +93,7 @@ fn expect_known(status: u16, known: &[u16]) {
 }
 
 /// Checks that each side of a follow relation knows the other.
-async fn expect_follows(api: &Api, users: &[User]) {
+async fn expect_follows(api: &Client, users: &[User]) {
     for user in users {
         let followed = api.get(user, &format!("/api/follow/followed/{}", user.id)).await.expect(200).data();
         for other in list(&followed) {

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use crate::{
-    api::picture,
+    picture::picture,
     place::{Place, copying, files},
     process::{Home, run},
 };

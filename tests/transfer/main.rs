@@ -4,24 +4,23 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../support/api.rs"]
-mod api;
 mod backup;
 mod catalog;
+#[path = "../support/client.rs"]
+mod client;
 mod copy;
 mod demo;
 mod drill;
 mod hostile;
 mod images;
 mod large;
+#[path = "../support/picture.rs"]
+mod picture;
 mod place;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/s3.rs"]
 mod private_s3;
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/process.rs"]
 mod process;
 mod restore;

@@ -56,7 +56,7 @@ impl Place {
         let root = [
             ("AGORA_ADMIN_USERNAME", "root"),
             ("AGORA_ADMIN_EMAIL", "root@example.org"),
-            ("AGORA_ADMIN_PASSWORD", crate::api::PASSWORD),
+            ("AGORA_ADMIN_PASSWORD", crate::client::PASSWORD),
         ];
         home.start_with(&[self.variables().as_slice(), &root].concat())
     }
@@ -83,7 +83,7 @@ impl Place {
         let service = self.start(home);
         let root = service.api.log_in("root").await;
         let users = service.api.get(&root, "/api/users/all").await.expect(200).data();
-        assert_eq!(crate::api::list(&users).len(), 1, "{users}");
+        assert_eq!(crate::client::list(&users).len(), 1, "{users}");
         service.stop();
     }
 

@@ -17,11 +17,8 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{
-    answers::{self, Answer},
-    bodies,
-};
-use crate::{api::User, process::HANG};
+use super::{answers, bodies};
+use crate::client::{FORM, HANG, JSON, Response, User, form_bytes, request_bytes};
 
 /// The address it comes from, and what it has found there.
 pub(super) struct Attacker {
@@ -36,9 +33,6 @@ pub(super) struct Attacker {
 
 /// A request, by its line, such as `GET / `, and what it says besides.
 type Request = (String, String, Vec<u8>);
-
-const JSON: &str = "Content-Type: application/json\r\n";
-const FORM: &str = "Content-Type: multipart/form-data; boundary=b\r\n";
 
 impl Attacker {
     /// A number that was not used before.
@@ -57,10 +51,6 @@ impl Attacker {
         format!("X-Forwarded-For: {address}\r\n")
     }
 
-    fn bearer(&self) -> String {
-        format!("Authorization: Bearer {}\r\n", self.account.token)
-    }
-
     /// So many logins without a body, each from another address: what limits count has no end.
     pub(super) fn flood(&self, logins: usize) -> Vec<Request> {
         let login = |_| ("POST /api/auth/login".to_owned(), JSON.to_owned(), Vec::new());
@@ -69,7 +59,7 @@ impl Attacker {
 
     /// Requests that are well-formed HTTP and wrong in whatever else can be.
     pub(super) fn wrong_requests(&self) -> Vec<Request> {
-        let (me, post, image) = (self.bearer(), &self.post, &self.image);
+        let (me, post, image) = (self.account.authorization(), &self.post, &self.image);
         let request = |line: &str, more: &str| (line.to_owned(), more.to_owned(), Vec::new());
         let with = |line: &str, more: &str, body: Vec<u8>| (line.to_owned(), more.to_owned(), body);
         let login = |name: &str| json!({ "identifier": name, "password": "a guess" }).to_string().into_bytes();
@@ -137,15 +127,15 @@ impl Attacker {
 
     /// JSON bodies that are wrong.
     pub(super) fn wrong_jsons(&self) -> Vec<Request> {
-        let more = format!("{}{JSON}", self.bearer());
+        let more = format!("{}{JSON}", self.account.authorization());
         let request = |body| ("POST /api/posts/create".to_owned(), more.clone(), body);
         bodies::jsons().into_iter().map(request).collect()
     }
 
     /// Images that are none, or would be huge.
     pub(super) fn wrong_images(&self) -> Vec<Request> {
-        let more = format!("{}{FORM}", self.bearer());
-        let request = |image: Vec<u8>| ("POST /api/posts/create".to_owned(), more.clone(), bodies::form(&image));
+        let more = format!("{}{FORM}", self.account.authorization());
+        let request = |image: Vec<u8>| ("POST /api/posts/create".to_owned(), more.clone(), form_bytes(&image));
         [(6320, 6320), (16_000, 16_000), (64, 64)]
             .into_iter()
             .flat_map(|(w, h)| bodies::images(w, h))
@@ -154,14 +144,11 @@ impl Attacker {
     }
 
     /// Sends requests, each from a new address, without waiting for the answers in between.
-    pub(super) async fn pipeline(&self, requests: &[Request]) -> Vec<Answer> {
+    pub(super) async fn pipeline(&self, requests: &[Request]) -> Vec<Response> {
         let mut bytes = Vec::new();
         let mut asked = Vec::new();
         for (line, more, body) in requests {
-            let (client, length) = (self.new_client(), body.len());
-            let head = format!("{line} HTTP/1.1\r\nHost: agora\r\n{client}{more}Content-Length: {length}\r\n\r\n");
-            bytes.extend_from_slice(head.as_bytes());
-            bytes.extend_from_slice(body);
+            bytes.extend(request_bytes(line, &(self.new_client() + more), body));
             asked.push(line.clone());
         }
         let answers = self.exchange(&bytes, &asked).await;
@@ -178,7 +165,7 @@ impl Attacker {
     }
 
     /// Sends bytes while it reads what comes, until all that was asked is answered or the connection is closed.
-    async fn exchange(&self, bytes: &[u8], asked: &[String]) -> Vec<Answer> {
+    async fn exchange(&self, bytes: &[u8], asked: &[String]) -> Vec<Response> {
         let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
         let (mut came, mut answers) = (Vec::new(), Vec::new());
         let write = async {
@@ -234,7 +221,7 @@ impl Attacker {
         }
         let chunks = format!(
             "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Transfer-Encoding: chunked\r\n",
-            self.bearer()
+            self.account.authorization()
         );
         for end in ["\r\nzz\r\nab\r\n0\r\n\r\n", "\r\nffffffffffffffffff\r\n", "\r\n5;x=y\r\nab"] {
             self.exchange(format!("{chunks}{end}").as_bytes(), &["POST chunks".to_owned()]).await;
@@ -243,7 +230,7 @@ impl Attacker {
 
     /// Clients that are gone before they were answered, or in the middle of it.
     pub(super) async fn gone(&self) {
-        let me = self.bearer();
+        let me = self.account.authorization();
         let create = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{me}");
         self.begin(b"", 0).await;
         self.begin(b"GET /api/prod", 0).await;
@@ -264,11 +251,12 @@ impl Attacker {
 
     /// Bodies beyond their limits.
     pub(super) async fn oversized(&self) -> usize {
-        let (json, form) = (format!("{}{JSON}", self.bearer()), format!("{}{FORM}", self.bearer()));
+        let (json, form) =
+            (format!("{}{JSON}", self.account.authorization()), format!("{}{FORM}", self.account.authorization()));
         let line = || "POST /api/posts/create".to_owned();
         self.one_by_one(&[
             (line(), json, format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)).into_bytes()),
-            (line(), form.clone(), bodies::form(&vec![0; 6 << 20])),
+            (line(), form.clone(), form_bytes(&vec![0; 6 << 20])),
             (line(), form, b"--b\r\n".repeat(400_000)),
         ])
         .await
@@ -278,7 +266,7 @@ impl Attacker {
     pub(super) async fn slow(&self) -> usize {
         let drip = format!(
             "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n",
-            self.bearer()
+            self.account.authorization()
         );
         let slow: [(&[u8], &[u16]); 3] = [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (drip.as_bytes(), &[408])];
         let slow = slow.map(async |(begins, expected)| {

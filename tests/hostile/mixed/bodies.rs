@@ -55,9 +55,3 @@ fn crc(bytes: &[u8]) -> u32 {
     let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
 }
-
-/// A form with an image.
-pub(super) fn form(image: &[u8]) -> Vec<u8> {
-    let begin = "--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"x.png\"\r\n\r\n";
-    [begin.as_bytes(), image, b"\r\n--b--\r\n"].concat()
-}

@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 
 use self::attacker::Attacker;
 use crate::{
-    api::{Api, eventually, expect_picture, key, picture, text},
+    client::{Client, eventually, key, text},
+    picture::{expect_picture, noise, picture},
     process::{Home, Service},
-    uploads::noise,
 };
 
 /// How many things each of the bounded memories of limits holds, about.
@@ -54,7 +54,7 @@ async fn an_hour_of_mixed_attacks_leaves_the_memory_as_it_was() {
 /// Somebody with an account, a post and an image to download.
 async fn attacker(service: &Service) -> Attacker {
     let account = service.api.user("mallory").await;
-    let post = service.api.post(&account, "Look", Some(&noise())).await;
+    let post = service.api.post(&account, "Look", Some(&noise(1300))).await;
     let (post, image) = (text(&post["id"]), key(&post["image"]));
     Attacker { address: service.address.clone(), account, post, image, used: 0.into() }
 }
@@ -75,7 +75,7 @@ async fn flood(attacker: &Arc<Attacker>, logins: usize) -> usize {
 }
 
 /// Every kind of attack, and somebody honest beside them; how many requests came to be answered.
-async fn round(api: &Api, attacker: &Arc<Attacker>, n: usize) -> usize {
+async fn round(api: &Client, attacker: &Arc<Attacker>, n: usize) -> usize {
     let mut attacks = JoinSet::new();
     for _ in 0..AT_ONCE {
         let attacker = Arc::clone(attacker);
@@ -105,7 +105,7 @@ async fn round(api: &Api, attacker: &Arc<Attacker>, n: usize) -> usize {
 }
 
 /// Somebody who is served as if nothing were.
-async fn honest(api: &Api, n: usize) {
+async fn honest(api: &Client, n: usize) {
     let alice = api.user(&format!("alice-{n}")).await;
     let post = api.post(&alice, "Look", Some(&picture())).await;
     expect_picture(&api.image(&post["image"]).await);
