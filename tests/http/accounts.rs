@@ -2,11 +2,11 @@
 
 mod sessions;
 
+use futures_util::future::join_all;
 use reqwest::{Method, header::WWW_AUTHENTICATE};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
-use crate::support::{Answer, PASSWORD, Server};
+use crate::support::{PASSWORD, Response, Server};
 
 /// A valid registration with these fields in place of its own.
 fn registration(fields: &Value) -> Value {
@@ -21,18 +21,18 @@ fn email_of(length: usize) -> String {
     format!("{local}@{label}.{label}.{rest}")
 }
 
-async fn login_with(server: &Server, body: &Value) -> Answer {
+async fn login_with(server: &Server, body: &Value) -> Response {
     server.send(server.request(Method::POST, "/api/auth/login").json(body)).await
 }
 
-fn token_of(answer: &Answer) -> String {
+fn token_of(answer: &Response) -> String {
     answer.json()["token"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registration_answers_a_message_alone() {
     let server = Server::start().await;
-    let answer = server.register(registration(&json!({}))).await.expect(201);
+    let answer = server.register_as(registration(&json!({}))).await.expect(201);
     assert_eq!(answer.json(), json!({ "message": "User registered successfully" }));
 }
 
@@ -42,7 +42,7 @@ async fn an_account_is_registered_as_given_but_for_trimming() {
     let body = json!({
         "username": "  Ælice Ö. \n", "email": " Alice@Example.org ", "password": " spaces stay ", "biography": " Hi! ",
     });
-    server.register(body).await.expect(201);
+    server.register_as(body).await.expect(201);
     server.login("Ælice Ö.", "spaces stay").await.expect(401);
     let token = token_of(&server.login("Ælice Ö.", " spaces stay ").await.expect(200));
     let me = server.send(server.request(Method::GET, "/api/users/me").bearer_auth(token)).await.expect(200).data();
@@ -67,7 +67,7 @@ async fn the_display_name_has_two_spellings_of_which_the_first_that_is_filled_wi
     {
         let mut body = json!({ "email": format!("user{i}@example.org"), "password": PASSWORD });
         body.as_object_mut().unwrap().extend(names.as_object().unwrap().clone());
-        server.register(body).await.expect(201);
+        server.register_as(body).await.expect(201);
         server.login(expected, PASSWORD).await.expect(200);
     }
 }
@@ -91,7 +91,7 @@ async fn fields_of_a_registration_may_be_as_short_and_as_long_as_their_limits() 
     {
         let mut body = json!({ "username": format!("user{i}"), "email": format!("user{i}@example.org") });
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        server.register(registration(&body)).await.expect(201);
+        server.register_as(registration(&body)).await.expect(201);
     }
 }
 
@@ -105,7 +105,7 @@ async fn an_empty_field_of_a_registration_is_required() {
         missing.as_object_mut().unwrap().remove(field);
         let blank = [json!(null), json!(""), json!(" \t ")].map(|value| registration(&json!({ field: value })));
         for body in [missing].into_iter().chain(blank) {
-            let answer = server.register(body).await.expect_invalid(&[field]);
+            let answer = server.register_as(body).await.expect_invalid(&[field]);
             assert_eq!(answer.data(), json!({ field: [message] }));
         }
     }
@@ -138,7 +138,7 @@ async fn an_invalid_field_of_a_registration_is_named() {
         ("biography", json!("a\0b")),
         ("biography", json!(true)),
     ] {
-        let answer = server.register(registration(&json!({ field: value }))).await.expect_invalid(&[field]);
+        let answer = server.register_as(registration(&json!({ field: value }))).await.expect_invalid(&[field]);
         let messages = answer.data()[field].as_array().unwrap().clone();
         assert!(!messages.is_empty() && messages.iter().all(Value::is_string), "{field}: {messages:?}");
     }
@@ -148,7 +148,7 @@ async fn an_invalid_field_of_a_registration_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_invalid_fields_of_a_registration_are_named_at_once() {
     let server = Server::start().await;
-    let answer = server.register(json!({})).await.expect_invalid(&["email", "password", "username"]);
+    let answer = server.register_as(json!({})).await.expect_invalid(&["email", "password", "username"]);
     assert_eq!(
         answer.data(),
         json!({
@@ -158,15 +158,15 @@ async fn all_invalid_fields_of_a_registration_are_named_at_once() {
         })
     );
     let wrong_types = json!({ "name": 1, "email": [], "password": {}, "biography": 1.5 });
-    server.register(wrong_types).await.expect_invalid(&["biography", "email", "password", "username"]);
+    server.register_as(wrong_types).await.expect_invalid(&["biography", "email", "password", "username"]);
     let mixed = json!({ "username": "a@b", "email": "x", "password": "short", "biography": "b".repeat(1001) });
-    server.register(mixed).await.expect_invalid(&["biography", "email", "password", "username"]);
+    server.register_as(mixed).await.expect_invalid(&["biography", "email", "password", "username"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_username_or_email_is_taken_in_any_letter_case() {
     let server = Server::start().await;
-    server.register(registration(&json!({ "username": "Émile", "email": "Emile@Example.org" }))).await.expect(201);
+    server.register_as(registration(&json!({ "username": "Émile", "email": "Emile@Example.org" }))).await.expect(201);
     for (username, email, taken) in [
         ("Émile", "other@example.org", "Username"),
         ("éMILE", "other@example.org", "Username"),
@@ -175,21 +175,19 @@ async fn a_username_or_email_is_taken_in_any_letter_case() {
         ("other", "eMILE@eXAMPLE.ORG", "Email"),
     ] {
         let body = registration(&json!({ "username": username, "email": email }));
-        server.register(body).await.expect_error(409, &format!("{taken} is already taken"));
+        server.register_as(body).await.expect_error(409, &format!("{taken} is already taken"));
     }
-    server.register(registration(&json!({ "username": "other", "email": "other@example.org" }))).await.expect(201);
+    server.register_as(registration(&json!({ "username": "other", "email": "other@example.org" }))).await.expect(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_fifty_who_register_a_name_at_once_one_gets_it() {
     let server = Server::start().await;
-    let mut racing = JoinSet::new();
-    for i in 0..50 {
+    let racing = (0..50).map(|i| {
         let username = if i % 2 == 0 { "alice" } else { "ALICE" };
-        let body = registration(&json!({ "username": username, "email": format!("alice{i}@example.org") }));
-        racing.spawn(server.request(Method::POST, "/api/auth/register").json(&body).send());
-    }
-    let answers = racing.join_all().await.into_iter().map(|answer| answer.unwrap().status().as_u16());
+        server.register_as(registration(&json!({ "username": username, "email": format!("alice{i}@example.org") })))
+    });
+    let answers = join_all(racing).await.into_iter().map(|answer| answer.status);
     let (created, others): (Vec<_>, Vec<_>) = answers.partition(|status| *status == 201);
     assert_eq!((created.len(), others), (1, vec![409; 49]));
     let accounts = server.get(&server.root().await, "/api/users/all").await.expect(200).data();

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use crate::{
     posts::form,
-    support::{Answer, Server, User},
+    support::{Response, Server, User},
 };
 
 const STALE: &str = "It was changed in the meantime";
 
-fn tag(answer: &Answer) -> String {
+fn tag(answer: &Response) -> String {
     answer.header(ETAG).expect("a tag").to_owned()
 }
 
@@ -32,7 +32,7 @@ impl World {
     async fn start() -> Self {
         let server = Server::start().await;
         let (root, ann) = (server.root().await, server.user("ann").await);
-        let post = server.post(&ann, "a post", "PUBLIC").await;
+        let post = server.publish(&ann, "a post", "PUBLIC").await;
         let product = server.product(&root, json!({})).await["id"].as_str().unwrap().to_owned();
         Self { server, root, ann, post, product }
     }
@@ -49,7 +49,7 @@ impl World {
         format!("/api/products/{}", self.product)
     }
 
-    async fn edit_post(&self, text: &str, if_match: Option<&str>) -> Answer {
+    async fn edit_post(&self, text: &str, if_match: Option<&str>) -> Response {
         let path = format!("/api/posts/update/{}", self.post);
         let request =
             self.server.request(Method::PUT, &path).bearer_auth(&self.ann.token).json(&json!({ "text": text }));
@@ -61,7 +61,7 @@ impl World {
             .await
     }
 
-    async fn edit_product(&self, body: Value, if_match: &str) -> Answer {
+    async fn edit_product(&self, body: Value, if_match: &str) -> Response {
         let request = self.server.request(Method::PUT, &self.product_path()).bearer_auth(&self.root.token).json(&body);
         self.server.send(request.header(IF_MATCH, if_match)).await
     }
@@ -129,7 +129,7 @@ async fn a_tag_is_of_what_the_caller_is_shown() {
 #[tokio::test]
 async fn rights_come_before_what_the_client_has() {
     let w = World::start().await;
-    let private = w.server.post(&w.ann, "secret", "PRIVATE").await;
+    let private = w.server.publish(&w.ann, "secret", "PRIVATE").await;
     let path = format!("/api/posts/by-id/{private}");
     let known = tag(&w.server.get(&w.ann, &path).await);
     let ben = w.server.user("ben").await;

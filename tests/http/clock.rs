@@ -16,7 +16,7 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Answer, PUBLIC_URL, Server, User};
+use crate::support::{PUBLIC_URL, Response, Server, User};
 
 const SECOND: i64 = 1000;
 const HOUR: i64 = 3600 * SECOND;
@@ -83,7 +83,7 @@ async fn lists_keep_their_order_and_pages_lose_and_repeat_nothing() {
     let (server, hand) = start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     server.follow(&bob, &alice).await;
-    let commented = server.post(&bob, "comments", "PUBLIC").await;
+    let commented = server.publish(&bob, "comments", "PUBLIC").await;
     let (feed, all) = ("/api/posts/following/all?size=3".to_owned(), format!("/api/posts/{}/all?size=4", alice.id));
     let comments_path = format!("/api/comments/all/{commented}?size=3");
     let (mut posts, mut comments) = (Made::default(), Made::default());
@@ -96,7 +96,7 @@ async fn lists_keep_their_order_and_pages_lose_and_repeat_nothing() {
         let first = server.get(&bob, &feed).await.expect(200);
         hand.set(now);
         let text = format!("post {n}");
-        server.post(&alice, &text, "PUBLIC").await;
+        server.publish(&alice, &text, "PUBLIC").await;
         posts.add(now, &text);
         let mut seen = field(first.data().as_array().unwrap(), "content");
         if let Some(next) = first.next() {
@@ -121,7 +121,7 @@ async fn lists_keep_their_order_and_pages_lose_and_repeat_nothing() {
 async fn likes_and_follows_are_in_the_order_of_the_clock() {
     let (server, hand) = start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "liked", "PUBLIC").await;
+    let post = server.publish(&alice, "liked", "PUBLIC").await;
     let mut made = Made::default();
     for (n, at) in [0, HOUR, -HOUR, 2 * HOUR, -DAY, -DAY].into_iter().enumerate() {
         hand.set(LOGIN);
@@ -144,7 +144,7 @@ async fn an_edit_makes_a_later_version_whatever_the_clock_says() {
     let (server, hand) = start().await;
     let root = server.root().await;
     hand.set(START);
-    let post = server.post(&root, "one", "PUBLIC").await;
+    let post = server.publish(&root, "one", "PUBLIC").await;
     let product = server.product(&root, json!({})).await["id"].as_str().unwrap().to_owned();
     let post = (format!("/api/posts/by-id/{post}"), format!("/api/posts/update/{post}"), "text");
     let product = (format!("/api/products/{product}"), format!("/api/products/{product}"), "name");
@@ -174,8 +174,8 @@ async fn an_edit_makes_a_later_version_whatever_the_clock_says() {
 async fn a_session_lasts_for_its_time_by_the_clock_and_one_that_ended_stays_so() {
     let (server, hand) = start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let status = async |user: &User| server.get(user, "/api/users/me").await.status.as_u16();
-    let refresh = async |user: &User| server.call(user, Method::POST, "/api/auth/refresh").await.status.as_u16();
+    let status = async |user: &User| server.get(user, "/api/users/me").await.status;
+    let refresh = async |user: &User| server.call(user, Method::POST, "/api/auth/refresh").await.status;
     // What was issued is good from then on, a little difference between clocks aside, until its time is over.
     let minute = 60 * SECOND;
     for (at, expected) in
@@ -226,7 +226,7 @@ async fn a_repeated_request_is_known_for_a_day_by_the_clock_and_longer_when_it_i
     let (server, hand) = start().await;
     let alice = server.user("alice").await;
     hand.set(START);
-    let send = async |at: i64| -> Answer {
+    let send = async |at: i64| -> Response {
         hand.set(START + at);
         let request = server.request(Method::POST, "/api/posts/create").bearer_auth(&alice.token);
         let request = request.header("idempotency-key", "one").json(&json!({ "text": "once" }));
@@ -283,7 +283,7 @@ async fn clocks_at_the_ends_of_time_break_nothing() {
     for (at, shown) in [(0, "1970-01-01T00:00:00.000+00:00"), (253_402_300_799_999, "9999-12-31T23:59:59.999+00:00")] {
         hand.set(at);
         let root = server.root().await;
-        let id = server.post(&root, shown, "PUBLIC").await;
+        let id = server.publish(&root, shown, "PUBLIC").await;
         let post = server.get(&root, &format!("/api/posts/by-id/{id}")).await.expect(200).data();
         assert_eq!(post["createdAt"], shown);
         assert_eq!(server.walk(&root, "/api/posts/all?size=1", "data").await[0]["content"], shown);

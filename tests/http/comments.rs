@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 const CREATE: &str = "/api/comments/create";
 const UPDATE: &str = "/api/comments/update";
@@ -11,15 +11,15 @@ const UPDATE: &str = "/api/comments/update";
 /// An id that nothing has.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
-async fn create(server: &Server, author: &User, post: &str, content: &str) -> Answer {
+async fn create(server: &Server, author: &User, post: &str, content: &str) -> Response {
     server.call_json(author, Method::POST, CREATE, json!({ "postId": post, "content": content })).await
 }
 
-async fn update(server: &Server, caller: &User, body: Value) -> Answer {
+async fn update(server: &Server, caller: &User, body: Value) -> Response {
     server.call_json(caller, Method::PUT, UPDATE, body).await
 }
 
-async fn delete(server: &Server, caller: &User, id: &str) -> Answer {
+async fn delete(server: &Server, caller: &User, id: &str) -> Response {
     server.call(caller, Method::DELETE, &format!("/api/comments/delete/{id}")).await
 }
 
@@ -45,7 +45,7 @@ async fn comment(server: &Server, author: &User, post: &str, content: &str) -> S
 async fn a_comment_is_created_and_listed_with_its_author_and_post() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     server.call(&alice, Method::PUT, &format!("/api/posts/like/{post}")).await.expect(200);
     let empty = server.get(&bob, &format!("/api/comments/all/{post}")).await.expect(200);
     assert_eq!(empty.json(), json!({ "message": "success", "data": [] }));
@@ -86,7 +86,7 @@ async fn a_comment_is_created_and_listed_with_its_author_and_post() {
 async fn a_comment_has_1_to_500_characters_after_trimming() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     let id = comment(&server, &alice, &post, "old").await;
     for character in ["a", "\u{e4}", "\u{1f600}"] {
         for accepted in [character.to_owned(), character.repeat(500), format!("\n {} ", character.repeat(500))] {
@@ -139,7 +139,7 @@ async fn the_ids_in_a_body_are_checked_together_with_the_content() {
 async fn commenting_and_reading_comments_need_the_right_to_view() {
     let server = Server::start().await;
     let (alice, bob, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
-    let hidden = server.post(&alice, "text", "FOLLOWERS").await;
+    let hidden = server.publish(&alice, "text", "FOLLOWERS").await;
     create(&server, &bob, &hidden, "a").await.expect_failure(403);
     server.get(&bob, &format!("/api/comments/all/{hidden}")).await.expect_failure(403);
     server.follow(&bob, &alice).await;
@@ -157,7 +157,8 @@ async fn commenting_and_reading_comments_need_the_right_to_view() {
 async fn an_edit_names_the_comment_or_means_the_callers_newest_on_the_post() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let (post, other) = (server.post(&alice, "text", "PUBLIC").await, server.post(&alice, "other", "PUBLIC").await);
+    let (post, other) =
+        (server.publish(&alice, "text", "PUBLIC").await, server.publish(&alice, "other", "PUBLIC").await);
     let (first, _) = (comment(&server, &bob, &post, "1").await, comment(&server, &bob, &post, "2").await);
     comment(&server, &alice, &post, "3").await;
     let elsewhere = comment(&server, &alice, &other, "4").await;
@@ -186,7 +187,7 @@ async fn an_edit_names_the_comment_or_means_the_callers_newest_on_the_post() {
 async fn an_edit_of_a_missing_or_foreign_comment_is_refused() {
     let server = Server::start().await;
     let (alice, bob, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     let id = comment(&server, &bob, &post, "1").await;
     for other in [&alice, &root] {
         update(&server, other, json!({ "commentId": id, "content": "mine" })).await.expect_failure(403);
@@ -207,7 +208,7 @@ async fn an_edit_of_a_missing_or_foreign_comment_is_refused() {
 async fn authors_who_lost_sight_of_the_post_still_edit_and_delete_their_comments() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     let (first, _) = (comment(&server, &bob, &post, "1").await, comment(&server, &bob, &post, "2").await);
     let hide = json!({ "visibility": "PRIVATE" });
     server.call_json(&alice, Method::PUT, &format!("/api/posts/update/{post}"), hide).await.expect(200);
@@ -225,7 +226,7 @@ async fn the_authors_of_comment_and_post_delete_a_comment_and_nobody_else() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let (eve, root) = (server.user("eve").await, server.root().await);
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     for author in [&bob, &alice] {
         let id = comment(&server, &bob, &post, "a").await;
         for other in [&eve, &root] {

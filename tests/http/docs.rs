@@ -1,7 +1,7 @@
 //! The description of the interface, and the page to read it.
 
 use reqwest::{
-    Method,
+    Method, Url,
     header::{
         ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, VARY,
         X_CONTENT_TYPE_OPTIONS,
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::{
     contract::DOCUMENT,
-    support::{Answer, Server},
+    support::{Response, Server},
 };
 
-async fn get(server: &Server, path: &str) -> Answer {
+async fn get(server: &Server, path: &str) -> Response {
     server.send(server.request(Method::GET, path)).await
 }
 
@@ -32,10 +32,10 @@ async fn the_document_is_served_to_everybody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_is_found_with_and_without_a_slash() {
     let server = Server::start().await;
-    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    let answer = server.send(client.get(server.address("/docs"))).await.expect(308);
+    let answer = get(&server, "/docs").await.expect(308);
     assert_eq!(answer.header(LOCATION), Some("docs/"));
-    let followed = get(&server, "/docs").await.expect(200);
+    let target = Url::parse(server.url()).unwrap().join("/docs").unwrap().join("docs/").unwrap();
+    let followed = get(&server, target.path()).await.expect(200);
     let page = get(&server, "/docs/").await.expect(200);
     assert_eq!(page.header(CONTENT_TYPE), Some("text/html; charset=utf-8"));
     assert_eq!(followed.body, page.body);

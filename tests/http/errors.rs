@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use reqwest::{
     Method,
-    header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, RANGE, WWW_AUTHENTICATE},
+    header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, IF_NONE_MATCH, RANGE, WWW_AUTHENTICATE},
     multipart::{Form, Part},
 };
 use serde_json::json;
@@ -127,7 +127,7 @@ async fn of_several_failures_the_first_in_the_order_of_the_contract_is_told() {
     let (root, mute) = (server.root().await, server.user("mute").await);
     let role = json!({ "roleId": "USER", "action": "REMOVE" });
     server.call_json(&root, Method::PUT, &format!("/api/users/update/{}", mute.id), role).await.expect(200);
-    let (own, foreign) = (server.post(&alice, "a", "PUBLIC").await, server.post(&bob, "b", "PUBLIC").await);
+    let (own, foreign) = (server.publish(&alice, "a", "PUBLIC").await, server.publish(&bob, "b", "PUBLIC").await);
 
     let (put, patch) = (Method::PUT, Method::PATCH);
     let large = "x".repeat(100 * 1024);
@@ -168,8 +168,8 @@ async fn of_several_failures_the_first_in_the_order_of_the_contract_is_told() {
     }
     // A taken name is told when all fields are valid.
     let taken = |password| json!({ "username": "ALICE", "email": "other@example.org", "password": password });
-    server.register(taken("short")).await.expect_invalid(&["password"]);
-    server.register(taken(PASSWORD)).await.expect_failure(409);
+    server.register_as(taken("short")).await.expect_invalid(&["password"]);
+    server.register_as(taken(PASSWORD)).await.expect_failure(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,7 +214,7 @@ async fn every_response_has_an_id_of_its_own() {
         (get("/nothing").header("x-request-id", "mine"), 404),
     ] {
         let answer = server.send(request).await.expect(status);
-        let id = answer.header(HeaderName::from_static("x-request-id")).expect("an id").to_owned();
+        let id = answer.header("x-request-id").expect("an id").to_owned();
         assert!(id.len() >= 16, "{id}");
         assert!(seen.insert(id), "an id came twice");
     }
@@ -224,7 +224,7 @@ async fn every_response_has_an_id_of_its_own() {
 async fn every_answer_but_an_image_is_json() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "a", "PUBLIC").await;
+    let post = server.publish(&alice, "a", "PUBLIC").await;
     for path in [
         "/api/users/me",
         "/api/posts/following/all",
@@ -246,7 +246,7 @@ async fn every_answer_but_an_image_is_json() {
 async fn head_answers_like_get_without_a_body() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "a", "PUBLIC").await;
+    let post = server.publish(&alice, "a", "PUBLIC").await;
     const CATALOG: &str = "/api/products/findAll";
     let posts = format!("/api/posts/{}/all?size=1", alice.id);
     for path in [

@@ -1,10 +1,10 @@
 //! `/api/follow`
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 const FOLLOWED: &str = "Followed user successfully";
 const UNFOLLOWED: &str = "Unfollowed user successfully";
@@ -22,11 +22,11 @@ fn entry(user: &User) -> Value {
     json!({ "id": user.id, "username": user.name, "email": format!("{}@example.org", user.name) })
 }
 
-async fn followers(server: &Server, caller: &User, user: &User) -> Answer {
+async fn followers(server: &Server, caller: &User, user: &User) -> Response {
     server.get(caller, &format!("/api/follow/followers/{}", user.id)).await
 }
 
-async fn followed(server: &Server, caller: &User, user: &User) -> Answer {
+async fn followed(server: &Server, caller: &User, user: &User) -> Response {
     server.get(caller, &format!("/api/follow/followed/{}", user.id)).await
 }
 
@@ -148,12 +148,10 @@ async fn concurrent_toggles_by_one_caller_end_in_their_parity() {
     let server = Server::start().await;
     let (alice, bob, carol) = (server.user("alice").await, server.user("bob").await, server.user("carol").await);
     for (user, toggles, follows) in [(&bob, 40, false), (&carol, 41, true)] {
-        let mut calls = JoinSet::new();
-        for path in paths(&user.id).iter().cycle().take(toggles) {
-            calls.spawn(server.request(Method::POST, path).bearer_auth(&alice.token).send());
-        }
-        for answer in calls.join_all().await {
-            assert_eq!(answer.unwrap().status(), 200);
+        let paths = paths(&user.id);
+        let calls = paths.iter().cycle().take(toggles).map(|path| server.call(&alice, Method::POST, path));
+        for answer in join_all(calls).await {
+            answer.expect(200);
         }
         let list = followers(&server, user, user).await.expect(200).data();
         assert_eq!(list.as_array().unwrap().len(), usize::from(follows));

@@ -14,7 +14,7 @@ use reqwest::{
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::support::{Answer, Server};
+use crate::support::{Response, Server};
 
 const LIVE: &str = "/health/live";
 const READY: &str = "/health/ready";
@@ -22,11 +22,11 @@ const READY: &str = "/health/ready";
 /// Nothing here takes that long.
 const HANG: Duration = Duration::from_secs(60);
 
-async fn ask(server: &Server, path: &str) -> Answer {
+async fn ask(server: &Server, path: &str) -> Response {
     server.send(server.request(Method::GET, path)).await
 }
 
-fn statuses(answer: &Answer) -> [Value; 3] {
+fn statuses(answer: &Response) -> [Value; 3] {
     let data = answer.data();
     ["database", "images", "migrations"].map(|check| {
         let milliseconds = data[check]["milliseconds"].as_f64().unwrap();
@@ -51,7 +51,7 @@ async fn a_service_that_is_well_says_so_to_everybody() {
 }
 
 /// Asks until the service says that it is as expected.
-async fn ask_until(server: &Server, status: u16) -> Answer {
+async fn ask_until(server: &Server, status: u16) -> Response {
     let begun = Instant::now();
     loop {
         let answer = ask(server, READY).await;
@@ -85,7 +85,7 @@ async fn images_that_are_gone_are_noticed_and_so_is_their_return() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_takes_no_more_requests_still_says_how_it_is() {
     let server = Server::start_with(|config| config.max_requests = 1).await;
-    let mut upload = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
+    let mut upload = TcpStream::connect(server.url().trim_start_matches("http://")).unwrap();
     upload.set_read_timeout(Some(HANG)).unwrap();
     let head = "POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\n\
         Content-Length: 100\r\nExpect: 100-continue\r\n\r\n";

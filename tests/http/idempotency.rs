@@ -3,7 +3,7 @@
 use agora_http::routes::{IdempotencySupport, endpoints};
 use reqwest::{
     Method, RequestBuilder,
-    header::{CONTENT_TYPE, HeaderName, RETRY_AFTER},
+    header::{CONTENT_TYPE, RETRY_AFTER},
     multipart::Part,
 };
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::{
     images,
     posts::form_with_image,
-    support::{Answer, Server, User},
+    support::{PASSWORD, Response, Server, User},
 };
 
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const REPLAYED: &str = "idempotency-replayed";
 const REUSED: &str = "Idempotency-Key was used for another request";
 
 trait WithKey {
@@ -38,7 +38,7 @@ impl World {
     async fn start() -> Self {
         let server = Server::start().await;
         let (root, ann) = (server.root().await, server.user("ann").await);
-        let post = server.post(&root, "a post", "PUBLIC").await;
+        let post = server.publish(&root, "a post", "PUBLIC").await;
         Self { server, root, ann, post }
     }
 
@@ -47,7 +47,7 @@ impl World {
         if body.is_null() { request } else { request.json(body) }
     }
 
-    async fn send(&self, user: &User, path: &str, body: &Value, key: &str) -> Answer {
+    async fn send(&self, user: &User, path: &str, body: &Value, key: &str) -> Response {
         self.server.send(self.request(user, path, body).key(key)).await
     }
 
@@ -67,7 +67,7 @@ impl World {
     }
 }
 
-fn is_replayed(answer: &Answer) -> bool {
+fn is_replayed(answer: &Response) -> bool {
     answer.header(REPLAYED) == Some("true")
 }
 
@@ -151,7 +151,7 @@ async fn another_request_under_the_same_key_is_refused_and_changes_nothing() {
     let create = "/api/posts/create";
     w.send(&w.ann, create, &text("one"), "key").await.expect(201);
     w.send(&w.ann, create, &text("two"), "key").await.expect_error(422, REUSED);
-    let other = w.server.post(&w.root, "another post", "PUBLIC").await;
+    let other = w.server.publish(&w.root, "another post", "PUBLIC").await;
     w.send(&w.ann, &w.like(), &Value::Null, "key").await.expect(200);
     w.send(&w.ann, &format!("/api/posts/like/{other}"), &Value::Null, "key").await.expect_error(422, REUSED);
     assert_eq!(w.counts().await.0, 1);
@@ -214,7 +214,7 @@ async fn a_key_is_one_word_of_visible_ascii() {
 #[tokio::test]
 async fn a_key_means_nothing_to_other_endpoints() {
     let w = World::start().await;
-    let login = json!({ "identifier": "ann", "password": crate::support::PASSWORD });
+    let login = json!({ "identifier": "ann", "password": PASSWORD });
     for _ in 0..2 {
         for request in [
             w.request(&w.ann, "/api/auth/login", &login),
@@ -266,7 +266,7 @@ async fn of_requests_sent_at_once_under_one_key_one_is_carried_out() {
         let carried_out = answers.iter().filter(|answer| answer.status == 200 && !is_replayed(answer)).count();
         assert_eq!(carried_out, 1, "{answers:?}");
         for answer in answers {
-            match answer.status.as_u16() {
+            match answer.status {
                 200 => {}
                 409 => assert_eq!(answer.header(RETRY_AFTER), Some("1")),
                 other => panic!("{other}"),

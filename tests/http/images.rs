@@ -17,7 +17,7 @@ use reqwest::{
 };
 use serde_json::json;
 
-use crate::support::{Answer, PUBLIC_URL, Server, User};
+use crate::support::{PUBLIC_URL, Response, Server, User};
 
 const CREATE: &str = "/api/posts/create";
 
@@ -34,16 +34,16 @@ pub(crate) fn png() -> Vec<u8> {
     picture(32, 16, ImageFormat::Png)
 }
 
-async fn upload_part(server: &Server, author: &User, part: Part) -> Answer {
+async fn upload_part(server: &Server, author: &User, part: Part) -> Response {
     server.call_form(author, Method::POST, CREATE, Form::new().part("image", part)).await
 }
 
-async fn upload(server: &Server, author: &User, file: Vec<u8>) -> Answer {
+async fn upload(server: &Server, author: &User, file: Vec<u8>) -> Response {
     upload_part(server, author, Part::bytes(file).file_name("picture.png")).await
 }
 
 /// The path under which a post's image is served.
-fn image_path(post: &Answer) -> String {
+fn image_path(post: &Response) -> String {
     let url = post.data()["image"].as_str().expect("an image").to_owned();
     url.strip_prefix(PUBLIC_URL).expect("an address under the public one").to_owned()
 }
@@ -57,7 +57,7 @@ async fn served() -> (Server, String, Vec<u8>) {
     (server, path, bytes)
 }
 
-async fn fetch(server: &Server, path: &str) -> Answer {
+async fn fetch(server: &Server, path: &str) -> Response {
     server.send(server.request(Method::GET, path)).await
 }
 
@@ -290,16 +290,14 @@ async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
 /// Where clients reach the images by themselves, in the tests in which they do.
 const CDN: &str = "https://cdn.example.org/agora";
 
-/// A server whose images clients reach elsewhere, and the client to see that with, which follows no redirect.
-async fn served_elsewhere() -> (Server, reqwest::Client) {
-    let server = Server::start_with(|config| config.media_public_url = Some(CDN.to_owned())).await;
-    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    (server, client)
+/// A server whose images clients reach elsewhere.
+async fn served_elsewhere() -> Server {
+    Server::start_with(|config| config.media_public_url = Some(CDN.to_owned())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_image_address_leads_to_the_public_base_of_the_images_if_there_is_one() {
-    let (server, _) = served_elsewhere().await;
+    let server = served_elsewhere().await;
     let (alice, root) = (server.user("alice").await, server.root().await);
     let picture = || Form::new().part("profilePicture", Part::bytes(png()));
     let mut profile = server.call_form(&alice, Method::PUT, "/api/users/me", picture()).await.expect(200).data();
@@ -335,11 +333,11 @@ async fn every_image_address_leads_to_the_public_base_of_the_images_if_there_is_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asks_here_for_an_image_that_is_served_elsewhere_is_sent_there() {
-    let (server, client) = served_elsewhere().await;
+    let server = served_elsewhere().await;
     let key = "abababababababababababababababab.png";
     for method in [Method::GET, Method::HEAD] {
         for header in [None, Some((RANGE, "bytes=0-3")), Some((IF_NONE_MATCH, "*"))] {
-            let mut request = client.request(method.clone(), server.address(&format!("/media/{key}")));
+            let mut request = server.request(method.clone(), &format!("/media/{key}"));
             if let Some((name, value)) = header {
                 request = request.header(name, value);
             }
@@ -350,8 +348,7 @@ async fn who_asks_here_for_an_image_that_is_served_elsewhere_is_sent_there() {
             assert!(answer.body.is_empty());
         }
         for bad in ["abc.png", "..%2f..%2fetc%2fpasswd", &key.to_uppercase(), &format!("{key}.png")] {
-            let request = client.request(method.clone(), server.address(&format!("/media/{bad}")));
-            let answer = server.send(request).await.expect(404);
+            let answer = server.send(server.request(method.clone(), &format!("/media/{bad}"))).await.expect(404);
             assert_eq!(answer.header(LOCATION), None);
         }
     }

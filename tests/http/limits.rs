@@ -1,13 +1,10 @@
 //! How often a client may call: logins, registrations, wrong passwords, and whatever the operator limits.
 
 use agora_server::config::Config;
-use reqwest::{
-    Method,
-    header::{HeaderName, RETRY_AFTER},
-};
+use reqwest::{Method, header::RETRY_AFTER};
 use serde_json::json;
 
-use crate::support::{Answer, PASSWORD, Server, User};
+use crate::support::{PASSWORD, Response, Server, User};
 
 /// Addresses set aside for documentation: two clients, and two of one IPv6 network.
 const HERE: &str = "198.51.100.7";
@@ -26,23 +23,23 @@ async fn behind_a_proxy(change: impl FnOnce(&mut Config)) -> Server {
 }
 
 /// Calls from an address, as the proxy says.
-async fn call_from(server: &Server, address: &str, method: Method, path: &str) -> Answer {
+async fn call_from(server: &Server, address: &str, method: Method, path: &str) -> Response {
     server.send(server.request(method, path).header("X-Forwarded-For", address)).await
 }
 
-async fn login_from(server: &Server, address: &str, name: &str, password: &str) -> Answer {
+async fn login_from(server: &Server, address: &str, name: &str, password: &str) -> Response {
     let body = json!({ "identifier": name, "password": password });
     let request = server.request(Method::POST, "/api/auth/login").header("X-Forwarded-For", address);
     server.send(request.json(&body)).await
 }
 
-fn number(answer: &Answer, name: &'static str) -> Option<u32> {
-    answer.header(HeaderName::from_static(name)).map(|value| value.parse().unwrap())
+fn number(answer: &Response, name: &'static str) -> Option<u32> {
+    answer.header(name).map(|value| value.parse().unwrap())
 }
 
 /// Checks that a request was one too many of so many; how many seconds are left.
 #[track_caller]
-fn expect_too_many(answer: Answer, limit: u32) -> u32 {
+fn expect_too_many(answer: Response, limit: u32) -> u32 {
     let answer = answer.expect_failure(429);
     let wait: u32 = answer.header(RETRY_AFTER).unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{answer:?}");

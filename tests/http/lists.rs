@@ -6,7 +6,7 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 /// The most bytes of an answer.
 const MEBIBYTE: usize = 1 << 20;
@@ -28,7 +28,7 @@ async fn world(server: &Server) -> (User, User, String) {
     server.follow(&root, &ann).await;
     let mut post = String::new();
     for n in 0..ENTRIES {
-        post = server.post(&ann, &format!("{n}{}.", text(4990)), "PUBLIC").await;
+        post = server.publish(&ann, &format!("{n}{}.", text(4990)), "PUBLIC").await;
         server.product(&root, json!({ "sku": format!("S-{n}"), "description": format!("a{}b", text(4998)) })).await;
     }
     for n in 0..50 {
@@ -40,7 +40,7 @@ async fn world(server: &Server) -> (User, User, String) {
     (root, ann, post)
 }
 
-fn entries(answer: &Answer, field: &str) -> Vec<Value> {
+fn entries(answer: &Response, field: &str) -> Vec<Value> {
     assert!(answer.body.len() <= MEBIBYTE, "{} bytes", answer.body.len());
     answer.json()[field].as_array().unwrap().clone()
 }

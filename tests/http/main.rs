@@ -7,6 +7,8 @@ mod accounts;
 mod authorization;
 mod browsers;
 mod caching;
+#[path = "../support/client.rs"]
+mod client;
 mod clock;
 mod comments;
 #[path = "../support/contract.rs"]

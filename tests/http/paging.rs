@@ -6,7 +6,7 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Answer, PUBLIC_URL, Server, User};
+use crate::support::{PUBLIC_URL, Response, Server, User};
 
 const FEED: &str = "/api/posts/following/all";
 
@@ -51,7 +51,7 @@ impl World {
         }
         let mut post = String::new();
         for i in 0..5 {
-            post = server.post(&author, &format!("post {i}"), "PUBLIC").await;
+            post = server.publish(&author, &format!("post {i}"), "PUBLIC").await;
         }
         let fan = users[3].clone();
         let world = Self { server, root, author, fan, post };
@@ -86,7 +86,7 @@ impl World {
     async fn add(&self, kind: Kind, name: &str) {
         match kind {
             Kind::Users => drop(self.server.user(name).await),
-            Kind::Posts => drop(self.server.post(&self.author, name, "PUBLIC").await),
+            Kind::Posts => drop(self.server.publish(&self.author, name, "PUBLIC").await),
             Kind::Likes => self.add_like(&self.server.user(name).await).await,
             Kind::Comments => self.add_comment(&self.fan).await,
             Kind::Follows => {
@@ -121,7 +121,7 @@ impl World {
         ]
     }
 
-    async fn read(&self, list: &List, query: &str) -> Answer {
+    async fn read(&self, list: &List, query: &str) -> Response {
         let joint = if list.path.contains('?') { '&' } else { '?' };
         self.server.get(&list.reader, &format!("{}{joint}{query}", list.path)).await
     }
@@ -132,7 +132,7 @@ impl World {
     }
 }
 
-fn entries(list: &List, answer: &Answer) -> Vec<Value> {
+fn entries(list: &List, answer: &Response) -> Vec<Value> {
     answer.json()[list.entries].as_array().unwrap().clone()
 }
 
@@ -361,7 +361,7 @@ async fn without_a_size_the_feed_has_20_entries_and_other_lists_have_all() {
 async fn without_a_size_a_list_has_1000_entries_at_most() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     for _ in 0..1001 {
         let body = json!({ "postId": post, "content": "comment" });
         server.call_json(&alice, Method::POST, "/api/comments/create", body).await.expect(201);
@@ -376,7 +376,7 @@ async fn without_a_size_a_list_has_1000_entries_at_most() {
 async fn a_list_of_nothing_is_empty_and_has_no_other_page() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "text", "PRIVATE").await;
+    let post = server.publish(&alice, "text", "PRIVATE").await;
     for (path, entries) in [
         (FEED.to_owned(), "data"),
         (format!("/api/posts/{post}/likes"), "data"),

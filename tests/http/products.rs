@@ -4,7 +4,7 @@ use reqwest::{Method, header::CONTENT_TYPE};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 const PRODUCTS: &str = "/api/products";
 const FIND_ALL: &str = "/api/products/findAll";
@@ -23,29 +23,29 @@ fn product(fields: &Value) -> Value {
 }
 
 /// Calls without a token.
-async fn read(server: &Server, path: &str) -> Answer {
+async fn read(server: &Server, path: &str) -> Response {
     server.send(server.request(Method::GET, path)).await
 }
 
-async fn create(server: &Server, admin: &User, fields: Value) -> Answer {
+async fn create(server: &Server, admin: &User, fields: Value) -> Response {
     server.call_json(admin, Method::POST, PRODUCTS, product(&fields)).await
 }
 
 /// Sends a product whose price is this literal.
-async fn create_priced(server: &Server, admin: &User, sku: &str, literal: &str) -> Answer {
+async fn create_priced(server: &Server, admin: &User, sku: &str, literal: &str) -> Response {
     let body = format!(r#"{{"sku":"{sku}","name":"Mug","category":"Kitchen","stock":3,"price":{literal}}}"#);
     let request = server.request(Method::POST, PRODUCTS).bearer_auth(&admin.token);
     server.send(request.header(CONTENT_TYPE, "application/json").body(body)).await
 }
 
 /// The names of the products in an answer.
-fn names(answer: &Answer) -> Vec<String> {
+fn names(answer: &Response) -> Vec<String> {
     let products = answer.json()["products"].as_array().expect("products").clone();
     products.iter().map(|product| product["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The prices in an answer, digit by digit.
-fn price_literals(answer: &Answer) -> Vec<&str> {
+fn price_literals(answer: &Response) -> Vec<&str> {
     let body = std::str::from_utf8(&answer.body).unwrap();
     body.split("\"price\":").skip(1).map(|rest| rest.split([',', '}']).next().unwrap()).collect()
 }
@@ -367,7 +367,7 @@ async fn a_category_is_found_whole_in_any_letter_case_by_query_and_by_path() {
     ];
     for (category, expected) in table {
         let by_query = server.request(Method::GET, FIND_ALL).query(&[("category", category)]);
-        let mut url = Url::parse(&server.url).unwrap();
+        let mut url = Url::parse(server.url()).unwrap();
         url.path_segments_mut().unwrap().extend(["api", "products", "category", category]);
         let (by_query, by_path) =
             (server.send(by_query).await.expect(200), read(&server, url.path()).await.expect(200));

@@ -10,7 +10,7 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Answer, PASSWORD, PUBLIC_URL, Server, User};
+use crate::support::{PASSWORD, PUBLIC_URL, Response, Server, User};
 
 const ME: &str = "/api/users/me";
 const ALL: &str = "/api/users/all";
@@ -24,7 +24,7 @@ fn enabled(id: &str) -> String {
     format!("/api/users/{id}/enabled")
 }
 
-async fn set_enabled(server: &Server, admin: &User, user: &User, to: bool) -> Answer {
+async fn set_enabled(server: &Server, admin: &User, user: &User, to: bool) -> Response {
     server.call_json(admin, Method::PUT, &enabled(&user.id), json!({ "enabled": to })).await
 }
 
@@ -237,12 +237,12 @@ async fn two_administrators_cannot_dismiss_each_other_at_once() {
         server.change_role(&root, &alice, "REMOVE", "ADMIN"),
         server.change_role(&alice, &root, "REMOVE", "ADMIN"),
     );
-    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    let mut statuses = [one.status, other.status];
     statuses.sort_unstable();
     // The slower one is refused as the last, or is no administrator any more when it comes.
     assert!(matches!(statuses, [200, 400 | 403]), "{statuses:?}");
     let remaining = [server.get(&root, ALL).await, server.get(&alice, ALL).await];
-    assert_eq!(remaining.iter().filter(|answer| answer.status.as_u16() == 200).count(), 1);
+    assert_eq!(remaining.iter().filter(|answer| answer.status == 200).count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -329,7 +329,7 @@ async fn users_change_biography_and_picture_with_a_form() {
     server.send(server.request(Method::GET, &first)).await.expect(404);
     server.send(server.request(Method::GET, &second)).await.expect(200);
 
-    let post = server.post(&alice, "text", "PUBLIC").await;
+    let post = server.publish(&alice, "text", "PUBLIC").await;
     let post = server.get(&alice, &format!("/api/posts/by-id/{post}")).await.expect(200).data();
     assert_includes(&post["author"], &json!({ "profilePicture": replaced["profilePicture"], "biography": "Hello" }));
 }

@@ -4,13 +4,19 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Read as _,
     sync::{LazyLock, OnceLock},
 };
 
 use agora_http::{openapi, routes};
 use jsonschema::{Draft, Validator};
-use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
+use reqwest::{
+    Method,
+    header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap},
+};
 use serde_json::{Map, Value, json};
+
+use crate::client::Response;
 
 /// The spellings that requests may use instead of the one that the document asks for, where both are fields of it.
 const ALIASES: [(&str, &str); 5] = [
@@ -142,9 +148,34 @@ fn schema_name(content: &Value) -> Option<&str> {
 /// What is said of a head that cannot be read.
 const NO_REQUEST: [&str; 2] = ["\"The head of the request is malformed\"", "\"The head of a request must be below"];
 
+impl Response {
+    /// Returns the body as it was before it was compressed, if it was.
+    #[track_caller]
+    pub(crate) fn decoded(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self.header(CONTENT_ENCODING) {
+            _ if self.body.is_empty() => {}
+            None => bytes.clone_from(&self.body),
+            Some("gzip") => drop(flate2::read::GzDecoder::new(&*self.body).read_to_end(&mut bytes).unwrap()),
+            Some("zstd") => bytes = zstd::decode_all(&*self.body).unwrap(),
+            Some(other) => panic!("{other}"),
+        }
+        bytes
+    }
+}
+
+/// Checks that a response is one that the document describes, and so is the request if it was accepted.
+pub(crate) fn check(method: &Method, path: &str, sent: &[u8], response: &Response) {
+    check_answer(method.as_str(), path, response);
+    if (200..300).contains(&response.status) {
+        check_request(method.as_str(), path, sent);
+    }
+}
+
 /// Checks that an answer is one that the document describes.
 #[track_caller]
-pub(crate) fn check_answer(method: &str, path: &str, status: u16, headers: &HeaderMap, body: &[u8]) {
+pub(crate) fn check_answer(method: &str, path: &str, response: &Response) {
+    let (status, headers, body) = (response.status, &response.headers, &*response.decoded());
     let case = format!("{method} {path:.200} answered {status}: {:.2000}", String::from_utf8_lossy(body));
     // What never becomes a request of an operation ends its connection, and has the form of every failure.
     if NO_REQUEST.iter().any(|message| String::from_utf8_lossy(body).contains(message)) {
@@ -200,7 +231,7 @@ fn check_body(response: &Value, headers: &HeaderMap, body: Option<&[u8]>, case: 
 
 /// Checks that the JSON body of a request that was accepted is one that the document describes.
 #[track_caller]
-pub(crate) fn check_request(method: &str, path: &str, body: &[u8]) {
+fn check_request(method: &str, path: &str, body: &[u8]) {
     let Some(operation) = operation(method, path) else { return };
     let content = &operation["requestBody"]["content"]["application/json"];
     let Some(name) = schema_name(content) else { return };

@@ -30,13 +30,15 @@ use agora_http::{LoadLimits, Stopping};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::{
-    Client, Method, RequestBuilder, StatusCode,
-    header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
+    Method,
+    header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
 
+#[path = "../../../tests/support/client.rs"]
+mod client;
 #[path = "../../../tests/support/contract.rs"]
 mod contract;
 #[path = "faults/lists.rs"]
@@ -46,6 +48,7 @@ mod log;
 #[path = "faults/ports.rs"]
 mod ports;
 
+use client::{Client, JSON, PASSWORD, Response, registration, request_bytes};
 use ports::Ports;
 
 /// What must never reach a client.
@@ -58,51 +61,23 @@ const INTERNAL: &str = "Internal server error";
 const UNAVAILABLE: &str = "The service is temporarily unavailable";
 const TOO_LONG: &str = "The request took too long";
 
-/// An answer, read whole.
-#[derive(Debug)]
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Vec<u8>,
-}
-
-/// Sends a request, and checks that its answer is as the OpenAPI document says.
-async fn send(method: Method, url: &str, path: &str, with: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Answer {
-    let request = with(Client::new().request(method.clone(), format!("{url}{path}")));
-    let response = request.send().await.unwrap();
-    let (status, headers) = (response.status(), response.headers().clone());
-    let body = response.bytes().await.unwrap().to_vec();
-    let path = path.split_once('?').map_or(path, |(path, _query)| path);
-    contract::check_answer(method.as_str(), path, status.as_u16(), &headers, &body);
-    Answer { status, headers, body }
-}
-
-async fn get(url: &str, path: &str) -> Answer {
-    send(Method::GET, url, path, |request| request.bearer_auth("token")).await
-}
-
-async fn register_with(url: &str, with: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Answer {
-    let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" });
-    send(Method::POST, url, "/api/auth/register", |request| with(request.json(&account))).await
-}
-
-async fn register(url: &str) -> Answer {
-    register_with(url, |request| request).await
+/// Calls with a token.
+async fn get(api: &Client, path: &str) -> Response {
+    api.send(api.request(Method::GET, path).bearer_auth("token")).await
 }
 
 /// Registers under an idempotency key.
-async fn register_once(url: &str) -> Answer {
-    register_with(url, |request| request.header("Idempotency-Key", "key")).await
+async fn register_once(api: &Client) -> Response {
+    let request = api.request(Method::POST, "/api/auth/register").json(&registration("alice"));
+    api.send(request.header("Idempotency-Key", "key")).await
 }
 
 /// Checks that this is the error envelope with these words and nothing more; the id of the request.
-async fn expect_failure(answer: Answer, status: u16, message: &str) -> String {
-    assert_eq!(answer.status, status);
-    let headers = answer.headers;
-    assert!(!format!("{headers:?}").contains("hunter2"));
-    assert_eq!(headers[CONTENT_TYPE], "application/json");
-    assert_eq!(headers.contains_key(RETRY_AFTER), status == StatusCode::SERVICE_UNAVAILABLE);
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+#[track_caller]
+fn expect_failure(answer: Response, status: u16, message: &str) -> String {
+    let answer = answer.expect_failure(status);
+    assert!(!format!("{answer:?}").contains("hunter2"));
+    assert_eq!(answer.header(RETRY_AFTER).is_some(), status == 503);
     let code = match status {
         401 => "unauthenticated",
         404 if message == "Route not found" => "route_not_found",
@@ -114,8 +89,9 @@ async fn expect_failure(answer: Answer, status: u16, message: &str) -> String {
         503 => "unavailable",
         other => panic!("{other}"),
     };
-    assert_eq!(body, json!({ "success": false, "status": status, "code": code, "message": message }));
-    headers["x-request-id"].to_str().unwrap().to_owned()
+    let envelope = json!({ "success": false, "status": status, "code": code, "message": message });
+    assert_eq!(answer.json(), envelope);
+    answer.header("x-request-id").unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,11 +100,11 @@ async fn a_panic_is_an_internal_error_and_the_server_lives_on() {
     ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
     ports.products.expect_list().returning(|_, _| panic!("{SECRET}"));
     ports.products.expect_find().returning(|_| Ok(None));
-    let url = ports.start();
+    let api = ports.start();
     for _ in 0..3 {
-        expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
+        expect_failure(get(&api, LISTING).await, 500, INTERNAL);
         let unknown = format!("/api/products/{}", Uuid::nil());
-        expect_failure(get(&url, &unknown).await, 404, "Product not found").await;
+        expect_failure(get(&api, &unknown).await, 404, "Product not found");
     }
 }
 
@@ -136,17 +112,17 @@ async fn a_panic_is_an_internal_error_and_the_server_lives_on() {
 async fn a_panic_while_the_caller_is_authenticated_is_an_internal_error() {
     let mut ports = Ports::default();
     ports.tokens.expect_verify().returning(|_, _| panic!("{SECRET}"));
-    let url = ports.start();
-    expect_failure(get(&url, "/api/users/me").await, 500, INTERNAL).await;
-    expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+    let api = ports.start();
+    expect_failure(get(&api, "/api/users/me").await, 500, INTERNAL);
+    expect_failure(get(&api, "/nothing").await, 404, "Route not found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_the_cause_of_a_failure_is_told() {
-    let url = Ports::with_failing_listing(|| Error::internal(SECRET));
-    expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
-    let url = Ports::with_failing_listing(|| Error::unavailable(SECRET));
-    expect_failure(get(&url, LISTING).await, 503, UNAVAILABLE).await;
+    let api = Ports::with_failing_listing(|| Error::internal(SECRET));
+    expect_failure(get(&api, LISTING).await, 500, INTERNAL);
+    let api = Ports::with_failing_listing(|| Error::unavailable(SECRET));
+    expect_failure(get(&api, LISTING).await, 503, UNAVAILABLE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,14 +135,14 @@ async fn a_session_that_cannot_be_looked_up_is_not_an_invalid_token() {
         let (user, session) = (UserId::new(Uuid::nil()), SessionId::new(Uuid::nil()));
         ports.tokens.expect_verify().returning(move |_, _| Ok(TokenClaims { user, session }));
         ports.sessions.expect_find().returning(move |_| Err(error()));
-        expect_failure(get(&ports.start(), "/api/users/me").await, status, message).await;
+        expect_failure(get(&ports.start(), "/api/users/me").await, status, message);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conflict_that_no_rule_foresaw_is_a_conflict() {
-    let url = Ports::with_failing_listing(|| Error::Conflict(Conflict::Unforeseen));
-    expect_failure(get(&url, LISTING).await, 409, "The request conflicts with the current state").await;
+    let api = Ports::with_failing_listing(|| Error::Conflict(Conflict::Unforeseen));
+    expect_failure(get(&api, LISTING).await, 409, "The request conflicts with the current state");
 }
 
 /// Takes for ever.
@@ -192,9 +168,9 @@ async fn a_request_that_takes_too_long_is_given_up() {
     let request_time = Duration::from_millis(20);
     let mut ports = Ports { passwords: Arc::new(StuckHasher), request_time, ..Ports::default() };
     ports.accounts.expect_find_id().returning(|_| Ok(None));
-    let url = ports.start();
+    let api = ports.start();
     for _ in 0..2 {
-        expect_failure(register(&url).await, 503, TOO_LONG).await;
+        expect_failure(api.register("alice").await, 503, TOO_LONG);
     }
 }
 
@@ -227,8 +203,8 @@ async fn a_failed_attempt_is_not_remembered() {
         let (idempotency, mut abandoned) = expecting_one_abandoned();
         let mut ports = Ports { idempotency, ..Ports::default() };
         ports.accounts.expect_find_id().returning(move |_| failure());
-        let url = ports.start();
-        expect_failure(register_once(&url).await, status, message).await;
+        let api = ports.start();
+        expect_failure(register_once(&api).await, status, message);
         abandoned.recv().await.unwrap();
     }
 }
@@ -239,8 +215,8 @@ async fn an_attempt_that_takes_too_long_is_not_remembered() {
     let request_time = Duration::from_millis(20);
     let mut ports = Ports { passwords: Arc::new(StuckHasher), idempotency, request_time, ..Ports::default() };
     ports.accounts.expect_find_id().returning(|_| Ok(None));
-    let url = ports.start();
-    expect_failure(register_once(&url).await, 503, TOO_LONG).await;
+    let api = ports.start();
+    expect_failure(register_once(&api).await, 503, TOO_LONG);
     abandoned.recv().await.unwrap();
 }
 
@@ -287,8 +263,8 @@ async fn an_attempt_is_carried_out_though_its_client_goes_away() {
         created.send(once.unwrap().answer(&()).unwrap()).unwrap();
         Ok(())
     });
-    let url = ports.start();
-    let impatient = tokio::spawn(async move { register_once(&url).await });
+    let api = ports.start();
+    let impatient = tokio::spawn(async move { register_once(&api).await });
     was_asked.recv().await.unwrap();
     impatient.abort();
     assert!(impatient.await.unwrap_err().is_cancelled());
@@ -298,18 +274,16 @@ async fn an_attempt_is_carried_out_though_its_client_goes_away() {
 }
 
 /// Logs in on these ports, where alice has an account with the hash `stored`; the server, which has answered with 200.
-async fn log_in(mut ports: Ports) -> String {
+async fn log_in(mut ports: Ports) -> Client {
     ports.accounts.expect_find_credentials().returning(|_| {
         let (user, password) = (UserId::new(Uuid::nil()), PasswordHash::new("stored".to_owned()));
         Ok(Some(Credentials { user, password, enabled: true }))
     });
     ports.sessions.expect_open().once().returning(|_, _| Ok(Some(())));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("a.b.c".to_owned()));
-    let url = ports.start();
-    let credentials = json!({ "identifier": "alice", "password": "correct horse" });
-    let answer = send(Method::POST, &url, "/api/auth/login", |request| request.json(&credentials)).await;
-    assert_eq!(answer.status, 200);
-    url
+    let api = ports.start();
+    api.login("alice", PASSWORD).await.expect(200);
+    api
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,19 +314,19 @@ async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
     let message = "A request with this Idempotency-Key is under way";
     assert_eq!(body, json!({ "success": false, "status": 409, "code": "idempotency_in_progress", "message": message }));
     let differs = register_once(&meets(Lookup::Differs)).await;
-    expect_failure(differs, 422, "Idempotency-Key was used for another request").await;
+    expect_failure(differs, 422, "Idempotency-Key was used for another request");
     // What is on record is damaged.
-    expect_failure(register_once(&meets(Lookup::Answered(idempotency::Answer("x".into())))).await, 500, INTERNAL).await;
+    expect_failure(register_once(&meets(Lookup::Answered(idempotency::Answer("x".into())))).await, 500, INTERNAL);
     let mut ports = Ports::default();
     ports.idempotency.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable(SECRET)));
     ports.idempotency.expect_abandon().once().returning(|_| Ok(()));
-    expect_failure(register_once(&ports.start()).await, 503, UNAVAILABLE).await;
+    expect_failure(register_once(&ports.start()).await, 503, UNAVAILABLE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_does_not_arrive_is_not_waited_for() {
-    let url = Ports { request_time: Duration::from_millis(20), ..Ports::default() }.start();
-    let mut connection = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    let api = Ports { request_time: Duration::from_millis(20), ..Ports::default() }.start();
+    let mut connection = TcpStream::connect(api.url().trim_start_matches("http://")).unwrap();
     connection.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let head = "POST /api/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     connection.write_all(format!("{head}Content-Length: 10\r\n\r\n{{").as_bytes()).unwrap();
@@ -368,36 +342,35 @@ async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
         let bytes = stream::iter([Ok(vec![0; 10].into()), Err(Error::internal(SECRET))]).boxed();
         Ok(Some(OpenImage { size: 100, range: Some(0..100), bytes }))
     });
-    let url = ports.start();
-    let image = format!("{url}/media/00000000000000000000000000000000.png");
-    let whole = async { Client::new().get(image).send().await?.bytes().await };
-    whole.await.expect_err("an answer that was cut off");
-    expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+    let api = ports.start();
+    let image = api.request(Method::GET, "/media/00000000000000000000000000000000.png");
+    assert!(api.try_send(image).await.is_none(), "an answer that was not cut off");
+    expect_failure(get(&api, "/nothing").await, 404, "Route not found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_told_to_stop_lives_but_is_not_ready() {
     let stopping = Stopping::default();
-    let url = Ports { stopping: stopping.clone(), ..Ports::default() }.start();
-    assert_eq!(get(&url, "/health/ready").await.status, 200);
+    let api = Ports { stopping: stopping.clone(), ..Ports::default() }.start();
+    assert_eq!(get(&api, "/health/ready").await.status, 200);
     stopping.begin();
-    expect_failure(get(&url, "/health/ready").await, 503, "The service is shutting down").await;
-    assert_eq!(get(&url, "/health/live").await.status, 200);
+    expect_failure(get(&api, "/health/ready").await, 503, "The service is shutting down");
+    assert_eq!(get(&api, "/health/live").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_is_told_and_not_why() {
     let mut images = MockProbe::new();
     images.expect_probe().returning(|| Err(Error::unavailable(SECRET)));
-    let url = Ports { images, ..Ports::default() }.start();
+    let api = Ports { images, ..Ports::default() }.start();
     for _ in 0..3 {
-        let answer = get(&url, "/health/ready").await;
-        assert_eq!((answer.status.as_u16(), &answer.headers[RETRY_AFTER]), (503, &HeaderValue::from_static("1")));
+        let answer = get(&api, "/health/ready").await;
+        assert_eq!((answer.status, &answer.headers[RETRY_AFTER]), (503, &HeaderValue::from_static("1")));
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!((&body["success"], &body["status"]), (&json!(false), &json!(503)));
         let statuses = ["database", "images", "migrations"].map(|check| body["data"][check]["status"].clone());
         assert_eq!(statuses, ["ok", "failed", "ok"].map(Value::from));
         assert!(!body.to_string().contains("hunter2"), "{body}");
     }
-    assert_eq!(get(&url, "/health/live").await.status, 200);
+    assert_eq!(get(&api, "/health/live").await.status, 200);
 }

@@ -31,7 +31,7 @@ fn with_token(user: &User, token: &str) -> User {
 }
 
 async fn me_status(server: &Server, user: &User) -> u16 {
-    server.get(user, ME).await.status.as_u16()
+    server.get(user, ME).await.status
 }
 
 /// The header and the claims of a token.
@@ -98,7 +98,7 @@ async fn a_token_that_is_not_ours_is_refused() {
         ("no token at all", "token".to_owned()),
     ] {
         let answer = server.get(&with_token(&alice, &token), ME).await;
-        assert_eq!(answer.status.as_u16(), 401, "{why}");
+        assert_eq!(answer.status, 401, "{why}");
         assert_eq!(answer.header(WWW_AUTHENTICATE), Some("Bearer error=\"invalid_token\""), "{why}");
         answer.expect_failure(401);
     }

@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder, header::CONTENT_TYPE};
 use serde_json::json;
 
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 const JSON: &str = "application/json";
 
@@ -22,7 +22,7 @@ fn json_endpoints(server: &Server, user: &User) -> Vec<RequestBuilder> {
 }
 
 /// Creates a post from a body as it is.
-async fn create(server: &Server, user: &User, content_type: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
+async fn create(server: &Server, user: &User, content_type: Option<&str>, body: impl Into<reqwest::Body>) -> Response {
     let mut request = server.request(Method::POST, "/api/posts/create").bearer_auth(&user.token).body(body);
     if let Some(content_type) = content_type {
         request = request.header(CONTENT_TYPE, content_type);

@@ -6,12 +6,12 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Answer, PASSWORD, Server, User};
+use crate::support::{PASSWORD, Response, Server, User};
 
 /// The id of nothing.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
-async fn put(server: &Server, user: &User, path: &str, body: Value) -> Answer {
+async fn put(server: &Server, user: &User, path: &str, body: Value) -> Response {
     server.call_json(user, Method::PUT, path, body).await
 }
 
@@ -19,7 +19,7 @@ async fn put(server: &Server, user: &User, path: &str, body: Value) -> Answer {
 async fn a_failure_has_the_code_of_its_kind() {
     let server = Server::start().await;
     let (alice, root) = (server.user("alice").await, server.root().await);
-    let post = server.post(&alice, "hello", "PRIVATE").await;
+    let post = server.publish(&alice, "hello", "PRIVATE").await;
     let bob = server.user("bob").await;
     let nothing = |path: &str| format!("{path}/{NOTHING}");
 
@@ -44,8 +44,8 @@ async fn a_failure_has_the_code_of_its_kind() {
     server.call(&bob, Method::PUT, &follow).await.expect_code(400, "self_not_allowed");
     server.change_role(&root, &root, "REMOVE", "ADMIN").await.expect_code(400, "last_admin");
     let taken = |username: &str, email: &str| json!({ "username": username, "email": email, "password": PASSWORD });
-    server.register(taken("ALICE", "new@example.org")).await.expect_code(409, "username_taken");
-    server.register(taken("new", "ALICE@example.org")).await.expect_code(409, "email_taken");
+    server.register_as(taken("ALICE", "new@example.org")).await.expect_code(409, "username_taken");
+    server.register_as(taken("new", "ALICE@example.org")).await.expect_code(409, "email_taken");
     let product = server.product(&root, json!({ "sku": "ONE" })).await;
     let other = server.product(&root, json!({ "sku": "TWO" })).await;
     let path = format!("/api/products/{}", other["id"].as_str().unwrap());
@@ -62,7 +62,7 @@ async fn a_failure_has_the_code_of_its_kind() {
 }
 
 /// The codes of the fields of a validation failure.
-fn codes(answer: &Answer) -> Value {
+fn codes(answer: &Response) -> Value {
     answer.json()["codes"].clone()
 }
 
@@ -85,7 +85,7 @@ async fn an_invalid_field_has_the_code_of_its_rule() {
             json!({ "username": ["invalid_format"], "email": ["too_long"], "password": ["too_long"] }),
         ),
     ] {
-        let answer = server.register(body.clone()).await.expect_code(400, "validation_failed");
+        let answer = server.register_as(body.clone()).await.expect_code(400, "validation_failed");
         assert_eq!(codes(&answer), expected, "{body}");
     }
 

@@ -4,10 +4,10 @@ use reqwest::{Method, header::AUTHORIZATION};
 use serde_json::json;
 
 use super::NOTHING;
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 /// Calls with a target as it is.
-fn raw(server: &Server, user: &User, method: &str, target: &str) -> Answer {
+fn raw(server: &Server, user: &User, method: &str, target: &str) -> Response {
     let head = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     server.send_raw(format!("{head}Authorization: Bearer {}\r\n\r\n", user.token).as_bytes())
 }
@@ -38,7 +38,7 @@ async fn a_nul_character_in_path_or_query_is_refused() {
 async fn a_nul_character_in_a_text_is_a_validation_failure_of_its_field() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = server.post(&alice, "a", "PUBLIC").await;
+    let post = server.publish(&alice, "a", "PUBLIC").await;
     for (method, path, body, field) in [
         (Method::POST, "/api/posts/create", json!({ "text": "a\0" }), "text"),
         (Method::POST, "/api/posts/create", json!({ "content": "a\0" }), "text"),
@@ -130,9 +130,9 @@ async fn no_path_or_query_breaks_the_server() {
     for target in &targets {
         for caller in [&alice, &root] {
             let answer = raw(&server, caller, "GET", target);
-            assert!(answer.status.as_u16() < 500, "{target:.80}: {answer:?}");
+            assert!(answer.status < 500, "{target:.80}: {answer:?}");
             if answer.status != 200 {
-                let status = answer.status.as_u16();
+                let status = answer.status;
                 answer.expect_failure(status);
             }
         }

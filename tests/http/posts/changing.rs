@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::{form, form_with_image, illustrated, seen};
 use crate::{
     images,
-    support::{Answer, Server, User},
+    support::{Response, Server, User},
 };
 
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
-async fn update_form(server: &Server, caller: &User, id: &str, fields: &[(&'static str, &str)]) -> Answer {
+async fn update_form(server: &Server, caller: &User, id: &str, fields: &[(&'static str, &str)]) -> Response {
     server.call_form(caller, Method::PUT, &format!("/api/posts/update/{id}"), form(fields)).await
 }
 
-async fn update_json(server: &Server, caller: &User, id: &str, body: Value) -> Answer {
+async fn update_json(server: &Server, caller: &User, id: &str, body: Value) -> Response {
     server.call_json(caller, Method::PUT, &format!("/api/posts/update/{id}"), body).await
 }
 
@@ -82,7 +82,7 @@ async fn a_blank_text_clears_only_beside_an_image() {
         let after = update_form(&server, &alice, post["id"].as_str().unwrap(), &[("text", blank)]).await.expect(200);
         assert_eq!((&after.data()["content"], &after.data()["image"]), (&json!(""), &post["image"]));
 
-        let id = server.post(&alice, "text", "PUBLIC").await;
+        let id = server.publish(&alice, "text", "PUBLIC").await;
         update_form(&server, &alice, &id, &[("text", blank)]).await.expect_invalid(&["text"]);
         update_json(&server, &alice, &id, json!({ "content": blank })).await.expect_invalid(&["text"]);
         assert_eq!(seen(&server, &alice, &id).await["content"], "text");
@@ -155,7 +155,7 @@ async fn a_change_of_visibility_takes_effect_at_once() {
     let server = Server::start().await;
     let (alice, follower, stranger) = (server.user("alice").await, server.user("bob").await, server.user("eve").await);
     server.follow(&follower, &alice).await;
-    let id = server.post(&alice, "text", "PUBLIC").await;
+    let id = server.publish(&alice, "text", "PUBLIC").await;
     for (visibility, for_follower, for_stranger) in
         [("PRIVATE", 403, 403), ("FOLLOWERS", 200, 403), ("PUBLIC", 200, 200)]
     {
@@ -173,7 +173,7 @@ async fn the_author_alone_changes_a_post() {
     let server = Server::start().await;
     let (alice, follower, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
     server.follow(&follower, &alice).await;
-    let id = server.post(&alice, "text", "PUBLIC").await;
+    let id = server.publish(&alice, "text", "PUBLIC").await;
     for other in [&follower, &root] {
         update_json(&server, other, &id, json!({ "text": "mine" })).await.expect_failure(403);
         update_json(&server, other, &id, json!({})).await.expect_failure(403);
@@ -186,7 +186,7 @@ async fn the_author_alone_changes_a_post() {
 async fn whether_the_caller_may_change_the_post_comes_before_what_they_sent() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let (own, foreign) = (server.post(&alice, "text", "PUBLIC").await, server.post(&bob, "text", "PUBLIC").await);
+    let (own, foreign) = (server.publish(&alice, "text", "PUBLIC").await, server.publish(&bob, "text", "PUBLIC").await);
     let large = "a".repeat(100 * 1024);
     for (content_type, body, status) in [
         ("text/plain", large.as_str(), 413),
@@ -207,7 +207,7 @@ async fn whether_the_caller_may_change_the_post_comes_before_what_they_sent() {
 async fn a_deleted_post_is_gone_with_its_comments_and_likes() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let id = server.post(&alice, "text", "PUBLIC").await;
+    let id = server.publish(&alice, "text", "PUBLIC").await;
     let comment = json!({ "postId": id, "content": "nice" });
     server.call_json(&bob, Method::POST, "/api/comments/create", comment.clone()).await.expect(201);
     let comments = server.get(&bob, &format!("/api/comments/all/{id}")).await.expect(200).data();

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::{form, form_with_image};
 use crate::{
     images,
-    support::{Answer, PASSWORD, Server, User},
+    support::{PASSWORD, Response, Server, User},
 };
 
 const CREATE: &str = "/api/posts/create";
 
-async fn create_form(server: &Server, author: &User, fields: &[(&'static str, &str)]) -> Answer {
+async fn create_form(server: &Server, author: &User, fields: &[(&'static str, &str)]) -> Response {
     server.call_form(author, Method::POST, CREATE, form(fields)).await
 }
 
-async fn create_json(server: &Server, author: &User, body: Value) -> Answer {
+async fn create_json(server: &Server, author: &User, body: Value) -> Response {
     server.call_json(author, Method::POST, CREATE, body).await
 }
 
@@ -36,7 +36,7 @@ async fn a_created_post_is_answered_whole() {
     let account = json!({
         "username": "alice", "email": "Alice@example.org", "password": PASSWORD, "biography": "Hello",
     });
-    server.register(account).await.expect(201);
+    server.register_as(account).await.expect(201);
     let alice = server.log_in("alice").await;
 
     let answer = create_form(&server, &alice, &[("text", "first")]).await.expect(201);

@@ -1,8 +1,8 @@
 //! `/api/posts/like/{postId}` and `GET /api/posts/{postId}/likes`
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 use super::seen;
 use crate::{
@@ -22,7 +22,7 @@ fn liker(user: &User) -> Value {
 async fn a_like_is_toggled_set_and_unset() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    let id = server.post(&alice, "text", "PUBLIC").await;
+    let id = server.publish(&alice, "text", "PUBLIC").await;
     for (method, message) in [
         (Method::POST, LIKED),
         (Method::POST, UNLIKED),
@@ -52,7 +52,7 @@ async fn a_like_is_toggled_set_and_unset() {
 async fn authors_like_their_own_posts_and_a_like_changes_nothing_else() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let id = server.post(&alice, "text", "PRIVATE").await;
+    let id = server.publish(&alice, "text", "PRIVATE").await;
     let mut expected = seen(&server, &alice, &id).await;
     server.call(&alice, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
     expected["likedBy"] = json!([liker(&alice)]);
@@ -65,7 +65,7 @@ async fn authors_like_their_own_posts_and_a_like_changes_nothing_else() {
 async fn liking_needs_the_right_to_view() {
     let server = Server::start().await;
     let (alice, bob, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
-    let hidden = server.post(&alice, "text", "FOLLOWERS").await;
+    let hidden = server.publish(&alice, "text", "FOLLOWERS").await;
     for method in [Method::POST, Method::PUT, Method::DELETE] {
         let path = format!("/api/posts/like/{hidden}");
         server.call(&bob, method.clone(), &path).await.expect_failure(403);
@@ -85,7 +85,7 @@ async fn a_liker_is_shown_with_their_picture() {
     let form = super::form(&[]).part("profilePicture", reqwest::multipart::Part::bytes(images::png()));
     let me = server.call_form(&alice, Method::PUT, "/api/users/me", form).await.expect(200).data();
     assert!(me["profilePicture"].is_string(), "{me}");
-    let id = server.post(&alice, "text", "PUBLIC").await;
+    let id = server.publish(&alice, "text", "PUBLIC").await;
     server.call(&alice, Method::PUT, &format!("/api/posts/like/{id}")).await.expect(200);
     let post = seen(&server, &alice, &id).await;
     assert_eq!(post["likedBy"][0]["profilePicture"], me["profilePicture"]);
@@ -97,7 +97,7 @@ async fn a_post_shows_its_50_newest_likers_and_counts_all() {
     let server = Server::start().await;
     let mut expected = Vec::new();
     let author = server.user("author").await;
-    let id = server.post(&author, "text", "PUBLIC").await;
+    let id = server.publish(&author, "text", "PUBLIC").await;
     for n in 0..52 {
         let user = server.user(&format!("user{n}")).await;
         server.call(&user, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
@@ -117,14 +117,10 @@ async fn concurrent_toggles_by_one_caller_end_in_their_parity() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (toggles, liked) in [(100, false), (101, true)] {
-        let id = server.post(&alice, "text", "PUBLIC").await;
-        let mut calls = JoinSet::new();
-        for _ in 0..toggles {
-            let call = server.request(Method::POST, &format!("/api/posts/like/{id}")).bearer_auth(&alice.token);
-            calls.spawn(call.send());
-        }
-        for answer in calls.join_all().await {
-            assert_eq!(answer.unwrap().status(), 200);
+        let id = server.publish(&alice, "text", "PUBLIC").await;
+        let path = format!("/api/posts/like/{id}");
+        for answer in join_all((0..toggles).map(|_| server.call(&alice, Method::POST, &path))).await {
+            answer.expect(200);
         }
         let post = seen(&server, &alice, &id).await;
         assert_eq!((&post["likedByMe"], &post["likeCount"]), (&json!(liked), &json!(u8::from(liked))));

@@ -39,7 +39,7 @@ async fn world() -> World {
 async fn a_post_is_shown_to_those_who_may_view_it() {
     let World { server, author, viewers } = world().await;
     for (index, visibility) in VISIBILITIES.into_iter().enumerate() {
-        let id = server.post(&author, visibility, visibility).await;
+        let id = server.publish(&author, visibility, visibility).await;
         for (who, viewer, may_view) in &viewers {
             for path in
                 [format!("/api/posts/by-id/{id}"), format!("/api/posts/{id}/likes"), format!("/api/comments/all/{id}")]
@@ -69,10 +69,10 @@ async fn a_users_posts_are_those_the_viewer_may_see_newest_first_under_both_path
     let World { server, author, viewers } = world().await;
     let mut posts = Vec::new();
     for visibility in [VISIBILITIES, VISIBILITIES].concat() {
-        let id = server.post(&author, visibility, visibility).await;
+        let id = server.publish(&author, visibility, visibility).await;
         posts.insert(0, seen(&server, &author, &id).await);
     }
-    server.post(&viewers[2].1, "beside the point", "PUBLIC").await;
+    server.publish(&viewers[2].1, "beside the point", "PUBLIC").await;
     for (who, viewer, may_view) in &viewers {
         let visible = |post: &&Value| VISIBILITIES[..*may_view].contains(&post["visibility"].as_str().unwrap());
         let expected: Value = posts.iter().filter(visible).cloned().collect();
@@ -88,7 +88,7 @@ async fn a_users_posts_are_those_the_viewer_may_see_newest_first_under_both_path
 async fn a_user_without_posts_has_an_empty_list_and_an_unknown_user_none() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
-    server.post(&bob, "hidden", "PRIVATE").await;
+    server.publish(&bob, "hidden", "PRIVATE").await;
     for user in [&alice.id, &bob.id] {
         for path in [format!("/api/posts/{user}/all"), format!("/api/posts/user/{user}")] {
             let answer = server.get(&alice, &path).await.expect(200);
@@ -109,7 +109,7 @@ async fn the_admin_listing_has_every_post_with_the_flags_of_its_author() {
 
     let mut expected = Vec::new();
     for (author, visibility) in [(&alice, "PUBLIC"), (&bob, "FOLLOWERS"), (&alice, "PRIVATE"), (&root, "PRIVATE")] {
-        let id = server.post(author, "text", visibility).await;
+        let id = server.publish(author, "text", visibility).await;
         let authorities = match author.name.as_str() {
             "root" => json!([{ "authority": "ADMIN" }, { "authority": "USER" }]),
             _ => json!([{ "authority": "USER" }]),
@@ -152,7 +152,7 @@ async fn the_following_feed_has_the_visible_posts_of_those_the_caller_follows() 
     let [reader, followed, also, stranger] = &users[..] else { unreachable!() };
     let feed = async || server.get(reader, "/api/posts/following/all").await.expect(200).json();
 
-    server.post(followed, "before", "PUBLIC").await;
+    server.publish(followed, "before", "PUBLIC").await;
     assert_eq!(feed().await, json!({ "message": "success", "data": [] }), "the caller follows nobody");
     server.follow(reader, followed).await;
     server.follow(reader, also).await;
@@ -162,7 +162,7 @@ async fn the_following_feed_has_the_visible_posts_of_those_the_caller_follows() 
     assert_eq!(expected.len(), 1, "posts from before the follow count");
     for author in [reader, followed, stranger, also, followed] {
         for visibility in VISIBILITIES {
-            let id = server.post(author, visibility, visibility).await;
+            let id = server.publish(author, visibility, visibility).await;
             if [&followed.id, &also.id].contains(&&author.id) && visibility != "PRIVATE" {
                 expected.insert(0, seen(&server, reader, &id).await);
             }
@@ -182,7 +182,7 @@ async fn posts_of_one_moment_keep_their_order() {
     let alice = server.user("alice").await;
     let mut expected = Vec::new();
     for n in 0..30 {
-        expected.insert(0, server.post(&alice, &n.to_string(), "PUBLIC").await);
+        expected.insert(0, server.publish(&alice, &n.to_string(), "PUBLIC").await);
     }
     let listed = server.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data();
     assert_eq!(ids(&listed), expected);

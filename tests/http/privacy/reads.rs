@@ -10,7 +10,7 @@ use super::{
     model::{Model, Post, Who},
     steps::World,
 };
-use crate::support::Answer;
+use crate::support::Response;
 
 /// What a view of a post must show to somebody who may see it, but for the times.
 fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
@@ -135,7 +135,7 @@ impl World {
     async fn expect_post(&self, post: &Post) {
         let ids = self.ids();
         let by_id = format!("/api/posts/by-id/{}", post.id);
-        let mut answers: Vec<Answer> = Vec::new();
+        let mut answers: Vec<Response> = Vec::new();
         for viewer in 0..Self::PEOPLE {
             let status = self.model.status_of_view(viewer, post);
             let answer = self.server.get(&self.users[viewer], &by_id).await;
@@ -176,14 +176,14 @@ impl World {
     }
 
     /// Checks that the tags of others tell nobody more than that they have the same.
-    async fn expect_nothing_by_tags(&self, post: &Post, answers: &[Answer]) {
+    async fn expect_nothing_by_tags(&self, post: &Post, answers: &[Response]) {
         let path = format!("/api/posts/by-id/{}", post.id);
         for (viewer, own) in answers.iter().enumerate() {
             for other in answers {
                 let Some(tag) = other.header(ETAG) else { continue };
                 let request = self.server.request(Method::GET, &path).bearer_auth(&self.users[viewer].token);
                 let answer = self.server.send(request.header(IF_NONE_MATCH, tag)).await;
-                let expected = if own.status == 200 && own.body == other.body { 304 } else { own.status.as_u16() };
+                let expected = if own.status == 200 && own.body == other.body { 304 } else { own.status };
                 assert_eq!(answer.status, expected, "{viewer} asks {path} with {tag}");
             }
         }

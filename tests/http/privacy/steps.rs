@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::model::{Account, Model, Post, Visibility, Who, set};
-use crate::support::{Answer, Server, User};
+use crate::support::{Response, Server, User};
 
 /// Something that somebody does, or tries to. A post is meant by a number, in the order in which they were made.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl World {
     }
 
     /// Sends a request of somebody, and checks that it is answered as those with a role are to be answered.
-    async fn send(&self, by: Who, method: Method, path: &str, body: Option<Value>, of_member: u16) -> (bool, Answer) {
+    async fn send(&self, by: Who, method: Method, path: &str, body: Option<Value>, of_member: u16) -> (bool, Response) {
         let status = self.model.status(by, of_member);
         let answer = match body {
             Some(body) => self.server.call_json(&self.users[by], method, path, body).await,

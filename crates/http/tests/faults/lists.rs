@@ -10,7 +10,7 @@ use agora_domain::{
 use futures_util::future::join_all;
 use reqwest::header::{CACHE_CONTROL, CONTENT_LENGTH, ETAG, IF_NONE_MATCH, LINK};
 
-use super::*;
+use super::{client::list as entries, *};
 
 const MEBIBYTE: usize = 1 << 20;
 
@@ -48,12 +48,12 @@ fn product(n: u16) -> Product {
 }
 
 /// Serves a catalog of so many products; where, and the sizes of the pages that are read of it.
-fn catalog(products: u16) -> (String, Arc<Mutex<Vec<usize>>>) {
+fn catalog(products: u16) -> (Client, Arc<Mutex<Vec<usize>>>) {
     catalog_within(products, LoadLimits::default())
 }
 
 /// The same, within these limits.
-fn catalog_within(products: u16, load: LoadLimits) -> (String, Arc<Mutex<Vec<usize>>>) {
+fn catalog_within(products: u16, load: LoadLimits) -> (Client, Arc<Mutex<Vec<usize>>>) {
     let mut ports = Ports { load, ..Ports::default() };
     let reads = Arc::new(Mutex::new(Vec::new()));
     let read = Arc::clone(&reads);
@@ -67,35 +67,28 @@ fn catalog_within(products: u16, load: LoadLimits) -> (String, Arc<Mutex<Vec<usi
 
 /// The numbers of the products of an answer, which is no larger than an answer may be.
 #[track_caller]
-fn shown(answer: &Answer) -> Vec<u16> {
+fn shown(answer: &Response) -> Vec<u16> {
     assert!(answer.status == 200 && answer.body.len() <= MEBIBYTE, "{} {}", answer.status, answer.body.len());
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
-    body["products"].as_array().unwrap().iter().map(|it| it["sku"].as_str().unwrap().parse().unwrap()).collect()
-}
-
-fn link(answer: &Answer, relation: &str) -> Option<String> {
-    let links = answer.headers.get(LINK)?.to_str().unwrap();
-    let of = |link: &str| link.strip_prefix("<https://agora.example.org")?.strip_suffix(relation).map(str::to_owned);
-    links.split(", ").find_map(of).map(|link| link.split_once('>').unwrap().0.to_owned())
+    entries(&answer.json()["products"]).iter().map(|it| it["sku"].as_str().unwrap().parse().unwrap()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_ends_at_a_mebibyte_and_its_links_lead_everywhere_once() {
-    let (url, _) = catalog(2000);
+    let (api, _) = catalog(2000);
     let all: Vec<u16> = (0..2000).collect();
     for query in ["", "?size=100", "?size=7"] {
-        let mut answer = get(&url, &format!("{LISTING}{query}")).await;
-        assert_eq!(link(&answer, "rel=\"prev\""), None);
+        let mut answer = get(&api, &format!("{LISTING}{query}")).await;
+        assert_eq!(answer.prev(), None);
         let mut pages = vec![shown(&answer)];
-        while let Some(next) = link(&answer, "rel=\"next\"") {
-            answer = get(&url, &next).await;
+        while let Some(next) = answer.next() {
+            answer = get(&api, &next).await;
             pages.push(shown(&answer));
         }
         assert_eq!(pages.concat(), all, "{query}");
         assert!(query == "?size=7" || pages.iter().any(|page| page.len() % 100 > 0), "none was cut by its bytes");
         let mut pages = vec![shown(&answer)];
-        while let Some(prev) = link(&answer, "rel=\"prev\"") {
-            answer = get(&url, &prev).await;
+        while let Some(prev) = answer.prev() {
+            answer = get(&api, &prev).await;
             pages.insert(0, shown(&answer));
         }
         assert_eq!(pages.concat(), all, "{query}, on the way back");
@@ -112,42 +105,42 @@ async fn a_page_is_read_at_once_or_in_parts_of_a_hundred_as_far_as_it_is_shown()
         (250, "", &[100, 100, 100]),
         (2000, "", &[100; 6]),
     ] {
-        let (url, reads) = catalog(products);
-        shown(&get(&url, &format!("{LISTING}{query}")).await);
+        let (api, reads) = catalog(products);
+        shown(&get(&api, &format!("{LISTING}{query}")).await);
         assert_eq!(*reads.lock().unwrap(), expected, "{products} {query}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_lists_that_have_memory_for_one_at_a_time_are_answered_one_after_the_other() {
-    let (url, _) = catalog(2000);
-    let alone = get(&url, LISTING).await;
-    let (url, reads) = catalog_within(2000, LoadLimits { answer_bytes: MEBIBYTE, ..LoadLimits::default() });
-    let answers = join_all((0..20).map(|_| get(&url, LISTING))).await;
+    let (api, _) = catalog(2000);
+    let alone = get(&api, LISTING).await;
+    let (api, reads) = catalog_within(2000, LoadLimits { answer_bytes: MEBIBYTE, ..LoadLimits::default() });
+    let answers = join_all((0..20).map(|_| get(&api, LISTING))).await;
     for answer in &answers {
-        assert!(shown(answer) == shown(&alone) && link(answer, "rel=\"next\"").is_some());
+        assert!(shown(answer) == shown(&alone) && answer.next().is_some());
     }
     assert!(reads.lock().unwrap().len() >= 20 * 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_the_catalog_is_read_for_its_headers_or_for_who_has_it() {
-    let (url, reads) = catalog(3);
-    let full = get(&url, LISTING).await;
+    let (api, reads) = catalog(3);
+    let full = get(&api, LISTING).await;
     let tag = full.headers[ETAG].clone();
     for _ in 0..3 {
-        let head = send(Method::HEAD, &url, LISTING, |request| request).await;
+        let head = api.send(api.request(Method::HEAD, LISTING)).await;
         assert_eq!(head.status, 200);
         for name in [CONTENT_TYPE, CACHE_CONTROL, ETAG] {
             assert_eq!(head.headers[&name], full.headers[&name]);
         }
         assert!(!head.headers.contains_key(CONTENT_LENGTH) && head.body.is_empty());
         for method in [Method::GET, Method::HEAD] {
-            let same = send(method, &url, LISTING, |request| request.header(IF_NONE_MATCH, &tag)).await;
-            assert_eq!((same.status.as_u16(), &same.headers[ETAG]), (304, &tag));
+            let same = api.send(api.request(method, LISTING).header(IF_NONE_MATCH, &tag)).await;
+            assert_eq!((same.status, &same.headers[ETAG]), (304, &tag));
         }
     }
-    assert_eq!(send(Method::HEAD, &url, &format!("{LISTING}?size=0"), |request| request).await.status, 400);
+    assert_eq!(api.send(api.request(Method::HEAD, &format!("{LISTING}?size=0"))).await.status, 400);
     assert_eq!(reads.lock().unwrap().len(), 1);
 }
 
@@ -160,11 +153,11 @@ async fn a_page_of_the_catalog_has_a_tag_of_its_own_in_each_state() {
         Ok(CatalogVersion::new(Uuid::from_u128((states.fetch_add(1, Ordering::Relaxed) / 2).into())))
     });
     ports.products.expect_list().times(4).returning(|_, page| Ok(numbers(3, page).map(product)));
-    let url = ports.start();
-    let (one, other) = (get(&url, LISTING).await, get(&url, &format!("{LISTING}?size=2")).await);
+    let api = ports.start();
+    let (one, other) = (get(&api, LISTING).await, get(&api, &format!("{LISTING}?size=2")).await);
     assert_ne!(one.headers[ETAG], other.headers[ETAG]);
     for (path, before) in [(LISTING, &one), (&format!("{LISTING}?size=2"), &other)] {
-        let now = send(Method::GET, &url, path, |request| request.header(IF_NONE_MATCH, &before.headers[ETAG])).await;
+        let now = api.send(api.request(Method::GET, path).header(IF_NONE_MATCH, &before.headers[ETAG])).await;
         assert_eq!(now.status, 200);
         assert_ne!(now.headers[ETAG], before.headers[ETAG]);
     }
@@ -194,20 +187,16 @@ async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
         };
         Ok(numbers(500, page).map(liker))
     });
-    let url = ports.start();
+    let api = ports.start();
     let list = |post| format!("/api/posts/{}/likes", PostId::new(Uuid::from_u128(post)).uuid());
     for query in ["", "?size=50"] {
-        let head =
-            send(Method::HEAD, &url, &format!("{}{query}", list(1)), |request| request.bearer_auth("token")).await;
-        assert_eq!(
-            (head.status.as_u16(), &head.headers[CONTENT_TYPE]),
-            (200, &HeaderValue::from_static("application/json"))
-        );
+        let head = api.send(api.request(Method::HEAD, &format!("{}{query}", list(1))).bearer_auth("token")).await;
+        assert_eq!((head.status, &head.headers[CONTENT_TYPE]), (200, &HeaderValue::from_static("application/json")));
         assert!(!head.headers.contains_key(CONTENT_LENGTH) && !head.headers.contains_key(LINK));
     }
     for (path, status) in [(list(0), 403), (list(1) + "?size=0", 400), (list(1) + "?cursor=x", 400)] {
-        let head = send(Method::HEAD, &url, &path, |request| request.bearer_auth("token")).await;
+        let head = api.send(api.request(Method::HEAD, &path).bearer_auth("token")).await;
         assert_eq!(head.status, status, "{path}");
     }
-    assert_eq!(send(Method::HEAD, &url, &list(1), |request| request).await.status, 401);
+    assert_eq!(api.send(api.request(Method::HEAD, &list(1))).await.status, 401);
 }

@@ -50,11 +50,11 @@ async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself(
             _ => Error::unavailable(FULL),
         })
     });
-    let url = ports.start();
+    let api = ports.start();
     let mut ids = Vec::new();
     for n in 0..23 {
         let (status, message) = if n < 20 { (503, UNAVAILABLE) } else { (500, INTERNAL) };
-        ids.push(expect_failure(get(&url, LISTING).await, status, message).await);
+        ids.push(expect_failure(get(&api, LISTING).await, status, message));
     }
     // Every ten seconds at most, another line tells of the others.
     for (cause, first) in [(FULL, &ids[0]), (AWAY, &ids[10])] {
@@ -79,18 +79,14 @@ async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_
         told.send(()).unwrap();
         Ok(())
     });
-    let url = ports.start();
+    let api = ports.start();
     // Answered by the one thread that serves: what came before has been seen to.
-    let others = async || expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
-    let account = json!({ "username": "alice", "email": "alice@example.org", "password": "correct horse" }).to_string();
-    let request = format!(
-        "POST /api/auth/register HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-         Idempotency-Key: key\r\nContent-Length: {}\r\n\r\n{account}",
-        account.len()
-    );
+    let others = async || expect_failure(get(&api, "/nothing").await, 404, "Route not found");
+    let fields = format!("{JSON}Idempotency-Key: key\r\n");
+    let request = request_bytes("POST /api/auth/register", &fields, registration("alice").to_string());
     for _ in 0..3 {
-        let mut impatient = net::TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
-        impatient.write_all(request.as_bytes()).await.unwrap();
+        let mut impatient = net::TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap();
+        impatient.write_all(&request).await.unwrap();
         was_asked.recv().await.unwrap();
         // Gone, not only done with sending.
         impatient.set_zero_linger().unwrap();
@@ -114,10 +110,10 @@ async fn a_hash_that_could_not_be_renewed_is_in_the_log_and_the_login_is_not_the
     keep_log();
     let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(CAUSE)));
     hasher.let_go.add_permits(1);
-    let url = log_in(Ports { passwords: hasher, ..Ports::default() }).await;
+    let api = log_in(Ports { passwords: hasher, ..Ports::default() }).await;
     was_asked.recv().await.unwrap();
     // Answered by the one thread that serves: what came before has been seen to.
-    expect_failure(get(&url, "/nothing").await, 404, "Route not found").await;
+    expect_failure(get(&api, "/nothing").await, 404, "Route not found");
     let lines = logged(CAUSE);
     assert!(matches!(&lines[..], [line] if line.contains("could not renew a password hash")), "{lines:?}");
 }
@@ -126,8 +122,8 @@ async fn a_hash_that_could_not_be_renewed_is_in_the_log_and_the_login_is_not_the
 async fn the_log_tells_the_cause_under_the_id_of_the_request() {
     const CAUSE: &str = "hunter2, for the log alone";
     keep_log();
-    let url = Ports::with_failing_listing(|| Error::internal(CAUSE));
-    let id = expect_failure(get(&url, LISTING).await, 500, INTERNAL).await;
+    let api = Ports::with_failing_listing(|| Error::internal(CAUSE));
+    let id = expect_failure(get(&api, LISTING).await, 500, INTERNAL);
     let lines = logged(CAUSE);
     let [line] = &lines[..] else { panic!("{lines:?}") };
     assert!(line.contains("ERROR") && line.contains(LISTING) && line.contains(&id), "{line}");
@@ -138,9 +134,9 @@ async fn what_is_asked_over_and_over_is_told_once_when_it_begins_to_fail() {
     keep_log();
     let mut images = MockProbe::new();
     images.expect_probe().returning(|| Err(Error::unavailable("the bucket is gone")));
-    let url = Ports { images, ..Ports::default() }.start();
+    let api = Ports { images, ..Ports::default() }.start();
     for _ in 0..10 {
-        assert_eq!(get(&url, "/health/ready").await.status, 503);
+        assert_eq!(get(&api, "/health/ready").await.status, 503);
     }
     let lines = logged("the bucket is gone");
     assert!(matches!(&lines[..], [line] if line.contains("WARN") && line.contains("images")), "{lines:?}");

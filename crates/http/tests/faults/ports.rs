@@ -29,6 +29,11 @@ use agora_domain::{
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use uuid::Uuid;
 
+use crate::{
+    client::{Client, PUBLIC_URL},
+    contract,
+};
+
 /// The ports that the tests break. A mock that is not told what to do panics when it is called.
 pub(super) struct Ports {
     pub(super) accounts: MockAccountRepository,
@@ -74,11 +79,11 @@ impl Default for Ports {
 }
 
 impl Ports {
-    /// Serves on these ports. Returns the URL.
-    pub(super) fn start(self) -> String {
+    /// Serves on these ports. Returns a client, which holds responses against the OpenAPI document.
+    pub(super) fn start(self) -> Client {
         let settings = Settings {
             workers: 1,
-            public_url: "https://agora.example.org".to_owned(),
+            public_url: PUBLIC_URL.to_owned(),
             max_image_bytes: 1024,
             request_time: self.request_time,
             cors_origins: CorsOrigins::None,
@@ -90,9 +95,9 @@ impl Ports {
             metrics: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let client = Client::new(&format!("http://{}", listener.local_addr().unwrap())).checking(contract::check);
         tokio::spawn(serve(listener, self.services(), settings).unwrap());
-        url
+        client
     }
 
     fn services(self) -> Services {
@@ -146,8 +151,8 @@ impl Ports {
         }
     }
 
-    /// Serves with a catalog whose listing fails with this error. Returns the URL.
-    pub(super) fn with_failing_listing(error: impl Fn() -> Error + Send + 'static) -> String {
+    /// Serves with a catalog whose listing fails with this error. Returns a client.
+    pub(super) fn with_failing_listing(error: impl Fn() -> Error + Send + 'static) -> Client {
         let mut ports = Self::default();
         ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
         ports.products.expect_list().returning(move |_, _| Err(error()));
