@@ -148,20 +148,16 @@ async fn go_round(api: &Client, name: &str) {
         api.call(who, method, &path).await.expect(200);
     }
     api.send(api.commenting(&ada, &post, "So soon").header("Idempotency-Key", name)).await.expect(201);
-    let change = json!({ "text": "changed" });
-    let update = api.request_as(&me, Method::PUT, &format!("/api/posts/update/{post}")).json(&change);
-    api.send(update).await.expect(200);
+    let update = format!("/api/posts/update/{post}");
+    api.call_json(&me, Method::PUT, &update, json!({ "text": "changed" })).await.expect(200);
     let view = api.view(&ada, &post).await;
     assert_eq!(
         (&view["content"], &view["commentCount"], &view["likedByMe"]),
         (&json!("changed"), &json!(1), &json!(true))
     );
-    let product = json!({ "sku": name, "name": "Cup", "description": "", "price": 1, "category": "Cups", "stock": 1 });
-    api.send(api.request_as(&ada, Method::POST, "/api/products").json(&product)).await.expect(201);
+    api.product(&ada, json!({ "sku": name, "description": "", "price": 1 })).await;
     api.call(&me, Method::DELETE, &format!("/api/posts/delete/{post}")).await.expect(200);
-    let user = json!({ "roleId": "ADMIN", "action": "ADD" });
-    let promote = api.request_as(&ada, Method::PUT, &format!("/api/users/update/{}", me.id)).json(&user);
-    api.send(promote).await.expect(200);
+    api.change_role(&ada, &me, "ADD", "ADMIN").await.expect(200);
     api.call(&me, Method::POST, "/api/auth/logout").await.expect(200);
 }
 

@@ -99,8 +99,7 @@ async fn the_administrator_of_the_variables_is_made_once() {
     assert!(is_admin(&service.api, "root").await);
     let root = service.api.log_in("root").await;
     let change = json!({ "currentPassword": PASSWORD, "newPassword": "battery staple" });
-    let change = service.api.request_as(&root, reqwest::Method::PUT, "/api/users/me/password").json(&change);
-    service.api.send(change).await.expect(200);
+    service.api.call_json(&root, reqwest::Method::PUT, "/api/users/me/password", change).await.expect(200);
     assert!(!service.stop().stdout.contains("ADMIN"));
 
     // Started alike again, nothing is made or set back; nor for another name while there is an administrator.

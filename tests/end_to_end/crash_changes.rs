@@ -9,7 +9,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Client, PASSWORD, User, eventually, list, text},
+    client::{Client, PASSWORD, User, eventually, list, registration, text},
     process::Home,
 };
 
@@ -177,8 +177,8 @@ async fn come_and_go(
         gone.lock().unwrap().deleted_products.push(product);
 
         let name = format!("new-{crash}-{n}");
-        let body = json!({ "username": name, "email": format!("{name}@example.org"), "password": PASSWORD });
-        api.try_send(api.request(Method::POST, "/api/auth/register").json(&body)).await?.expect(201);
+        let register = api.request(Method::POST, "/api/auth/register").json(&registration(&name));
+        api.try_send(register).await?.expect(201);
         gone.lock().unwrap().registered.push(name.clone());
         let login = json!({ "identifier": name, "password": PASSWORD });
         let login = api.try_send(api.request(Method::POST, "/api/auth/login").json(&login)).await?.expect(200);
@@ -219,8 +219,7 @@ async fn prepare(api: &Client) -> Vec<Changed> {
     let post = async |content: &str| text(&api.post(&alice, content, None).await["id"]);
     let commented = post("commented").await;
     api.send(api.commenting(&bob, &commented, "0")).await.expect(201);
-    let product = json!({ "sku": "ONE", "name": "A", "price": 1, "category": "B", "stock": 0 });
-    let product = api.send(api.request_as(&root, Method::POST, "/api/products").json(&product)).await.expect(201);
+    let product = api.product(&root, json!({ "sku": "ONE", "stock": 0 })).await;
     vec![
         Changed::PostText(alice.clone(), post("0").await),
         Changed::Visibility(alice.clone(), post("seen").await),
@@ -229,7 +228,7 @@ async fn prepare(api: &Client) -> Vec<Changed> {
         Changed::Follow(bob.clone(), alice.clone()),
         Changed::Biography(alice.clone()),
         Changed::Password(alice),
-        Changed::Stock(root.clone(), text(&product.json()["product"]["id"])),
+        Changed::Stock(root.clone(), text(&product["id"])),
         Changed::Role(root.clone(), bob),
         Changed::Enabled(root, eve),
     ]

@@ -107,8 +107,8 @@ async fn an_administrator_who_is_disabled_from_outside_can_do_nothing_any_more()
     admin(&home, &["disable", "root"], "").expect_success();
     answered(&service.api, &root, ALL, 401).await;
     let path = format!("/api/users/{}/enabled", root.id);
-    let enabling = service.api.request_as(&root, Method::PUT, &path).json(&serde_json::json!({ "enabled": true }));
-    service.api.send(enabling).await.expect(401);
+    let enabled = serde_json::json!({ "enabled": true });
+    service.api.call_json(&root, Method::PUT, &path, enabled).await.expect(401);
     service.stop();
 }
 

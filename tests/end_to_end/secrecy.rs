@@ -64,7 +64,7 @@ async fn logs_contain_no_secrets() {
         api.request(Method::POST, "/api/auth/login").header(CONTENT_TYPE, "application/json").body(malformed);
     api.send(malformed).await.expect(400);
     let change = json!({ "currentPassword": PASSWORD, "newPassword": CHANGED });
-    api.send(api.request_as(&alice, Method::PUT, "/api/users/me/password").json(&change)).await.expect(200);
+    api.call_json(&alice, Method::PUT, "/api/users/me/password", change).await.expect(200);
     let refreshed = api.call(&alice, Method::POST, "/api/auth/refresh").await.expect(200).json();
     api.post(&alice, BODY, Some(&picture())).await;
     let mut forged = alice.clone();

@@ -1,4 +1,4 @@
-//! A client that costs the machine little: it reads what it is sent, and forgets it.
+//! A client of its own, since it shares the machine with what is measured: it reads what it is sent, and keeps nothing.
 
 use std::{
     io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
@@ -114,14 +114,4 @@ fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
 fn skip(stream: &mut BufReader<TcpStream>, bytes: u64) -> io::Result<()> {
     let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
     if skipped == bytes { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) }
-}
-
-/// A request of somebody, from an address that a trusted proxy tells.
-pub(crate) fn request(line: &str, from: &str, token: &str, body: &str) -> Vec<u8> {
-    let length = body.len();
-    format!(
-        "{line} HTTP/1.1\r\nHost: agora\r\nX-Forwarded-For: {from}\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .into_bytes()
 }

@@ -9,8 +9,8 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    client::PASSWORD,
-    http::{Client, request},
+    client::{JSON, PASSWORD, request_bytes},
+    http::Client,
     network::Network,
     process::HANG,
 };
@@ -41,7 +41,8 @@ pub(crate) struct Reads {
 impl Reader {
     pub(crate) fn new(address: &str, network: &Network) -> Self {
         let line = network.known.names.fill_in("GET /api/posts/by-id/{seen}");
-        Self { client: Client::new(address, PATIENCE), request: request(&line, ALICE_AT, &network.alice.token, "") }
+        let request = request(&line, ALICE_AT, &network.alice.authorization(), "");
+        Self { client: Client::new(address, PATIENCE), request }
     }
 
     /// Reads for so long. What was due then counts as well, however late it is answered.
@@ -78,12 +79,17 @@ impl Reads {
     }
 }
 
+/// The bytes of a request from an address that a trusted proxy tells.
+fn request(line: &str, from: &str, authorization: &str, body: &str) -> Vec<u8> {
+    request_bytes(line, &format!("X-Forwarded-For: {from}\r\n{authorization}{JSON}"), body)
+}
+
 /// Has a login, a page of a feed, a new post and a like done, one after the other; those that were not.
 pub(crate) fn other_requests(address: &str, network: &Network) -> JoinHandle<Vec<String>> {
     let login = json!({ "identifier": "bob", "password": PASSWORD }).to_string();
     let post = json!({ "text": "Hello again" }).to_string();
     let like = network.known.names.fill_in("PUT /api/posts/like/{seen}");
-    let alice = &network.alice.token;
+    let alice = &network.alice.authorization();
     let requests = [
         (200, request("POST /api/auth/login", BOB_AT, "", &login)),
         (200, request("GET /api/posts/following/all?size=20", ALICE_AT, alice, "")),

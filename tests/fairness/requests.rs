@@ -15,6 +15,7 @@ use agora_security::JwtIssuer;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    client::{FORM, JSON},
     names::{Changing, Names, digits, id, split_at_changing},
     worst_cases::{Body, By, WorstCase},
 };
@@ -98,7 +99,7 @@ impl Template {
     fn new(head: &str, body: Body, known: &Known) -> Self {
         let (content_type, body) = match body {
             Body::None => ("", Vec::new()),
-            Body::Json(text) => ("Content-Type: application/json\r\n", pieces(&known.names.fill_in(text))),
+            Body::Json(text) => (JSON, pieces(&known.names.fill_in(text))),
             Body::Form((text_name, text), (image_name, picture)) => {
                 let part = "--b\r\nContent-Disposition: form-data; name=";
                 let text = known.names.fill_in(text);
@@ -107,7 +108,7 @@ impl Template {
                 );
                 let image = Piece::Bytes(picture.file());
                 let parts = pieces(&before).into_iter().chain([image]).chain(pieces("\r\n--b--\r\n"));
-                ("Content-Type: multipart/form-data; boundary=b\r\n", parts.collect())
+                (FORM, parts.collect())
             }
         };
         let length: usize = body.iter().map(|piece| piece.of(0, known).len()).sum();

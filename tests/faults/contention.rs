@@ -147,9 +147,7 @@ async fn contend(database: Option<(&str, &str)>) {
     let (root, star) = (api.log_in("root").await, api.user("star").await);
     let post = text(&api.post(&star, "Like me", None).await["id"]);
     let passing = text(&api.post(&star, "Passing", None).await["id"]);
-    let product = json!({ "sku": "T-1", "name": "T-shirt", "price": 19.99, "category": "Clothes", "stock": 7 });
-    let product = api.request_as(&root, Method::POST, "/api/products").json(&product);
-    let product = text(&api.send(product).await.expect(201).json()["product"]["id"]);
+    let product = text(&api.product(&root, json!({ "sku": "T-1", "stock": 7 })).await["id"]);
     let mut users = Vec::new();
     for n in 0..WRITERS {
         users.push(api.user(&format!("writer-{n}")).await);

@@ -149,13 +149,12 @@ async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
     let demote = async {
         let dave = user("dave").await;
         let path = format!("/api/users/update/{}", dave.id);
-        let role = |action: &str| json!({ "roleId": "ADMIN", "action": action });
-        a.send(setting(a, &root, Method::PUT, &path, role("ADD"))).await.expect(200);
+        a.change_role(&root, &dave, "ADD", "ADMIN").await.expect(200);
         eventually("the role counts everywhere", async || {
             (apis[1].get(&dave, "/api/users/all").await.status == 200).then_some(())
         })
         .await;
-        let change = setting(a, &root, Method::PUT, &path, role("REMOVE"));
+        let change = setting(a, &root, Method::PUT, &path, json!({ "roleId": "ADMIN", "action": "REMOVE" }));
         let request = |api: &Client| api.request_as(&dave, Method::GET, "/api/users/all");
         counts_everywhere(apis, change, request, 403).await;
     };

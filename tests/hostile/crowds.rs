@@ -2,8 +2,6 @@
 
 use std::{thread, time::Duration};
 
-use reqwest::Method;
-use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::{
@@ -117,9 +115,8 @@ async fn logins_beyond_those_that_wait_are_answered_503_at_once() {
     let at_once = thread::available_parallelism().unwrap().get().saturating_sub(1).max(1);
     let mut logins = JoinSet::new();
     for n in 0..at_once * 101 + BEYOND {
-        let body = json!({ "identifier": format!("user-{n}"), "password": "whatever it is" });
-        let (api, login) = (service.api.clone(), service.api.request(Method::POST, "/api/auth/login").json(&body));
-        logins.spawn(async move { api.send(login).await });
+        let api = service.api.clone();
+        logins.spawn(async move { api.login(&format!("user-{n}"), "whatever it is").await });
     }
     for _ in 0..BEYOND {
         let answer = tokio::time::timeout(HANG, logins.join_next()).await.expect("it waits").unwrap().unwrap();

@@ -32,8 +32,8 @@ async fn others_log_in_beside(change: Value) {
         let (api, eve, change, answered) = (service.api.clone(), eve.clone(), change.clone(), answered.clone());
         attack.spawn(async move {
             loop {
-                let request = api.request_as(&eve, Method::PUT, "/api/users/me/password").json(&change);
-                answered.send(api.send(request).await.status).unwrap();
+                let change = api.call_json(&eve, Method::PUT, "/api/users/me/password", change.clone());
+                answered.send(change.await.status).unwrap();
             }
         });
     }

@@ -94,12 +94,6 @@ impl Server {
         self.call(follower, Method::PUT, &format!("/api/follow/follow/{}", followed.id)).await.expect(200);
     }
 
-    /// Gives an account a role (`ADD`) or takes it away (`REMOVE`).
-    pub(crate) async fn change_role(&self, admin: &User, user: &User, action: &str, role: &str) -> Response {
-        let path = format!("/api/users/update/{}", user.id);
-        self.call_json(admin, Method::PUT, &path, json!({ "roleId": role, "action": action })).await
-    }
-
     /// All entries of a list, page by page.
     pub(crate) async fn walk(&self, user: &User, path: &str, entries: &str) -> Vec<Value> {
         let mut all = Vec::new();

@@ -176,6 +176,12 @@ impl Client {
         self.send(self.request(Method::GET, path)).await.expect(200).body
     }
 
+    /// Gives an account a role (`ADD`) or takes it away (`REMOVE`).
+    pub(crate) async fn change_role(&self, admin: &User, user: &User, action: &str, role: &str) -> Response {
+        let path = format!("/api/users/update/{}", user.id);
+        self.call_json(admin, Method::PUT, &path, json!({ "roleId": role, "action": action })).await
+    }
+
     /// Adds a product, these fields in place of those of an ordinary one; the product as it was answered.
     pub(crate) async fn product(&self, admin: &User, fields: Value) -> Value {
         let mut body = json!({ "sku": "MUG-1", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });

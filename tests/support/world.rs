@@ -28,8 +28,7 @@ impl World {
         let image = api.image(&post["image"]).await;
         expect_picture(&image);
         let private = json!({ "text": "To myself", "visibility": "PRIVATE" });
-        let private = api.request_as(&alice, Method::POST, "/api/posts/create").json(&private);
-        api.send(private).await.expect(201);
+        api.call_json(&alice, Method::POST, "/api/posts/create", private).await.expect(201);
         api.call(&bob, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
         api.send(api.commenting(&bob, &id, "How lovely")).await.expect(201);
         api.call(&bob, Method::POST, &format!("/api/follow/follow/{}", alice.id)).await.expect(200);
@@ -38,8 +37,7 @@ impl World {
             "variants": [{ "color": "red", "size": "M", "stock": 3 }, { "color": "red", "size": "L", "stock": 4 }],
             "stock": 7, "images": ["https://shop.example.org/t-1.png"],
         });
-        let product = api.request_as(&root, Method::POST, "/api/products").json(&product);
-        api.send(product).await.expect(201);
+        api.product(&root, product).await;
         Self { alice, bob, root, post: id, image }
     }
 

@@ -1,4 +1,4 @@
-//! A client of the service.
+//! A client of the service, apart from that of the tests: it blocks and returns errors, which a measurement reports.
 
 use std::time::Duration;
 
