@@ -49,10 +49,6 @@ impl Proxied {
         Self { service, _nginx: nginx, client: client(https, |builder| builder), http, https }
     }
 
-    async fn get(&self, path: &str) -> Response {
-        self.client.send(self.client.request(Method::GET, path)).await
-    }
-
     async fn upload(&self, user: &User, image: &[u8]) -> Response {
         self.client.send(self.client.posting(user, "Hello", Some(image))).await
     }
@@ -146,13 +142,13 @@ fn expect_error(answer: Response, status: u16, message: &str) {
 async fn a_client_is_served_as_without_a_proxy() {
     let home = Home::new();
     let proxied = Proxied::start(&home).await;
-    let answer = proxied.get("/api/products/findAll").await;
+    let answer = proxied.client.fetch("/api/products/findAll").await;
     assert_eq!((answer.status, answer.version), (200, Version::HTTP_2));
     assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
     let ada = proxied.client.user("ada").await;
     let image = text(&proxied.upload(&ada, &picture()).await.expect(201).data()["image"]);
     let path = image.strip_prefix(&format!("https://{HOST}/media/")).unwrap();
-    let answer = proxied.get(&format!("/media/{path}")).await;
+    let answer = proxied.client.fetch(&format!("/media/{path}")).await;
     assert_eq!(answer.header("cache-control"), Some("public, max-age=31536000, immutable"));
     expect_picture(&answer.body);
 
@@ -162,7 +158,7 @@ async fn a_client_is_served_as_without_a_proxy() {
     expect_error(proxied.upload(&ada, &mebibytes(9)).await, 413, "The body must be at most 8 MiB");
     let old = client(proxied.https, |builder| builder.http1_only());
     let long = format!("/api/posts/by-id/{}", "a".repeat(40_000));
-    expect_error(old.send(old.request(Method::GET, &long)).await, 414, "The address is too long");
+    expect_error(old.fetch(&long).await, 414, "The address is too long");
 
     let plain = Client::new(&format!("http://{}", proxied.http));
     let answer = plain.send(plain.request(Method::GET, "/docs?a=b").header("Host", HOST)).await.expect(308);
@@ -170,7 +166,7 @@ async fn a_client_is_served_as_without_a_proxy() {
 
     let Proxied { service, client, _nginx, .. } = proxied;
     service.stop();
-    let answer = client.send(client.request(Method::GET, "/api/products/findAll")).await;
+    let answer = client.fetch("/api/products/findAll").await;
     assert!(answer.header(RETRY_AFTER).is_some());
     expect_error(answer, 503, "The service is not available");
 }

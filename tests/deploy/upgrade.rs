@@ -49,7 +49,7 @@ async fn expect_what_was_stored_beside(api: &Client, others: usize) {
     assert_eq!(feed, ["For my followers: Ünïcødé, 'quoted'", "Before the upgrade"]);
     assert_eq!(contents(api, &ada, &format!("/api/posts/{}/all", ada.id)).await.len(), 3);
     assert_eq!(contents(api, &ada, &format!("/api/comments/all/{}", id(21))).await, ["Still here"]);
-    let products = api.send(api.request(Method::GET, "/api/products/findAll?q=SHIRT")).await.expect(200).json();
+    let products = api.fetch("/api/products/findAll?q=SHIRT").await.expect(200).json();
     let product = &products["products"][0];
     assert_eq!(
         (&product["sku"], &product["price"], &product["variants"][0]["color"]),

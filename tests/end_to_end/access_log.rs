@@ -21,10 +21,10 @@ async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_
     let path = format!("/api/posts/by-id/{post}?size=hunter2");
     let viewing = api.request_as(&alice, Method::GET, &path).header("X-Forwarded-For", "2001:db8::1:7");
     let id = api.send(viewing).await.header("x-request-id").unwrap().to_owned();
-    api.send(api.request(Method::GET, "/nothing/hunter2")).await.expect(404);
-    api.send(api.request(Method::GET, "/health/live")).await.expect(200);
+    api.fetch("/nothing/hunter2").await.expect(404);
+    api.fetch("/health/live").await.expect(200);
     // No probe.
-    api.send(api.request(Method::GET, "/health/whatever")).await.expect(404);
+    api.fetch("/health/whatever").await.expect(404);
     api.get(&alice, "/api/users/all").await.expect(403);
     api.login("alice", "a wrong guess").await.expect(401);
     let log = service.stop().stderr;

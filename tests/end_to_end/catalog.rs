@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
@@ -28,7 +27,7 @@ fn export(home: &Home, format: &str) -> String {
 
 /// The catalog as clients see it, without ids and times.
 async fn catalog(api: &Client) -> Vec<Value> {
-    let answer = api.send(api.request(Method::GET, "/api/products/findAll")).await.expect(200).json();
+    let answer = api.fetch("/api/products/findAll").await.expect(200).json();
     let mut products = list(&answer["products"]).to_vec();
     for product in &mut products {
         for field in ["id", "createdAt", "updatedAt"] {
@@ -40,7 +39,7 @@ async fn catalog(api: &Client) -> Vec<Value> {
 
 /// The versions of all products, by their SKUs.
 async fn versions(api: &Client) -> Vec<(String, String)> {
-    let answer = api.send(api.request(Method::GET, "/api/products/findAll")).await.expect(200).json();
+    let answer = api.fetch("/api/products/findAll").await.expect(200).json();
     list(&answer["products"]).iter().map(|product| (text(&product["sku"]), text(&product["updatedAt"]))).collect()
 }
 

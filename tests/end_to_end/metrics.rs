@@ -36,7 +36,7 @@ fn start(home: &Home, variables: &[(&str, &str)]) -> (Service, String) {
 /// What is shown.
 async fn scrape(address: &str) -> String {
     let client = Client::new(address);
-    let response = client.send(client.request(Method::GET, "")).await.expect(200);
+    let response = client.fetch("").await.expect(200);
     assert!(response.header(CONTENT_TYPE).unwrap().starts_with("application/openmetrics-text"));
     let page = response.text();
     assert!(page.ends_with("# EOF\n"), "{page}");
@@ -96,8 +96,8 @@ async fn use_all(service: &Service) {
     api.image(&post["image"]).await;
     api.view(&alice, &text(&post["id"])).await;
     api.login("alice", "a wrong guess").await.expect(401);
-    api.send(api.request(Method::GET, "/nothing?secret=hunter2")).await.expect(404);
-    api.send(api.request(Method::GET, "/health/ready")).await.expect(200);
+    api.fetch("/nothing?secret=hunter2").await.expect(404);
+    api.fetch("/health/ready").await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,9 +162,9 @@ async fn requests_are_counted_by_the_pattern_of_their_path_alone() {
 async fn metrics_are_at_their_own_address_alone() {
     let home = Home::new();
     let (service, address) = start(&home, &[]);
-    service.api.send(service.api.request(Method::GET, "/metrics")).await.expect(404);
+    service.api.fetch("/metrics").await.expect(404);
     let client = Client::new(address.trim_end_matches("/metrics"));
-    client.send(client.request(Method::GET, "/api/products/findAll")).await.expect(404);
+    client.fetch("/api/products/findAll").await.expect(404);
     client.send(client.request(Method::POST, "/metrics")).await.expect(405);
     service.stop();
     // Nor are they anywhere unless that is asked for.

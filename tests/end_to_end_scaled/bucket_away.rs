@@ -25,7 +25,7 @@ async fn expect_unavailable(api: &Client, request: RequestBuilder) {
 
 /// What the service says of what it depends on: the status of its answer, and of database, images and migrations.
 async fn ask_ready(api: &Client) -> (u16, [String; 3]) {
-    let answer = api.send(api.request(Method::GET, "/health/ready")).await;
+    let answer = api.fetch("/health/ready").await;
     let data = answer.data();
     (answer.status, ["database", "images", "migrations"].map(|check| text(&data[check]["status"])))
 }
@@ -33,7 +33,7 @@ async fn ask_ready(api: &Client) -> (u16, [String; 3]) {
 /// Checks that the service says that the bucket alone is away.
 async fn expect_not_ready(api: &Client) {
     assert_eq!(ask_ready(api).await, (503, ["ok", "failed", "ok"].map(str::to_owned)));
-    api.send(api.request(Method::GET, "/health/live")).await.expect(200);
+    api.fetch("/health/live").await.expect(200);
 }
 
 /// The files below a directory, those of writes that were not finished included.

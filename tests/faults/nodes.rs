@@ -112,7 +112,7 @@ async fn what_is_done_on_one_node_is_seen_on_the_other() {
     assert_eq!((&seen["likeCount"], &seen["commentCount"]), (&json!(1), &json!(1)));
     // An image deleted on one node is gone on the other.
     b.call(&alice, Method::DELETE, &format!("/api/posts/delete/{id}")).await.expect(200);
-    a.send(a.request(Method::GET, &format!("/media/{}", key(&post["image"])))).await.expect(404);
+    a.fetch(&format!("/media/{}", key(&post["image"]))).await.expect(404);
     stop(nodes);
 }
 

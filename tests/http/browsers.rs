@@ -46,11 +46,11 @@ async fn every_response_tells_browsers_what_they_may_do_with_it() {
         (server.login("alice", PASSWORD).await.expect(200), "no-store"),
         (server.login("alice", "a guess").await.expect(401), "no-store"),
         (server.register_as(register).await.expect(201), "no-store"),
-        (server.send(server.request(Method::GET, "/nowhere")).await.expect(404), "no-store"),
+        (server.fetch("/nowhere").await.expect(404), "no-store"),
         (server.send(server.request(Method::PUT, "/api/users/all")).await.expect(405), "no-store"),
-        (server.send(server.request(Method::GET, "/media/nothing.png")).await.expect(404), "no-store"),
-        (server.send(server.request(Method::GET, "/api/products/findAll")).await.expect(200), "public, no-cache"),
-        (server.send(server.request(Method::GET, "/docs/")).await.expect(200), "public, max-age=3600"),
+        (server.fetch("/media/nothing.png").await.expect(404), "no-store"),
+        (server.fetch("/api/products/findAll").await.expect(200), "public, no-cache"),
+        (server.fetch("/docs/").await.expect(200), "public, max-age=3600"),
     ] {
         assert_eq!(answer.header(X_CONTENT_TYPE_OPTIONS), Some("nosniff"), "{answer:?}");
         assert_eq!(answer.header(REFERRER_POLICY), Some("no-referrer"), "{answer:?}");

@@ -272,7 +272,7 @@ async fn a_clock_that_was_far_ahead_for_a_while_ends_sessions_and_costs_no_data(
         let posts = server.get(&user, &format!("/api/posts/{}/all", user.id)).await.expect(200).data();
         assert_eq!(posts.as_array().unwrap().len(), 2);
         for image in &images {
-            server.send(server.request(Method::GET, image)).await.expect(200);
+            server.fetch(image).await.expect(200);
         }
     }
 }

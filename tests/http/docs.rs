@@ -9,20 +9,13 @@ use reqwest::{
 };
 use serde_json::json;
 
-use crate::{
-    contract::DOCUMENT,
-    support::{Response, Server},
-};
-
-async fn get(server: &Server, path: &str) -> Response {
-    server.send(server.request(Method::GET, path)).await
-}
+use crate::{contract::DOCUMENT, support::Server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_is_served_to_everybody() {
     let server = Server::start().await;
     for _ in 0..2 {
-        let answer = get(&server, "/api-docs/openapi.json").await.expect(200);
+        let answer = server.fetch("/api-docs/openapi.json").await.expect(200);
         assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));
         assert_eq!(answer.json(), *DOCUMENT);
         assert!(answer.json()["openapi"].as_str().unwrap().starts_with("3.1."));
@@ -32,11 +25,11 @@ async fn the_document_is_served_to_everybody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_is_found_with_and_without_a_slash() {
     let server = Server::start().await;
-    let answer = get(&server, "/docs").await.expect(308);
+    let answer = server.fetch("/docs").await.expect(308);
     assert_eq!(answer.header(LOCATION), Some("docs/"));
     let target = Url::parse(server.url()).unwrap().join("/docs").unwrap().join("docs/").unwrap();
-    let followed = get(&server, target.path()).await.expect(200);
-    let page = get(&server, "/docs/").await.expect(200);
+    let followed = server.fetch(target.path()).await.expect(200);
+    let page = server.fetch("/docs/").await.expect(200);
     assert_eq!(page.header(CONTENT_TYPE), Some("text/html; charset=utf-8"));
     assert_eq!(followed.body, page.body);
 }
@@ -44,12 +37,12 @@ async fn the_page_is_found_with_and_without_a_slash() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_part_of_the_page_is_served_from_here_and_told_for_what_it_is() {
     let server = Server::start().await;
-    let page = String::from_utf8(get(&server, "/docs/").await.expect(200).body).unwrap();
+    let page = String::from_utf8(server.fetch("/docs/").await.expect(200).body).unwrap();
     let addresses: Vec<_> = page.split(['"', '\'']).skip(1).step_by(2).filter(|it| it.contains('.')).collect();
     assert!(addresses.len() >= 5, "{page}");
     for address in addresses {
         assert!(!address.contains("//"), "{address} leads elsewhere");
-        let part = get(&server, &format!("/docs/{}", address.trim_start_matches("./"))).await.expect(200);
+        let part = server.fetch(&format!("/docs/{}", address.trim_start_matches("./"))).await.expect(200);
         let content_type = match address.rsplit('.').next().unwrap() {
             "css" => "text/css; charset=utf-8",
             "js" => "text/javascript; charset=utf-8",
@@ -61,7 +54,7 @@ async fn every_part_of_the_page_is_served_from_here_and_told_for_what_it_is() {
         assert!(part.header(CONTENT_SECURITY_POLICY).unwrap().starts_with("default-src 'none'"), "{address}");
         assert!(!part.body.is_empty(), "{address}");
     }
-    let start = get(&server, "/docs/swagger-initializer.js").await.expect(200).body;
+    let start = server.fetch("/docs/swagger-initializer.js").await.expect(200).body;
     let start = String::from_utf8(start).unwrap();
     assert!(start.contains(r#""url": "../api-docs/openapi.json""#), "{start}");
     // Nothing is sent to a validator elsewhere.
@@ -77,7 +70,7 @@ async fn the_page_and_the_document_are_compressed_for_those_who_take_it() {
         ("/docs/swagger-ui.css", true),
         ("/docs/", false),
     ] {
-        let plain = get(&server, path).await.expect(200);
+        let plain = server.fetch(path).await.expect(200);
         assert_eq!((plain.header(CONTENT_ENCODING), plain.header(VARY)), (None, Some("Accept-Encoding")), "{path}");
         for encoding in ["zstd", "gzip"] {
             let answer = server.request(Method::GET, path).header(ACCEPT_ENCODING, encoding);
@@ -95,7 +88,7 @@ async fn the_page_and_the_document_are_compressed_for_those_who_take_it() {
 async fn what_is_no_part_of_the_page_is_not_found() {
     let server = Server::start().await;
     for path in ["/docs/nothing.js", "/docs/..%2findex.html", "/docs/a/b", "/api-docs", "/api-docs/"] {
-        get(&server, path).await.expect_error(404, "Route not found");
+        server.fetch(path).await.expect_error(404, "Route not found");
     }
     let answer = server.send(server.request(Method::POST, "/docs/").json(&json!({}))).await;
     answer.expect_error(405, "Method not allowed");

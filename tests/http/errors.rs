@@ -175,7 +175,7 @@ async fn of_several_failures_the_first_in_the_order_of_the_contract_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_without_a_valid_token_is_told_how_to_authenticate() {
     let server = Server::start().await;
-    let bare = server.send(server.request(Method::GET, "/api/users/me")).await.expect_failure(401);
+    let bare = server.fetch("/api/users/me").await.expect_failure(401);
     assert_eq!(bare.header(WWW_AUTHENTICATE), Some("Bearer"));
     let forged =
         server.send(server.request(Method::GET, "/api/users/me").bearer_auth("a.b.c")).await.expect_failure(401);

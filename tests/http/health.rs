@@ -22,10 +22,6 @@ const READY: &str = "/health/ready";
 /// Nothing here takes that long.
 const HANG: Duration = Duration::from_secs(60);
 
-async fn ask(server: &Server, path: &str) -> Response {
-    server.send(server.request(Method::GET, path)).await
-}
-
 fn statuses(answer: &Response) -> [Value; 3] {
     let data = answer.data();
     ["database", "images", "migrations"].map(|check| {
@@ -38,13 +34,13 @@ fn statuses(answer: &Response) -> [Value; 3] {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_well_says_so_to_everybody() {
     let server = Server::start().await;
-    let live = ask(&server, LIVE).await.expect(200);
+    let live = server.fetch(LIVE).await.expect(200);
     assert_eq!(live.json(), json!({ "message": "The service is alive", "data": null }));
-    let ready = ask(&server, READY).await.expect(200);
+    let ready = server.fetch(READY).await.expect(200);
     assert_eq!(ready.json()["message"], "The service is ready");
     assert_eq!(statuses(&ready), ["ok", "ok", "ok"].map(Value::from));
     for path in [LIVE, READY] {
-        assert_eq!(ask(&server, path).await.header(CACHE_CONTROL), Some("no-store"));
+        assert_eq!(server.fetch(path).await.header(CACHE_CONTROL), Some("no-store"));
         assert!(server.send(server.request(Method::HEAD, path)).await.expect(200).body.is_empty());
         server.send(server.request(Method::POST, path)).await.expect_error(405, "Method not allowed");
     }
@@ -54,7 +50,7 @@ async fn a_service_that_is_well_says_so_to_everybody() {
 async fn ask_until(server: &Server, status: u16) -> Response {
     let begun = Instant::now();
     loop {
-        let answer = ask(server, READY).await;
+        let answer = server.fetch(READY).await;
         if answer.status == status {
             return answer;
         }
@@ -70,14 +66,14 @@ async fn images_that_are_gone_are_noticed_and_so_is_their_return() {
     let media = parent.path().join("media");
     let url = Url::from_file_path(&media).unwrap();
     let server = Server::start_with(|config| config.media_url = Some(url.into())).await;
-    ask(&server, READY).await.expect(200);
+    server.fetch(READY).await.expect(200);
     fs::remove_dir(&media).unwrap();
     let answer = ask_until(&server, 503).await;
     assert_eq!(statuses(&answer), ["ok", "failed", "ok"].map(Value::from));
     let body = String::from_utf8(answer.body.clone()).unwrap();
     assert!(!body.contains("media") && !body.contains(parent.path().to_str().unwrap()), "{body}");
     assert_eq!(answer.header(RETRY_AFTER), Some("1"));
-    ask(&server, LIVE).await.expect(200);
+    server.fetch(LIVE).await.expect(200);
     fs::create_dir(&media).unwrap();
     ask_until(&server, 200).await;
 }
@@ -94,10 +90,10 @@ async fn a_service_that_takes_no_more_requests_still_says_how_it_is() {
     upload.read_exact(&mut went_on).unwrap();
     assert_eq!(&went_on, b"HTTP/1.1 100");
 
-    let listing = server.send(server.request(Method::GET, "/api/products/findAll")).await;
+    let listing = server.fetch("/api/products/findAll").await;
     listing.expect_error(503, "The service is overloaded");
     for path in [LIVE, READY] {
-        ask(&server, path).await.expect(200);
+        server.fetch(path).await.expect(200);
     }
 }
 

@@ -53,12 +53,8 @@ async fn served() -> (Server, String, Vec<u8>) {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let path = image_path(&upload(&server, &alice, png()).await.expect(201));
-    let bytes = fetch(&server, &path).await.expect(200).body;
+    let bytes = server.fetch(&path).await.expect(200).body;
     (server, path, bytes)
-}
-
-async fn fetch(server: &Server, path: &str) -> Response {
-    server.send(server.request(Method::GET, path)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +77,7 @@ async fn an_image_is_judged_by_its_content_alone() {
         ] {
             let path = image_path(&upload_part(&server, &alice, part).await.expect(201));
             assert!(path.starts_with("/media/") && path.ends_with(ending), "{path}");
-            let image = fetch(&server, &path).await.expect(200);
+            let image = server.fetch(&path).await.expect(200);
             assert_eq!(image.header(CONTENT_TYPE), Some(media_type));
             let decoded = image::load_from_memory_with_format(&image.body, format).unwrap();
             assert_eq!((decoded.width(), decoded.height()), (32, 16));
@@ -181,7 +177,7 @@ async fn metadata_is_gone_from_what_is_served() {
     let length = u16::try_from(exif.len() + 2).unwrap().to_be_bytes();
     let file = [&jpeg[..2], &[0xff, 0xe1], &length, &exif, &jpeg[2..]].concat();
     let path = image_path(&upload(&server, &alice, file).await.expect(201));
-    let served = fetch(&server, &path).await.expect(200).body;
+    let served = server.fetch(&path).await.expect(200).body;
     assert!(!served.windows(place.len()).any(|window| window == place));
     assert!(!served.windows(4).any(|window| window == b"Exif"));
 }
@@ -224,7 +220,7 @@ async fn an_image_is_served_to_be_cached_and_never_sniffed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_has_the_image_is_not_sent_it_again() {
     let (server, path, _) = served().await;
-    let tag = fetch(&server, &path).await.header(ETAG).unwrap().to_owned();
+    let tag = server.fetch(&path).await.header(ETAG).unwrap().to_owned();
     for (given, status) in [
         (tag.clone(), 304),
         (format!("W/{tag}"), 304),
@@ -244,7 +240,7 @@ async fn a_client_that_has_the_image_is_not_sent_it_again() {
 async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
     let (server, path, bytes) = served().await;
     let size = bytes.len();
-    let tag = fetch(&server, &path).await.header(ETAG).unwrap().to_owned();
+    let tag = server.fetch(&path).await.header(ETAG).unwrap().to_owned();
     let get = |range: &str| server.request(Method::GET, &path).header(RANGE, range);
 
     let partial = async |request: RequestBuilder, range: std::ops::Range<usize>| {
@@ -368,7 +364,7 @@ async fn replaced_removed_and_deleted_images_are_gone() {
     ] {
         let post = server.call_form(&alice, Method::POST, CREATE, with_image()).await.expect(201);
         let path = image_path(&post);
-        fetch(&server, &path).await.expect(200);
+        server.fetch(&path).await.expect(200);
         let target = format!("/api/posts/{action}/{}", post.data()["id"].as_str().unwrap());
         let request = server.request(method, &target).bearer_auth(&alice.token);
         let answer = server.send(match form {
@@ -376,9 +372,9 @@ async fn replaced_removed_and_deleted_images_are_gone() {
             None => request,
         });
         let after = answer.await.expect(200);
-        fetch(&server, &path).await.expect_error(404, "Image not found");
+        server.fetch(&path).await.expect_error(404, "Image not found");
         if after.data()["image"].is_string() {
-            fetch(&server, &image_path(&after)).await.expect(200);
+            server.fetch(&image_path(&after)).await.expect(200);
         }
     }
 }

@@ -22,11 +22,6 @@ fn product(fields: &Value) -> Value {
     body
 }
 
-/// Calls without a token.
-async fn read(server: &Server, path: &str) -> Response {
-    server.send(server.request(Method::GET, path)).await
-}
-
 async fn create(server: &Server, admin: &User, fields: Value) -> Response {
     server.call_json(admin, Method::POST, PRODUCTS, product(&fields)).await
 }
@@ -76,7 +71,7 @@ async fn the_catalog_shows_whole_products_oldest_first_to_everybody() {
     server.product(&root, json!({})).await;
     server.product(&root, json!({ "sku": "A-1", "name": "Apron" })).await;
 
-    let answer = read(&server, FIND_ALL).await.expect(200);
+    let answer = server.fetch(FIND_ALL).await.expect(200);
     assert_eq!(answer.json()["message"], "Products retrieved successfully");
     assert_eq!(keys(&answer.json()), ["message", "products"]);
     assert_eq!(names(&answer), ["Shirt", "Mug", "Apron"]);
@@ -102,13 +97,13 @@ async fn the_catalog_shows_whole_products_oldest_first_to_everybody() {
 async fn one_product_is_shown_to_everybody() {
     let server = Server::start().await;
     let mug = server.product(&server.root().await, json!({})).await;
-    let answer = read(&server, &path_of(&mug)).await.expect(200).json();
+    let answer = server.fetch(&path_of(&mug)).await.expect(200).json();
     assert_eq!(keys(&answer), ["message", "product"]);
     assert!(answer["message"].is_string());
     assert_eq!(answer["product"], mug);
-    assert_eq!(answer["product"], read(&server, FIND_ALL).await.json()["products"][0]);
-    read(&server, &format!("{PRODUCTS}/{UNKNOWN}")).await.expect_error(404, "Product not found");
-    let answer = read(&server, &format!("{PRODUCTS}/mug")).await.expect(400).json();
+    assert_eq!(answer["product"], server.fetch(FIND_ALL).await.json()["products"][0]);
+    server.fetch(&format!("{PRODUCTS}/{UNKNOWN}")).await.expect_error(404, "Product not found");
+    let answer = server.fetch(&format!("{PRODUCTS}/mug")).await.expect(400).json();
     assert!(answer["message"].as_str().unwrap().starts_with("id "), "{answer}");
 }
 
@@ -125,11 +120,11 @@ async fn administrators_create_change_and_delete_products() {
     assert_eq!(keys(&updated), ["message", "product"]);
     assert_eq!(updated["message"], "Product updated successfully");
     assert_eq!(updated["product"]["name"], "Cup");
-    assert_eq!(read(&server, &path).await.json()["product"], updated["product"]);
+    assert_eq!(server.fetch(&path).await.json()["product"], updated["product"]);
 
     let deleted = server.call(&root, Method::DELETE, &path).await.expect(200);
     assert_eq!(deleted.json(), json!({ "message": "Product deleted successfully", "data": null }));
-    read(&server, &path).await.expect(404);
+    server.fetch(&path).await.expect(404);
     server.call(&root, Method::DELETE, &path).await.expect_error(404, "Product not found");
     // What is missing is told before anything of the body.
     for body in [json!({ "name": "Cup" }), json!({ "name": "" })] {
@@ -159,7 +154,7 @@ async fn a_price_is_exact_to_the_cent() {
     {
         let answer = create_priced(&server, &root, &format!("S-{i}"), literal).await.expect(201);
         let path = path_of(&answer.json()["product"]);
-        for answer in [answer, read(&server, &path).await] {
+        for answer in [answer, server.fetch(&path).await] {
             assert_eq!(price_literals(&answer), [shown], "{literal}");
         }
     }
@@ -191,7 +186,7 @@ async fn what_is_no_price_is_refused() {
         let change = change.header(CONTENT_TYPE, "application/json").body(format!("{{\"price\":{literal}}}"));
         server.send(change).await.expect_invalid(&["price"]);
     }
-    assert_eq!(read(&server, FIND_ALL).await.json()["products"], json!([mug]));
+    assert_eq!(server.fetch(FIND_ALL).await.json()["products"], json!([mug]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,7 +232,7 @@ async fn every_invalid_field_is_named_at_once() {
     ] {
         server.call_json(&root, Method::PUT, &path_of(&mug), json!({ field: value })).await.expect_invalid(&[field]);
     }
-    assert_eq!(read(&server, &path_of(&mug)).await.json()["product"], mug);
+    assert_eq!(server.fetch(&path_of(&mug)).await.json()["product"], mug);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,7 +265,7 @@ async fn the_stock_of_a_product_with_variants_is_their_sum() {
     let other = json!({ "sku": "S-9", "stock": 8, "variants": variants([3, 4]) });
     create(&server, &root, other).await.expect_invalid(&["stock"]);
 
-    let path = path_of(&read(&server, FIND_ALL).await.json()["products"][0]);
+    let path = path_of(&server.fetch(FIND_ALL).await.json()["products"][0]);
     let change = async |fields: Value| server.call_json(&root, Method::PUT, &path, fields).await;
     for refused in [json!({ "stock": 8 }), json!({ "variants": variants([1, 1]), "stock": 7 })] {
         change(refused).await.expect_invalid(&["stock"]);
@@ -298,7 +293,7 @@ async fn a_sku_is_taken_in_any_letter_case() {
         let change = json!({ "sku": sku, "name": "Cup" });
         server.call_json(&root, Method::PUT, &path_of(&cup), change).await.expect_error(409, "SKU is already taken");
     }
-    assert_eq!(read(&server, FIND_ALL).await.json()["products"], json!([mug, cup]));
+    assert_eq!(server.fetch(FIND_ALL).await.json()["products"], json!([mug, cup]));
     // Its own it may spell anew.
     let change = json!({ "sku": "MUG-ä" });
     let mug = server.call_json(&root, Method::PUT, &path_of(&mug), change).await.expect(200).json();
@@ -328,9 +323,9 @@ async fn an_update_changes_what_is_given_alone() {
         product["updatedAt"] = expected["updatedAt"].clone();
         assert_eq!(product, expected, "{field}");
     }
-    let before = read(&server, &path).await.json();
+    let before = server.fetch(&path).await.json();
     server.call_json(&root, Method::PUT, &path, json!({})).await.expect(200);
-    assert_eq!(read(&server, &path).await.json(), before);
+    assert_eq!(server.fetch(&path).await.json(), before);
 }
 
 /// A catalog to search in.
@@ -369,8 +364,7 @@ async fn a_category_is_found_whole_in_any_letter_case_by_query_and_by_path() {
         let by_query = server.request(Method::GET, FIND_ALL).query(&[("category", category)]);
         let mut url = Url::parse(server.url()).unwrap();
         url.path_segments_mut().unwrap().extend(["api", "products", "category", category]);
-        let (by_query, by_path) =
-            (server.send(by_query).await.expect(200), read(&server, url.path()).await.expect(200));
+        let (by_query, by_path) = (server.send(by_query).await.expect(200), server.fetch(url.path()).await.expect(200));
         assert_eq!(names(&by_query), expected, "{category}");
         assert_eq!(by_path.json(), by_query.json(), "{}", url.path());
         let message = if expected.is_empty() { "No products found" } else { "Products retrieved successfully" };
@@ -395,7 +389,7 @@ async fn a_text_is_found_in_name_description_and_sku_in_any_letter_case() {
         ("category=Küche&q=topf", &[]),
     ];
     for (query, expected) in table {
-        let answer = read(&server, &format!("{FIND_ALL}?{query}")).await.expect(200);
+        let answer = server.fetch(&format!("{FIND_ALL}?{query}")).await.expect(200);
         assert_eq!(names(&answer), expected, "{query}");
     }
 }
@@ -420,9 +414,9 @@ async fn the_short_listing_has_id_name_and_price_alone() {
 async fn a_filter_beyond_its_bounds_is_refused() {
     let server = Server::start().await;
     let (longest, too_long) = ("%EF%B7%BA".repeat(100), "a".repeat(101));
-    read(&server, &format!("{FIND_ALL}?q={longest}")).await.expect(200);
-    read(&server, &format!("{FIND_ALL}?q={too_long}")).await.expect_invalid(&["q"]);
-    read(&server, &format!("{FIND_ALL}?q={too_long}&category={too_long}")).await.expect_invalid(&["category", "q"]);
-    read(&server, &format!("{PRODUCTS}/category/{too_long}")).await.expect_invalid(&["category"]);
-    read(&server, &format!("{PRODUCTS}/category/%20")).await.expect_invalid(&["category"]);
+    server.fetch(&format!("{FIND_ALL}?q={longest}")).await.expect(200);
+    server.fetch(&format!("{FIND_ALL}?q={too_long}")).await.expect_invalid(&["q"]);
+    server.fetch(&format!("{FIND_ALL}?q={too_long}&category={too_long}")).await.expect_invalid(&["category", "q"]);
+    server.fetch(&format!("{PRODUCTS}/category/{too_long}")).await.expect_invalid(&["category"]);
+    server.fetch(&format!("{PRODUCTS}/category/%20")).await.expect_invalid(&["category"]);
 }

@@ -314,7 +314,7 @@ async fn users_change_biography_and_picture_with_a_form() {
     let account = server.call_form(&alice, Method::PUT, ME, form).await.expect(200).data();
     assert_eq!(account["biography"], "Hi");
     let first = picture_path(&account);
-    let served = server.send(server.request(Method::GET, &first)).await.expect(200);
+    let served = server.fetch(&first).await.expect(200);
     assert_eq!(served.header(CONTENT_TYPE), Some("image/png"));
     assert_eq!(image::load_from_memory(&served.body).unwrap().to_rgb8().get_pixel(0, 0), &Rgb([1; 3]));
 
@@ -326,8 +326,8 @@ async fn users_change_biography_and_picture_with_a_form() {
     let replaced = server.call_form(&alice, Method::PUT, ME, picture(png(2))).await.expect(200).data();
     let second = picture_path(&replaced);
     assert_eq!((replaced["biography"].as_str(), second != first), (Some("Hello"), true));
-    server.send(server.request(Method::GET, &first)).await.expect(404);
-    server.send(server.request(Method::GET, &second)).await.expect(200);
+    server.fetch(&first).await.expect(404);
+    server.fetch(&second).await.expect(200);
 
     let post = server.publish(&alice, "text", "PUBLIC").await;
     let post = server.get(&alice, &format!("/api/posts/by-id/{post}")).await.expect(200).data();
@@ -353,7 +353,7 @@ async fn an_invalid_profile_changes_nothing() {
         server.call_form(&alice, Method::PUT, ME, form).await.expect_invalid(fields);
     }
     assert_eq!(server.get(&alice, ME).await.data(), before);
-    server.send(server.request(Method::GET, &picture_path(&before))).await.expect(200);
+    server.fetch(&picture_path(&before)).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

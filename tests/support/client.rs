@@ -118,6 +118,11 @@ impl Client {
         self.call(user, Method::GET, path).await
     }
 
+    /// Gets without a token.
+    pub(crate) async fn fetch(&self, path: &str) -> Response {
+        self.send(self.request(Method::GET, path)).await
+    }
+
     /// Makes a request without a token, with a JSON body.
     pub(crate) async fn post_json(&self, path: &str, body: &Value) -> Response {
         self.send(self.request(Method::POST, path).json(body)).await
@@ -173,7 +178,7 @@ impl Client {
     /// The bytes served at the address of an image, which must be below this service's own.
     pub(crate) async fn image(&self, address: &Value) -> Vec<u8> {
         let path = address.as_str().unwrap().strip_prefix(&self.url).unwrap();
-        self.send(self.request(Method::GET, path)).await.expect(200).body
+        self.fetch(path).await.expect(200).body
     }
 
     /// Gives an account a role (`ADD`) or takes it away (`REMOVE`).

@@ -23,9 +23,9 @@ async fn a_failure_has_the_code_of_its_kind() {
     let bob = server.user("bob").await;
     let nothing = |path: &str| format!("{path}/{NOTHING}");
 
-    server.send(server.request(Method::GET, "/nowhere")).await.expect_code(404, "route_not_found");
+    server.fetch("/nowhere").await.expect_code(404, "route_not_found");
     server.send(server.request(Method::DELETE, "/api/auth/login")).await.expect_code(405, "method_not_allowed");
-    server.send(server.request(Method::GET, "/api/users/me")).await.expect_code(401, "unauthenticated");
+    server.fetch("/api/users/me").await.expect_code(401, "unauthenticated");
     let forged = User { token: "a.b.c".to_owned(), ..alice.clone() };
     server.get(&forged, "/api/users/me").await.expect_code(401, "unauthenticated");
     server.login("alice", "wrong password").await.expect_code(401, "invalid_credentials");

@@ -42,7 +42,7 @@ async fn expect_gone(server: &Server, path: &str, tag: &str) {
 
 /// The tag under which an image is served.
 async fn tag(server: &Server, path: &str) -> String {
-    let answer = server.send(server.request(Method::GET, path)).await.expect(200);
+    let answer = server.fetch(path).await.expect(200);
     answer.header(header::ETAG).unwrap().to_owned()
 }
 
