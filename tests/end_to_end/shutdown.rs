@@ -13,7 +13,7 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    client::{FORM, JSON, PASSWORD, User, eventually, form_bytes, list, request_bytes, text},
+    client::{FORM, JSON, PASSWORD, User, eventually, form_bytes, request_bytes, text},
     connection::Connection,
     picture::picture,
     process::Home,
@@ -136,8 +136,9 @@ async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
         service.finish().expect_success();
 
         let service = home.start();
-        let posts = service.api.get(&user, &format!("/api/posts/{}/all", user.id)).await.expect(200).data();
-        let stored: BTreeSet<_> = list(&posts).iter().map(|post| text(&post["content"])).collect();
+        // More than a page of them.
+        let posts = service.api.walk(&user, &format!("/api/posts/{}/all", user.id), "data").await;
+        let stored: BTreeSet<_> = posts.iter().map(|post| text(&post["content"])).collect();
         for (acknowledged, unanswered) in ends {
             assert!(!acknowledged.is_empty(), "a client that was never served");
             assert!(acknowledged.iter().all(|text| stored.contains(text)), "{acknowledged:?} {stored:?}");

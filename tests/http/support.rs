@@ -93,16 +93,4 @@ impl Server {
     pub(crate) async fn follow(&self, follower: &User, followed: &User) {
         self.call(follower, Method::PUT, &format!("/api/follow/follow/{}", followed.id)).await.expect(200);
     }
-
-    /// All entries of a list, page by page.
-    pub(crate) async fn walk(&self, user: &User, path: &str, entries: &str) -> Vec<Value> {
-        let mut all = Vec::new();
-        let mut next = Some(path.to_owned());
-        while let Some(path) = next {
-            let response = self.get(user, &path).await.expect(200);
-            all.extend(response.json()[entries].as_array().unwrap().iter().cloned());
-            next = response.next();
-        }
-        all
-    }
 }

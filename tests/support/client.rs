@@ -164,6 +164,18 @@ impl Client {
         self.send(self.posting(author, content, picture)).await.expect(201).data()
     }
 
+    /// All entries of a list, page by page.
+    pub(crate) async fn walk(&self, user: &User, path: &str, entries: &str) -> Vec<Value> {
+        let mut all = Vec::new();
+        let mut next = Some(path.to_owned());
+        while let Some(path) = next {
+            let response = self.get(user, &path).await.expect(200);
+            all.extend(list(&response.json()[entries]).iter().cloned());
+            next = response.next().or_else(|| response.link("next", &self.url));
+        }
+        all
+    }
+
     /// Begins a request that comments.
     pub(crate) fn commenting(&self, author: &User, post: &str, content: &str) -> RequestBuilder {
         let body = json!({ "postId": post, "content": content });
