@@ -15,7 +15,7 @@ use crate::{
 
 /// What is changed again and again, so that after each change it is told by its number.
 #[derive(Debug, Clone)]
-enum Changed {
+enum RepeatedChange {
     PostText(User, String),
     Visibility(User, String),
     CommentText(User, String),
@@ -33,7 +33,7 @@ fn password(n: usize) -> String {
     if n == 0 { PASSWORD.to_owned() } else { format!("{PASSWORD} {n}") }
 }
 
-impl Changed {
+impl RepeatedChange {
     /// The request that makes the change of this number, 1 being the first.
     fn request(&self, api: &Client, n: usize) -> RequestBuilder {
         let is_odd = n % 2 == 1;
@@ -133,7 +133,7 @@ struct Gone {
 }
 
 /// Makes changes of one kind until the service is gone, or refuses more in this minute; how far it came.
-async fn change(api: Client, changed: Changed, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
+async fn change(api: Client, changed: RepeatedChange, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
     let mut progress = begun;
     loop {
         progress.sent = progress.acknowledged + 1;
@@ -213,7 +213,7 @@ impl Gone {
 }
 
 /// What is to be changed, made on a service that is there.
-async fn prepare(api: &Client) -> Vec<Changed> {
+async fn prepare(api: &Client) -> Vec<RepeatedChange> {
     let root = api.log_in("root").await;
     let (alice, bob, eve) = (api.user("alice").await, api.user("bob").await, api.user("eve").await);
     let post = async |content: &str| text(&api.post(&alice, content, None).await["id"]);
@@ -221,16 +221,16 @@ async fn prepare(api: &Client) -> Vec<Changed> {
     api.send(api.commenting(&bob, &commented, "0")).await.expect(201);
     let product = api.product(&root, json!({ "sku": "ONE", "stock": 0 })).await;
     vec![
-        Changed::PostText(alice.clone(), post("0").await),
-        Changed::Visibility(alice.clone(), post("seen").await),
-        Changed::CommentText(bob.clone(), commented),
-        Changed::Like(bob.clone(), post("liked").await),
-        Changed::Follow(bob.clone(), alice.clone()),
-        Changed::Biography(alice.clone()),
-        Changed::Password(alice),
-        Changed::Stock(root.clone(), text(&product["id"])),
-        Changed::Role(root.clone(), bob),
-        Changed::Enabled(root, eve),
+        RepeatedChange::PostText(alice.clone(), post("0").await),
+        RepeatedChange::Visibility(alice.clone(), post("seen").await),
+        RepeatedChange::CommentText(bob.clone(), commented),
+        RepeatedChange::Like(bob.clone(), post("liked").await),
+        RepeatedChange::Follow(bob.clone(), alice.clone()),
+        RepeatedChange::Biography(alice.clone()),
+        RepeatedChange::Password(alice),
+        RepeatedChange::Stock(root.clone(), text(&product["id"])),
+        RepeatedChange::Role(root.clone(), bob),
+        RepeatedChange::Enabled(root, eve),
     ]
 }
 

@@ -15,7 +15,7 @@ use crate::{
     http::Client,
     network::Network,
     process::{HANG, Process},
-    requests::{CLIENTS, Known, Template},
+    requests::{CLIENTS, KnownIds, Template},
     walk::{case_of, name_of},
 };
 
@@ -74,7 +74,7 @@ fn are_a_process() {
     let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
     // There is no such file where sessions do not matter.
     let _ = fs::write("/proc/self/autogroup", LOWEST_PRIORITY);
-    let known: Known = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
+    let known: KnownIds = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
     let endpoint = routes::endpoints().into_iter().find(|endpoint| name_of(endpoint) == name).unwrap();
     let case = case_of(&endpoint).unwrap();
     let templates = |client| Template::all(case, &endpoint, &known, client);
@@ -110,7 +110,7 @@ fn are_a_process() {
 fn ask<'a>(
     address: &str,
     turns: impl Iterator<Item = &'a Template>,
-    known: &Known,
+    known: &KnownIds,
     asked: &AtomicU64,
     stopped: &AtomicBool,
 ) -> Answers {

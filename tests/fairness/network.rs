@@ -9,7 +9,7 @@ use crate::{
     names::Names,
     picture::noise,
     process::{AGORA, Home, Service, run},
-    requests::Known,
+    requests::KnownIds,
     seed,
     store::Store,
 };
@@ -21,7 +21,7 @@ pub(crate) struct Network {
     /// Whose requests are ordinary.
     pub(crate) alice: User,
     /// What those know who ask for the worst.
-    pub(crate) known: Known,
+    pub(crate) known: KnownIds,
 }
 
 impl Network {
@@ -60,7 +60,7 @@ impl Network {
         let products = list(&products["products"]).iter().map(|product| text(&product["id"])).collect();
         service.stop();
         let secret = home.secret().trim().to_owned();
-        let known = Known { names, mallory: mallory.token, root: root.token, secret, products };
+        let known = KnownIds { names, mallory: mallory.token, root: root.token, secret, products };
         Self { home, store, alice, known }
     }
 

@@ -27,7 +27,7 @@ const ENCODINGS: [&str; 3] = ["identity", "zstd", "gzip"];
 
 /// What has to be known of the network to ask for what is in it.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Known {
+pub(crate) struct KnownIds {
     pub(crate) names: Names,
     /// Tokens of `mallory` and of `root`.
     pub(crate) mallory: String,
@@ -38,7 +38,7 @@ pub(crate) struct Known {
     pub(crate) products: Vec<String>,
 }
 
-impl Known {
+impl KnownIds {
     /// What a word stands for in the request of a number.
     fn changing(&self, changing: Changing, number: u64) -> String {
         match changing {
@@ -71,7 +71,7 @@ pub(crate) struct Template(Vec<Piece>);
 
 impl Template {
     /// What one of the clients asks of an endpoint, in turns.
-    pub(crate) fn all(case: &WorstCase, endpoint: &Endpoint, known: &Known, client: usize) -> Vec<Self> {
+    pub(crate) fn all(case: &WorstCase, endpoint: &Endpoint, known: &KnownIds, client: usize) -> Vec<Self> {
         let asks_for_head = case.method == "GET" && client >= CLIENTS - CLIENTS / 4;
         let method = if asks_for_head { "HEAD" } else { case.method };
         let key = if endpoint.idempotency != IdempotencySupport::None && client % 2 == 1 {
@@ -96,7 +96,7 @@ impl Template {
         case.asks.iter().map(template).collect()
     }
 
-    fn new(head: &str, body: Body, known: &Known) -> Self {
+    fn new(head: &str, body: Body, known: &KnownIds) -> Self {
         let (content_type, body) = match body {
             Body::None => ("", Vec::new()),
             Body::Json(text) => (JSON, pieces(&known.names.fill_in(text))),
@@ -117,7 +117,7 @@ impl Template {
     }
 
     /// The request of this number.
-    pub(crate) fn numbered(&self, number: u64, known: &Known) -> Vec<u8> {
+    pub(crate) fn numbered(&self, number: u64, known: &KnownIds) -> Vec<u8> {
         self.0.iter().fold(Vec::new(), |mut request, piece| {
             request.extend_from_slice(&piece.of(number, known));
             request
@@ -126,7 +126,7 @@ impl Template {
 }
 
 impl Piece {
-    fn of(&self, number: u64, known: &Known) -> Arc<[u8]> {
+    fn of(&self, number: u64, known: &KnownIds) -> Arc<[u8]> {
         match self {
             Self::Bytes(bytes) => Arc::clone(bytes),
             Self::Changing(changing) => known.changing(*changing, number).into_bytes().into(),

@@ -15,14 +15,14 @@ use serde_json::Value;
 use crate::{
     client::{Client, User, eventually, list, text},
     picture::{expect_picture, picture},
-    place::{Place, files},
+    place::{Deployment, files},
     process::{Home, mode},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_database_is_restored_in_each_with_its_secret() {
     let home = Home::new();
-    for (n, from) in [Place::embedded(&home, "a"), Place::scaled(&home, "b")].into_iter().enumerate() {
+    for (n, from) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
         let (world, seen) = from.settle(&home).await;
         let file = home.path(&format!("{n}.tar"));
         let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
@@ -33,7 +33,8 @@ async fn each_database_is_restored_in_each_with_its_secret() {
         // Elsewhere: another data directory, so the secret must come along.
         for to in [Home::new(), Home::new()].into_iter().enumerate().map(|(m, elsewhere)| {
             let name = format!("target-{m}");
-            let place = if m == 0 { Place::embedded(&elsewhere, &name) } else { Place::scaled(&elsewhere, &name) };
+            let place =
+                if m == 0 { Deployment::embedded(&elsewhere, &name) } else { Deployment::scaled(&elsewhere, &name) };
             (elsewhere, place)
         }) {
             let (elsewhere, place) = to;
@@ -67,7 +68,7 @@ async fn write(api: Client, user: User, stop: Arc<AtomicBool>, rounds: Arc<Atomi
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_under_load_is_of_one_moment() {
     let home = Home::new();
-    for from in [Place::embedded(&home, "a"), Place::scaled(&home, "b")] {
+    for from in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")] {
         let service = from.start(&home);
         let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let mut writers = Vec::new();
@@ -82,7 +83,7 @@ async fn a_backup_under_load_is_of_one_moment() {
             let file = elsewhere.path("backup.tar");
             let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
             assert!(!saved.stdout.contains("Warning"), "{saved:?}");
-            let to = if n == 1 { Place::scaled(&elsewhere, "to") } else { Place::embedded(&elsewhere, "to") };
+            let to = if n == 1 { Deployment::scaled(&elsewhere, "to") } else { Deployment::embedded(&elsewhere, "to") };
             to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
             expect_consistent(&to, &elsewhere).await;
         }
@@ -95,7 +96,7 @@ async fn a_backup_under_load_is_of_one_moment() {
 }
 
 /// Checks that every count agrees with what it counts, and that the images are those that posts have.
-pub(crate) async fn expect_consistent(place: &Place, home: &Home) {
+pub(crate) async fn expect_consistent(place: &Deployment, home: &Home) {
     let service = place.start(home);
     let api = &service.api;
     let root = api.log_in("root").await;
@@ -119,7 +120,7 @@ pub(crate) async fn expect_consistent(place: &Place, home: &Home) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_the_store_has_lost_must_be_allowed_for() {
     let home = Home::new();
-    let from = Place::embedded(&home, "from");
+    let from = Deployment::embedded(&home, "from");
     from.settle(&home).await;
     let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
@@ -131,23 +132,23 @@ async fn an_image_that_the_store_has_lost_must_be_allowed_for() {
     let saved = from.run(&home, &backup).expect_success();
     assert!(saved.stdout.contains(&format!("Warning: {missing}")), "{saved:?}");
     let elsewhere = Home::new();
-    let restored = Place::embedded(&elsewhere, "to").run(&elsewhere, &["restore", file.to_str().unwrap()]);
+    let restored = Deployment::embedded(&elsewhere, "to").run(&elsewhere, &["restore", file.to_str().unwrap()]);
     assert!(restored.expect_success().stdout.contains(&format!("Warning: {missing}")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     let home = Home::new();
-    let place = Place::embedded(&home, "place");
+    let place = Deployment::embedded(&home, "place");
     let backup = |file: &str| place.run(&home, &["backup", file]);
     backup("nothing-yet.tar").expect_refusal(&["there is no database", "AGORA_DATABASE_URL"]);
-    let empty = Place::at(crate::private_postgres::fresh_database(), home.path("media"));
+    let empty = Deployment::at(crate::private_postgres::fresh_database(), home.path("media"));
     empty.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["it is no database of Agora"]);
-    let anew = Place::embedded(&home, "anew");
+    let anew = Deployment::embedded(&home, "anew");
     home.start_with(&[("AGORA_DATABASE_URL", &anew.database), ("AGORA_MEDIA_URL", "memory:")]).stop();
     anew.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["the database is empty"]);
     // Another setting forgotten: nothing is made in its place.
-    let nowhere = Place::at(place.database.clone(), home.path("no-images"));
+    let nowhere = Deployment::at(place.database.clone(), home.path("no-images"));
     place.settle(&home).await;
     nowhere.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["there is no directory", "AGORA_MEDIA_URL"]);
     assert!(!home.path("no-images").exists() && !home.path("nothing-yet.tar").exists());
@@ -169,7 +170,7 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_goes_to_another_program_as_well() {
     let home = Home::new();
-    let from = Place::embedded(&home, "a");
+    let from = Deployment::embedded(&home, "a");
     let (world, seen) = from.settle(&home).await;
     let file = home.path("piped.tar");
     let mut backup = from.command(&home, &["backup", "-"]);
@@ -178,7 +179,7 @@ async fn a_backup_goes_to_another_program_as_well() {
     assert!(done.status.success() && told.contains("1 images in the standard output."), "{told}");
     assert!(!home.path("-").exists());
     let elsewhere = Home::new();
-    let to = Place::embedded(&elsewhere, "to");
+    let to = Deployment::embedded(&elsewhere, "to");
     to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
     to.expect(&elsewhere, &world, &seen).await;
 }

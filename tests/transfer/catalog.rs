@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs, process::Command};
 
 use crate::{
     large::measured,
-    place::Place,
+    place::Deployment,
     process::{Home, Process, run},
 };
 
@@ -45,15 +45,15 @@ fn files(home: &Home, name: &str, count: usize) -> [String; 2] {
 }
 
 /// A fresh database of each kind.
-fn places(home: &Home) -> [Place; 2] {
-    let places = [Place::embedded(home, "embedded"), Place::scaled(home, "scaled")];
+fn places(home: &Home) -> [Deployment; 2] {
+    let places = [Deployment::embedded(home, "embedded"), Deployment::scaled(home, "scaled")];
     for place in &places {
         run(place.command(home, &["migrate", "run"]), "").expect_success();
     }
     places
 }
 
-fn export(home: &Home, place: &Place) -> String {
+fn export(home: &Home, place: &Deployment) -> String {
     run(place.command(home, &["products", "export"]), "").expect_success().stdout
 }
 

@@ -1,16 +1,16 @@
 //! `agora copy` of rows and images.
 
 use crate::{
-    place::{Place, copying},
+    place::{Deployment, copying},
     process::{Home, run},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_moves_to_postgresql_and_s3_and_back_and_its_users_notice_nothing() {
     let home = Home::new();
-    let embedded = Place::embedded(&home, "first");
-    let scaled = Place::scaled(&home, "second");
-    let again = Place::embedded(&home, "third");
+    let embedded = Deployment::embedded(&home, "first");
+    let scaled = Deployment::scaled(&home, "second");
+    let again = Deployment::embedded(&home, "third");
     let (world, seen) = embedded.settle(&home).await;
     for (from, to) in [(&embedded, &scaled), (&scaled, &again)] {
         let copied = run(home.agora(&copying(from, to)), "").expect_success();
@@ -27,7 +27,7 @@ async fn a_service_moves_to_postgresql_and_s3_and_back_and_its_users_notice_noth
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::scaled(&home, "to"));
+    let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     let (world, seen) = from.settle(&home).await;
     let other = to.start(&home);
     let carol = other.api.user("carol").await;
@@ -53,7 +53,7 @@ async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_databases_may_be_named_where_others_do_not_see_them() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::scaled(&home, "to"));
+    let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     from.settle(&home).await;
     let mut command = home.agora(&["copy"]);
     command.env("AGORA_COPY_FROM", &from.database).env("AGORA_COPY_TO", &to.database);
@@ -64,8 +64,8 @@ async fn the_databases_may_be_named_where_others_do_not_see_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_makes_no_sense_is_refused_and_makes_nothing() {
     let home = Home::new();
-    let place = Place::embedded(&home, "place");
-    let other = Place::embedded(&home, "other");
+    let place = Deployment::embedded(&home, "place");
+    let other = Deployment::embedded(&home, "other");
     let missing = format!("sqlite:{}", home.path("typo.db").display());
     let missing_directory = format!("file://{}", home.path("typo").display());
     let refuse = |arguments: &[&str], words: &[&str]| {

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::{
     client::{list, text},
-    place::Place,
+    place::Deployment,
     process::{Home, run},
 };
 
 const SMALL: [&str; 6] = ["demo", "seed", "--users", "300", "--posts", "2000"];
 
 /// What a backup says of the rows of each table.
-fn sums(home: &Home, place: &Place, name: &str) -> BTreeMap<String, Value> {
+fn sums(home: &Home, place: &Deployment, name: &str) -> BTreeMap<String, Value> {
     place.run(home, &["backup", name]).expect_success();
     let mut archive = tar::Archive::new(std::fs::File::open(home.path(name)).unwrap());
     let mut entries = archive.entries().unwrap().map(Result::unwrap);
@@ -25,7 +25,7 @@ fn sums(home: &Home, place: &Place, name: &str) -> BTreeMap<String, Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
     let home = Home::new();
-    let places = [Place::embedded(&home, "a"), Place::embedded(&home, "b"), Place::scaled(&home, "c")];
+    let places = [Deployment::embedded(&home, "a"), Deployment::embedded(&home, "b"), Deployment::scaled(&home, "c")];
     // As where no service was ever started.
     std::fs::remove_dir(&places[0].directory).unwrap();
     let mut made = Vec::new();

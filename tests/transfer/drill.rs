@@ -17,7 +17,7 @@ use crate::{
     backup::expect_consistent,
     client::{Client, User, eventually, list, text},
     picture::picture,
-    place::{Place, files},
+    place::{Deployment, files},
     process::{AGORA, Home, run},
 };
 
@@ -105,7 +105,7 @@ async fn expect_follows(api: &Client, users: &[User]) {
 }
 
 /// The script, with the settings of a service at the place. What it makes is below [`room`].
-fn drill(home: &Home, place: &Place) -> Command {
+fn drill(home: &Home, place: &Deployment) -> Command {
     let settings = place.command(home, &[]);
     let mut drill = home.program("bash");
     drill.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill")).arg(AGORA);
@@ -136,7 +136,7 @@ fn expect_nothing_left(home: &Home) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
     let home = Home::new();
-    for (n, place) in [Place::embedded(&home, "a"), Place::scaled(&home, "b")].into_iter().enumerate() {
+    for (n, place) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
         let service = place.start(&home);
         let mut users = Vec::new();
         for n in 0..4 {
@@ -167,7 +167,7 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
             writer.await.unwrap();
         }
         service.stop();
-        let to = if n == 0 { Place::scaled(&elsewhere, "to") } else { Place::embedded(&elsewhere, "to") };
+        let to = if n == 0 { Deployment::scaled(&elsewhere, "to") } else { Deployment::embedded(&elsewhere, "to") };
         to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
         expect_consistent(&to, &elsewhere).await;
         let restored = to.start(&elsewhere);
@@ -181,7 +181,7 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drill_fails_when_something_is_lost_and_leaves_nothing_behind() {
     let home = Home::new();
-    let place = Place::embedded(&home, "place");
+    let place = Deployment::embedded(&home, "place");
     place.settle(&home).await;
     fs::remove_file(files(&place.directory).pop_first().unwrap()).unwrap();
     run(drill(&home, &place), "").expect_refusal(&["1 images that rows name are missing"]);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tar::EntryType;
 
 use crate::{
-    place::{Place, files},
+    place::{Deployment, files},
     process::Home,
 };
 
@@ -31,7 +31,7 @@ impl File {
 /// The files of a backup of a small world, but for the checksum; and where.
 async fn saved() -> (Home, Vec<File>) {
     let home = Home::new();
-    let place = Place::embedded(&home, "origin");
+    let place = Deployment::embedded(&home, "origin");
     place.settle(&home).await;
     place.run(&home, &["backup", "backup.tar"]).expect_success();
     let mut archive = tar::Archive::new(fs::File::open(home.path("backup.tar")).unwrap());
@@ -134,7 +134,7 @@ async fn what_no_backup_holds_is_refused_and_leaves_an_empty_target() {
         change(&mut forged);
         let home = Home::new();
         let file = forge(&home, &forged);
-        let place = Place::embedded(&home, "place");
+        let place = Deployment::embedded(&home, "place");
         let refused = place.run(&home, &["restore", file.to_str().unwrap()]).expect_refusal(&[words]);
         assert!(!refused.stderr.contains('\u{1b}'), "{what}: {refused:?}");
         assert!(!home.data_dir().join("jwt-secret").exists(), "{what}: the secret is kept");
@@ -144,7 +144,7 @@ async fn what_no_backup_holds_is_refused_and_leaves_an_empty_target() {
     // And what was not changed is no less a backup for having been taken apart.
     let home = Home::new();
     let file = forge(&home, &saved);
-    Place::embedded(&home, "place").run(&home, &["restore", file.to_str().unwrap()]).expect_success();
+    Deployment::embedded(&home, "place").run(&home, &["restore", file.to_str().unwrap()]).expect_success();
     let summary: Value = serde_json::from_slice(&saved.last().unwrap().bytes).unwrap();
     assert_eq!(summary["images"], 1);
 }
@@ -157,7 +157,7 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
     assert!(image < unnamed && unnamed < at("rows/") && saved[unnamed].bytes.is_empty());
     let restored = |files: &[File]| {
         let home = Home::new();
-        let place = Place::embedded(&home, "place");
+        let place = Deployment::embedded(&home, "place");
         let file = forge(&home, files);
         (place.run(&home, &["restore", file.to_str().unwrap()]), place, home)
     };
@@ -186,7 +186,7 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_plain_archive_is_named() {
     let home = Home::new();
-    let place = Place::embedded(&home, "place");
+    let place = Deployment::embedded(&home, "place");
     fs::create_dir(home.path("directory")).unwrap();
     place.run(&home, &["restore", "directory"]).expect_refusal(&["directory is no file"]);
     let mut compressed = vec![0; 4096];

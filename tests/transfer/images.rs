@@ -4,12 +4,12 @@ use std::{fs, path::PathBuf};
 
 use crate::{
     picture::picture,
-    place::{Place, copying, files},
+    place::{Deployment, copying, files},
     process::{Home, run},
 };
 
 /// Puts files named like images into a place's store; where they are.
-fn store(place: &Place, names: impl IntoIterator<Item = String>, content: &[u8]) -> Vec<PathBuf> {
+fn store(place: &Deployment, names: impl IntoIterator<Item = String>, content: &[u8]) -> Vec<PathBuf> {
     let put = |name: String| {
         let file = place.directory.join(&name[..2]).join(&name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -23,15 +23,15 @@ fn names(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|n| format!("{:02x}{n:030x}.png", n % 256))
 }
 
-fn media<'a>(from: &'a Place, to: &'a Place) -> [&'a str; 5] {
+fn media<'a>(from: &'a Deployment, to: &'a Deployment) -> [&'a str; 5] {
     ["copy", "--media-from", &from.media, "--media-to", &to.media]
 }
 
 #[test]
 fn an_interrupted_copy_is_run_again_and_what_is_damaged_is_mended() {
     let home = Home::new();
-    let (first, bucket) = (Place::embedded(&home, "first"), Place::scaled(&home, "bucket"));
-    let last = Place::embedded(&home, "last");
+    let (first, bucket) = (Deployment::embedded(&home, "first"), Deployment::scaled(&home, "bucket"));
+    let last = Deployment::embedded(&home, "last");
     let sources = store(&first, names(300), &picture());
     for (from, to) in [(&first, &bucket), (&bucket, &last)] {
         // A third has arrived, one of it not whole.
@@ -53,7 +53,7 @@ fn an_interrupted_copy_is_run_again_and_what_is_damaged_is_mended() {
 #[test]
 fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     store(&from, names(3), &picture());
     let other = store(&to, ["ffffffffffffffffffffffffffffffff.png".to_owned()], b"other");
     run(home.agora(&media(&from, &to)), "").expect_refusal(&["images that the source has not", "--replace"]);
@@ -66,7 +66,7 @@ fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_the_source_has_lost_is_named_and_must_be_allowed_for() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     from.settle(&home).await;
     let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
@@ -74,7 +74,7 @@ async fn an_image_that_the_source_has_lost_is_named_and_must_be_allowed_for() {
     let missing = format!("1 images that rows name are missing: {key}");
     run(home.agora(&copying(&from, &to)), "").expect_refusal(&[&missing, "--allow-missing-images"]);
     to.expect_empty(&home).await;
-    let to = Place::embedded(&home, "again");
+    let to = Deployment::embedded(&home, "again");
     let allowing = [copying(&from, &to), vec!["--allow-missing-images"]].concat();
     let copied = run(home.agora(&allowing), "").expect_success();
     assert!(copied.stdout.contains(&format!("Warning: {missing}")), "{copied:?}");
@@ -83,7 +83,7 @@ async fn an_image_that_the_source_has_lost_is_named_and_must_be_allowed_for() {
 #[test]
 fn a_source_without_images_is_most_likely_another() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::scaled(&home, "to"));
+    let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     fs::create_dir_all(&from.directory).unwrap();
     run(home.agora(&media(&from, &to)), "").expect_refusal(&["the source of images is empty"]);
     run(home.agora(&media(&to, &from)), "").expect_refusal(&["the source of images is empty"]);

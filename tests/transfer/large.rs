@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    place::{Place, files},
+    place::{Deployment, files},
     process::{AGORA, Finished, Home, Process, run},
 };
 
@@ -92,12 +92,12 @@ fn sums(report: &str) -> Vec<&str> {
 async fn a_hundred_thousand_posts_go_to_postgresql_and_back_in_steady_memory() {
     let home = Home::new();
     let copy = |from: &str, to: &str| home.agora(&["copy", "--from", from, "--to", to]);
-    let few = Place::embedded(&home, "few").database;
+    let few = Deployment::embedded(&home, "few").database;
     fill(&few, 5_000).await;
-    let (_, memory_for_few) = succeeded(copy(&few, &Place::scaled(&home, "few").database));
+    let (_, memory_for_few) = succeeded(copy(&few, &Deployment::scaled(&home, "few").database));
 
-    let (first, second) = (Place::embedded(&home, "first"), Place::scaled(&home, "second"));
-    let third = Place::embedded(&home, "third");
+    let (first, second) = (Deployment::embedded(&home, "first"), Deployment::scaled(&home, "second"));
+    let third = Deployment::embedded(&home, "third");
     fill(&first.database, 100_000).await;
     let (there, memory_there) = succeeded(copy(&first.database, &second.database));
     let (back, memory_back) = succeeded(copy(&second.database, &third.database));
@@ -140,8 +140,8 @@ fn images_go_to_a_bucket_and_back_in_bounded_memory() {
     const IMAGES: usize = 60;
     const BYTES: usize = 5 << 20;
     let home = Home::new();
-    let (first, bucket) = (Place::embedded(&home, "first"), Place::scaled(&home, "bucket"));
-    let last = Place::embedded(&home, "last");
+    let (first, bucket) = (Deployment::embedded(&home, "first"), Deployment::scaled(&home, "bucket"));
+    let last = Deployment::embedded(&home, "last");
     for n in 0..IMAGES {
         let file = first.directory.join(format!("{n:02x}")).join(format!("{n:02x}{n:030x}.jpg"));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -160,9 +160,9 @@ fn images_go_to_a_bucket_and_back_in_bounded_memory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
     let home = Home::new();
-    let (from, sqlite) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    let (from, sqlite) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     fill(&from.database, 20_000).await;
-    for to in [sqlite, Place::scaled(&home, "to")] {
+    for to in [sqlite, Deployment::scaled(&home, "to")] {
         let copy = || home.agora(&["copy", "--from", &from.database, "--to", &to.database]);
         for signal in ["KILL", "TERM"] {
             let mut command = copy();
@@ -188,7 +188,7 @@ async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_progress_is_one_line() {
     let home = Home::new();
-    let (from, to) = (Place::embedded(&home, "from"), Place::embedded(&home, "to"));
+    let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     fill(&from.database, 10_000).await;
     // `script` runs a command on a terminal of its own.
     let line = format!("'{AGORA}' copy --from '{}' --to '{}'", from.database, to.database);

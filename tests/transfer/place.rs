@@ -16,14 +16,14 @@ use crate::{
 
 /// A database and an image store, which another may follow in the same home: the signing secret stays.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Deployment {
     pub(crate) database: String,
     pub(crate) media: String,
     /// Where its images are files.
     pub(crate) directory: PathBuf,
 }
 
-impl Place {
+impl Deployment {
     /// A fresh SQLite database and a fresh directory of images.
     pub(crate) fn embedded(home: &Home, name: &str) -> Self {
         let directory = home.path(name);
@@ -100,7 +100,7 @@ impl Place {
 }
 
 /// The arguments that copy everything from one place to the other.
-pub(crate) fn copying<'a>(from: &'a Place, to: &'a Place) -> Vec<&'a str> {
+pub(crate) fn copying<'a>(from: &'a Deployment, to: &'a Deployment) -> Vec<&'a str> {
     vec!["copy", "--from", &from.database, "--to", &to.database, "--media-from", &from.media, "--media-to", &to.media]
 }
 

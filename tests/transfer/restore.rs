@@ -3,14 +3,14 @@
 use std::{fs, path::PathBuf};
 
 use crate::{
-    place::{Place, files},
+    place::{Deployment, files},
     process::Home,
 };
 
 /// A backup of a small world, in a home of its own.
 async fn saved() -> (Home, PathBuf) {
     let home = Home::new();
-    let place = Place::embedded(&home, "origin");
+    let place = Deployment::embedded(&home, "origin");
     place.settle(&home).await;
     let file = home.path("backup.tar");
     place.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
@@ -23,7 +23,7 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
     let whole = fs::read(&file).unwrap();
     let home = Home::new();
     let data_dir = home.data_dir();
-    let place = Place::at(format!("sqlite:{}", data_dir.join("agora.db").display()), home.path("media"));
+    let place = Deployment::at(format!("sqlite:{}", data_dir.join("agora.db").display()), home.path("media"));
     let refuse = |bytes: &[u8], what: &str| {
         let damaged = home.path("damaged.tar");
         fs::write(&damaged, bytes).unwrap();
@@ -56,12 +56,12 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
 async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     let (origin, file) = saved().await;
     let file = file.to_str().unwrap();
-    let restore = |place: &Place, home: &Home| {
+    let restore = |place: &Deployment, home: &Home| {
         let mut command = place.command(home, &["restore", file]);
         command.env("AGORA_JWT_SECRET", origin.secret());
         crate::process::run(command, "")
     };
-    for kind in [Place::embedded, Place::scaled] {
+    for kind in [Deployment::embedded, Deployment::scaled] {
         let home = Home::new();
         let place = kind(&home, "place");
         let (world, seen) = place.settle(&home).await;
@@ -75,7 +75,7 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
         other.expect_empty(&home).await;
     }
     let home = Home::new();
-    let place = Place::embedded(&home, "place");
+    let place = Deployment::embedded(&home, "place");
     let image = place.directory.join("ff/ffffffffffffffffffffffffffffffff.png");
     fs::create_dir_all(image.parent().unwrap()).unwrap();
     fs::write(&image, "other").unwrap();
@@ -90,7 +90,7 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
 async fn a_restore_is_repeated_with_what_arrived_before() {
     let (origin, file) = saved().await;
     let home = Home::new();
-    let place = Place::scaled(&home, "place");
+    let place = Deployment::scaled(&home, "place");
     // As if it had been interrupted just before its end: the image is there, and so is the secret.
     let image = files(&origin.path("origin")).into_iter().find(|file| file.ends_with(".png")).unwrap();
     let (folder, name) = (&image[image.len() - 39..image.len() - 37], &image[image.len() - 36..]);
@@ -108,7 +108,7 @@ async fn a_configured_secret_is_kept_and_compared() {
     let other = "another secret of at least 32 bytes";
     for (secret, told) in [(origin.secret(), "tokens stay valid"), (other.to_owned(), "Warning: AGORA_JWT_SECRET")] {
         let home = Home::new();
-        let place = Place::embedded(&home, "place");
+        let place = Deployment::embedded(&home, "place");
         let mut command = place.command(&home, &["restore", file.to_str().unwrap()]);
         command.env("AGORA_JWT_SECRET", &secret);
         let restored = crate::process::run(command, "").expect_success();

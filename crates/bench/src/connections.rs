@@ -10,7 +10,7 @@ use crate::{
     options::Options,
     report::Report,
     round::{self, Round},
-    service::Place,
+    service::SeededDatabase,
     table::{Cell, Table, median},
     works::Subject,
     wrk::Load,
@@ -24,7 +24,7 @@ const COLUMNS: [&str; 8] = ["work", "connections", "req/s", "p50 ms", "p99 ms", 
 /// Measures reads with some and with many connections, in turns.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = Place::seeded(keeper, options, kind, options.size(), 4)?;
+        let place = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
         let service = place.serve()?;
         let sample = Sample::taken(&service)?;
         let mut table = Table::new(format!("Connections on {}", kind.name()), &COLUMNS);

@@ -10,7 +10,7 @@ use crate::{
     options::Options,
     report::Report,
     round,
-    service::{Kind, Place, Service, Size},
+    service::{Kind, SeededDatabase, Service, Size},
     table::{Cell, Table, median},
     works::{self, Work},
     wrk::Load,
@@ -43,7 +43,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     for kind in options.kinds() {
         let mut grown: Vec<(u64, Costs)> = Vec::new();
         for posts in options.sizes() {
-            let place = Place::seeded(keeper, options, kind, Size { posts, ..options.size() }, 4)?;
+            let place = SeededDatabase::seeded(keeper, options, kind, Size { posts, ..options.size() }, 4)?;
             let service = place.serve()?;
             let found = costs(keeper, options, (&place, &service));
             grown.push((posts, found.with_context(|| format!("{posts} posts on {}", kind.name()))?));
@@ -54,7 +54,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-fn costs(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service)) -> Result<Costs> {
+fn costs(keeper: &Arc<Keeper>, options: &Options, at: (&SeededDatabase, &Service)) -> Result<Costs> {
     let (_, service) = at;
     let (api, people, sample) = (&service.api, People { service }, Sample::taken(service)?);
     let measure = |work: &Work| cost(keeper, options, at, work).map(Some);
@@ -85,7 +85,7 @@ fn costs(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service)) -> Res
     Ok(costs)
 }
 
-fn cost(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service), work: &Work) -> Result<Cost> {
+fn cost(keeper: &Arc<Keeper>, options: &Options, at: (&SeededDatabase, &Service), work: &Work) -> Result<Cost> {
     let rounds = (0..options.rounds).map(|_| round::service(at, keeper, &work.traffic, LOAD));
     let rounds = rounds.collect::<Result<Vec<_>>>()?;
     let errors: u64 = rounds.iter().map(|round| round.errors).sum();

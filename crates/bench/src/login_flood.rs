@@ -12,7 +12,7 @@ use crate::{
     options::Options,
     report::Report,
     round::{self, Round},
-    service::{Kind, PASSWORD, Place, Size},
+    service::{Kind, PASSWORD, SeededDatabase, Size},
     table::{Cell, Table, median},
     works::Subject,
     wrk::{self, Load},
@@ -36,7 +36,7 @@ const COLUMNS: [&str; 6] = ["post by id", "req/s", "p50 ms", "p99 ms", "max ms",
 
 /// Measures a read while nobody logs in and while many do, in turns.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
-    let place = Place::seeded(keeper, options, Kind::Sqlite, SIZE, COST)?;
+    let place = SeededDatabase::seeded(keeper, options, Kind::Sqlite, SIZE, COST)?;
     let service = place.serve()?;
     let api = &service.api;
     let sample = Sample::taken(&service)?;

@@ -11,7 +11,7 @@ use crate::{
     options::Options,
     report::Report,
     round::{self, Round},
-    service::{Place, Service},
+    service::{SeededDatabase, Service},
     table::{Cell, Table},
     usage,
     works::{Subject, Traffic},
@@ -39,7 +39,7 @@ const COLUMNS: [&str; 8] = ["second", "req/s", "p50 ms", "p99 ms", "max ms", "se
 /// Drives all kinds of requests for some minutes.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = Place::seeded(keeper, options, kind, options.size(), 4)?;
+        let place = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
         let service = place.serve()?;
         let traffic = mixture(&service)?;
         let load = Load { seconds: SLICE, ..options.load() };

@@ -12,7 +12,7 @@ use crate::{
     options::Options,
     report::Report,
     round,
-    service::{Place, Service},
+    service::{SeededDatabase, Service},
     table::{Cell, Table, median},
     works,
     wrk::{self, Load},
@@ -27,7 +27,7 @@ const READERS: usize = 16;
 /// Measures feeds before and after.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = Place::seeded(keeper, options, kind, options.size(), 4)?;
+        let place = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
         let service = place.serve()?;
         let before = measure(keeper, options, (&place, &service))?;
         crate::note(&format!("{}: writing {NEWER} newer posts", kind.name()));
@@ -55,7 +55,7 @@ struct Feed {
     errors: u64,
 }
 
-fn measure(keeper: &Arc<Keeper>, options: &Options, at: (&Place, &Service)) -> Result<Vec<Feed>> {
+fn measure(keeper: &Arc<Keeper>, options: &Options, at: (&SeededDatabase, &Service)) -> Result<Vec<Feed>> {
     let (_, service) = at;
     let feed = |followed| {
         let tokens = People { service }.readers(followed, READERS)?;

@@ -11,7 +11,7 @@ use crate::{
     pgbench::{Pgbench, Run},
     report::Report,
     round::{self, Round},
-    service::{Bare, Kind, Place, Service},
+    service::{Bare, Kind, SeededDatabase, Service},
     table::{Cell, Table, median},
     timeline,
     works::{Subject, Work},
@@ -36,7 +36,7 @@ const POSTGRES_COLUMNS: [&str; 6] =
 /// Measures each path on each database.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = Place::seeded(keeper, options, kind, options.size(), 4)?;
+        let place = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
         let service = place.serve()?;
         let sample = Sample::taken(&service)?;
         let columns = if kind == Kind::Postgres { &POSTGRES_COLUMNS[..] } else { &[] };
@@ -66,7 +66,7 @@ struct Turn {
 fn measure(
     keeper: &Arc<Keeper>,
     options: &Options,
-    (place, service): (&Place, &Service),
+    (place, service): (&SeededDatabase, &Service),
     subject: Subject,
     sample: &Sample,
 ) -> Result<(Vec<Cell>, Option<String>)> {
@@ -93,7 +93,7 @@ fn measure(
 /// pgbench with the statements of the service and, for a feed, with a timeline table.
 fn limits<'a>(
     options: &Options,
-    (place, service): (&'a Place, &Service),
+    (place, service): (&'a SeededDatabase, &Service),
     subject: Subject,
     work: &Work,
 ) -> Result<(Option<Pgbench<'a>>, Option<Pgbench<'a>>)> {

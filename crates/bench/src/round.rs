@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 
 use crate::{
     keeper::Keeper,
-    service::{Bare, Place, Service},
+    service::{Bare, SeededDatabase, Service},
     usage,
     works::{Bytes, Traffic},
     wrk::{self, Driven, Load},
@@ -33,7 +33,7 @@ pub(crate) struct Round {
 
 /// Drives the service.
 pub(crate) fn service(
-    (place, service): (&Place, &Service),
+    (place, service): (&SeededDatabase, &Service),
     keeper: &Keeper,
     traffic: &Traffic,
     load: Load,

@@ -54,7 +54,7 @@ pub(crate) fn free_port() -> Result<u16> {
 }
 
 /// A seeded database, and where the service that uses it has its data.
-pub(crate) struct Place {
+pub(crate) struct SeededDatabase {
     pub(crate) kind: Kind,
     pub(crate) postgres: Option<Postgres>,
     keeper: Arc<Keeper>,
@@ -63,7 +63,7 @@ pub(crate) struct Place {
     bcrypt_cost: u32,
 }
 
-impl Place {
+impl SeededDatabase {
     /// Makes a fresh database and fills it.
     pub(crate) fn seeded(keeper: &Arc<Keeper>, options: &Options, kind: Kind, size: Size, cost: u32) -> Result<Self> {
         let data = tempfile::Builder::new().prefix("data-").tempdir_in(keeper.directory())?.keep();

@@ -16,7 +16,7 @@ use crate::{
     network::Sample,
     options::Options,
     report::Report,
-    service::{Kind, Place, Service, Size},
+    service::{Kind, SeededDatabase, Service, Size},
     table::{Cell, Table, median},
 };
 
@@ -53,7 +53,7 @@ impl Turn {
 
 /// Measures requests while no connection stalls and while many do, in turns.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
-    let place = Place::seeded(keeper, options, Kind::Sqlite, SIZE, 4)?;
+    let place = SeededDatabase::seeded(keeper, options, Kind::Sqlite, SIZE, 4)?;
     let service = place.serve()?;
     let requests = requests(&service)?;
     turn(&service, &requests)?;

@@ -8,7 +8,7 @@ use crate::{
     keeper::Keeper,
     options::Options,
     report::Report,
-    service::{Place, Size},
+    service::{SeededDatabase, Size},
     table::{Cell, Table, median},
     usage,
 };
@@ -26,7 +26,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     let columns = ["database", "first answer, ms", "slowest, ms", "idle MiB", "most MiB"];
     let mut table = Table::new("Start", &columns);
     for kind in options.kinds() {
-        let place = Place::seeded(keeper, options, kind, SIZE, 4)?;
+        let place = SeededDatabase::seeded(keeper, options, kind, SIZE, 4)?;
         let (mut times, mut memory) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
             let service = place.serve()?;

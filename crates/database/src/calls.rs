@@ -117,9 +117,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Told(Mutex<Vec<(&'static str, CallOutcome)>>);
+    struct RecordedCalls(Mutex<Vec<(&'static str, CallOutcome)>>);
 
-    impl CallMeter for Told {
+    impl CallMeter for RecordedCalls {
         fn ended(&self, operation: &'static str, _: Duration, outcome: CallOutcome) {
             self.0.lock().unwrap().push((operation, outcome));
         }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_call_is_told_of_however_it_ends() {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(RecordedCalls::default());
         let calls =
             Calls::new(QueryInstrumentation { meter: Some(Arc::clone(&told) as Arc<dyn CallMeter>), slow: None });
         calls.begin("posts.find").end(Ok(())).unwrap();

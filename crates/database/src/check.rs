@@ -17,7 +17,7 @@ struct Row {
 /// When it cannot be opened.
 pub fn damage(url: &str) -> Result<Option<String>, OpenError> {
     let Some(file) = Database::named_file(url) else { return Ok(None) };
-    let mut conn = sqlite::look(&file)?;
+    let mut conn = sqlite::open_to_inspect(&file)?;
     match diesel::sql_query("PRAGMA quick_check(1)").get_result::<Row>(&mut conn) {
         Ok(Row { quick_check }) => Ok((quick_check != "ok").then_some(quick_check)),
         Err(error @ DieselError::DatabaseError(..)) => Ok(Some(error.to_string())),

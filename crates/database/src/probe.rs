@@ -76,7 +76,7 @@ struct OfSqlite {
 pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     let failed = |failure: Failure| OpenError::Migration(failure.into());
     if is_postgres(url) {
-        let mut conn = postgres::look(url, options).await?;
+        let mut conn = postgres::connect_to_inspect(url, options).await?;
         let of = postgres::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
         let of = of.await.map_err(|error| OpenError::Connect(error.into()))?;
         let applied = postgres::queries::transfer::applied(&mut conn).await.map_err(failed)?;
@@ -89,7 +89,7 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
         return Probe::of(format!("PostgreSQL {}", of.version), applied, Some(server));
     }
     let file = Database::named_file(url).ok_or(OpenError::Scheme)?;
-    let mut conn = sqlite::look(&file)?;
+    let mut conn = sqlite::open_to_inspect(&file)?;
     let version = "SELECT sqlite_version() AS version";
     let of = diesel::RunQueryDsl::get_result::<OfSqlite>(diesel::sql_query(version), &mut conn);
     let of = of.map_err(|source| OpenError::Setup { file: file.clone(), source })?;

@@ -87,7 +87,7 @@ pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenErr
 
 /// The answer to a question that SQL answers with yes or no.
 #[derive(QueryableByName)]
-pub(crate) struct Answer {
+pub(crate) struct YesOrNo {
     #[diesel(sql_type = Bool)]
     pub(crate) holds: bool,
 }

@@ -13,7 +13,8 @@ use agora_domain::posts::PostView;
 use crate::core::{MacKeys, Services};
 use crate::middleware::HttpMetrics;
 use crate::request::{List, cursor};
-use crate::response::{Entry, JsonList, MAX_BODY, PostBody, SUCCESS, empty_list};
+use crate::response::list::{JsonList, MAX_BODY};
+use crate::response::{Entry, PostBody, SUCCESS, empty_list};
 use crate::settings::{Settings, Shared};
 
 /// The cursor of a position in a list of posts; nothing for the beginning.

@@ -34,10 +34,10 @@ impl Clock for Still {
 }
 
 /// Where every session is known.
-struct Known;
+struct AnySession;
 
 #[async_trait]
-impl SessionRepository for Known {
+impl SessionRepository for AnySession {
     async fn open(&self, _: &Session, _: &PasswordHash) -> Result<Option<()>> {
         Ok(Some(()))
     }
@@ -80,7 +80,7 @@ fn authenticate(bencher: Bencher) {
     let token = issuer.issue(CLAIMS, NOW).unwrap();
     let authentication = Authentication {
         accounts: Arc::new(MockAccountRepository::new()),
-        sessions: Arc::new(CachedSessions::new(Arc::new(Known), Arc::new(Still))),
+        sessions: Arc::new(CachedSessions::new(Arc::new(AnySession), Arc::new(Still))),
         passwords: Arc::new(MockPasswordHasher::new()),
         limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(Still) },
         tokens: Arc::new(issuer),

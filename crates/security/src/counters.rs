@@ -15,11 +15,12 @@ use quick_cache::sync::Cache;
 /// that the memory has a bound. Once it is full, what was counted long ago or only once goes first.
 pub struct BoundedCounters {
     digest: [RandomState; 2],
-    windows: Cache<u128, Arc<Mutex<Option<Window>>>>,
+    /// Of requests, which every client makes, and of all else: neither makes the other forgotten.
+    windows: [Cache<u128, Arc<Mutex<Option<Window>>>>; 2],
 }
 
 impl BoundedCounters {
-    /// About how many windows are kept: 16 MiB at most.
+    /// About how many windows of each kind are kept: 16 MiB at most.
     const CAPACITY: usize = 100_000;
 
     /// Counters at zero.
@@ -28,7 +29,12 @@ impl BoundedCounters {
     }
 
     fn with_capacity(windows: usize) -> Self {
-        Self { digest: [RandomState::new(), RandomState::new()], windows: Cache::new(windows) }
+        Self { digest: [RandomState::new(), RandomState::new()], windows: [Cache::new(windows), Cache::new(windows)] }
+    }
+
+    fn windows(&self, counted: &Counted) -> &Cache<u128, Arc<Mutex<Option<Window>>>> {
+        let [requests, others] = &self.windows;
+        if matches!(counted, Counted::Requests(..) | Counted::AccountRequests(..)) { requests } else { others }
     }
 
     /// Nobody outside can find two things of one digest: its keys are drawn at the start and never leave it.
@@ -50,13 +56,13 @@ fn lock(window: &Mutex<Option<Window>>) -> MutexGuard<'_, Option<Window>> {
 
 impl Counters for BoundedCounters {
     fn get(&self, counted: &Counted, now: Timestamp) -> Window {
-        let known = self.windows.get(&self.digest(counted)).and_then(|window| *lock(&window));
+        let known = self.windows(counted).get(&self.digest(counted)).and_then(|window| *lock(&window));
         Window::at(known, counted.limit(), now)
     }
 
     fn add(&self, counted: &Counted, now: Timestamp) -> Window {
         let new = || Ok::<_, std::convert::Infallible>(Arc::default());
-        let Ok(window) = self.windows.get_or_insert_with(&self.digest(counted), new);
+        let Ok(window) = self.windows(counted).get_or_insert_with(&self.digest(counted), new);
         let mut window = lock(&window);
         let one_more = Window::at(*window, counted.limit(), now).with_one_more();
         *window = Some(one_more);
@@ -66,7 +72,7 @@ impl Counters for BoundedCounters {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, thread};
+    use std::{net::Ipv4Addr, num::NonZeroU32, thread};
 
     use agora_domain::limits::ClientAddress;
 
@@ -104,6 +110,17 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_of_requests_makes_no_attempt_forgotten() {
+        let counters = BoundedCounters::with_capacity(1000);
+        counters.add(&logins(0), NOW);
+        for address in 1..=100_000 {
+            let client = ClientAddress::of(Ipv4Addr::from_bits(address).into());
+            counters.add(&Counted::Requests(client, NonZeroU32::MIN), NOW);
+        }
+        assert_eq!(counters.get(&logins(0), NOW).count, 1);
+    }
+
+    #[test]
     fn a_flood_of_addresses_takes_bounded_memory_and_does_not_make_a_persistent_one_forgotten() {
         let counters = BoundedCounters::with_capacity(1000);
         for address in 1..=100_000 {
@@ -112,7 +129,8 @@ mod tests {
                 counters.add(&logins(0), NOW);
             }
         }
-        assert!(counters.windows.len() <= 1100, "{}", counters.windows.len());
+        let kept = counters.windows(&logins(0)).len();
+        assert!(kept <= 1100, "{kept}");
         assert_eq!(counters.get(&logins(0), NOW).count, 1000);
     }
 }

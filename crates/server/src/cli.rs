@@ -151,7 +151,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     };
     let loaded = config::load(&flags, purpose);
     if let Some(Command::Config(command)) = command {
-        return look(&loaded, &command);
+        return show_config(&loaded, &command);
     }
     // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for
     // signals.
@@ -197,7 +197,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
 }
 
 /// `agora config`.
-fn look(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
+fn show_config(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
     for warning in &loaded.warnings {
         tell(&format!("warning: {warning}"));
     }

@@ -4,7 +4,7 @@ use std::env;
 
 use crate::{
     app::App,
-    config::{Config, Loaded, Place, shown_url, table},
+    config::{Config, Loaded, ValueSource, shown_url, table},
 };
 
 /// Where it listens and where its data are; and as long as nobody can administer it, how to change that.
@@ -32,7 +32,7 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     }
     if !app.has_admin {
         text += &format!("\nNo account has ADMIN yet. To make one: {}", making_an_administrator(app, config));
-        if let Some(given) = loaded.values.given(&table::DATABASE_URL).filter(|it| it.place == Place::Variable) {
+        if let Some(given) = loaded.values.given(&table::DATABASE_URL).filter(|it| it.place == ValueSource::Variable) {
             let variable = given.name(&table::DATABASE_URL);
             text += &format!("\nIt needs the {variable} of this service, or it works on another database.");
         }

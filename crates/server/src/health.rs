@@ -83,7 +83,7 @@ fn of_service(listen: &str) -> Result<Url> {
 fn ask(url: &Url, deadline: Deadline) -> Result<()> {
     let unanswered = || format!("{url} does not answer");
     let addresses = url.socket_addrs(|| None).with_context(unanswered)?;
-    let mut stream = Limited { stream: connect(&addresses, deadline).with_context(unanswered)?, deadline };
+    let mut stream = DeadlineStream { stream: connect(&addresses, deadline).with_context(unanswered)?, deadline };
     let (host, path) =
         (&url[Position::BeforeHost..Position::AfterPort], &url[Position::BeforePath..Position::AfterQuery]);
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -115,12 +115,12 @@ impl Deadline {
 }
 
 /// A connection that is used until then.
-struct Limited {
+struct DeadlineStream {
     stream: TcpStream,
     deadline: Deadline,
 }
 
-impl Read for Limited {
+impl Read for DeadlineStream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(self.deadline.left()?))?;
         // What the system says of a time-out is about something else.
@@ -131,7 +131,7 @@ impl Read for Limited {
     }
 }
 
-impl Write for Limited {
+impl Write for DeadlineStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(Some(self.deadline.left()?))?;
         self.stream.write(bytes)

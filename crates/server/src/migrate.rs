@@ -62,7 +62,7 @@ pub(crate) async fn run(config: &Config, command: MigrateCommand) -> Result<()> 
             let data_dir = data_dir::prepare(&config.data_dir)?;
             let url = app::database_url(config, &data_dir);
             let migrated = Database::migrate(url.expose(), &config.database).await.context(CANNOT_OPEN)?;
-            say(&told(&migrated))
+            say(&summary(&migrated))
         }
     }
 }
@@ -74,7 +74,7 @@ fn listed(migrations: &Migrations) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn told(migrated: &Migrated) -> String {
+fn summary(migrated: &Migrated) -> String {
     let Migrated { applied, saved } = migrated;
     if applied.is_empty() {
         return "No migration is pending.".to_owned();

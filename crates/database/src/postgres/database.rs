@@ -38,7 +38,7 @@ use crate::{
     options::Options,
     task::Task,
     transfer::Table,
-    version::{self, Answer, Migrated, Opening},
+    version::{self, Migrated, Opening, YesOrNo},
 };
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
@@ -235,7 +235,7 @@ impl Postgres {
     pub(crate) async fn try_lock(&self, task: Task) -> Result<Option<Conn>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS holds").bind::<BigInt, _>(key(task));
-        let answer: QueryResult<Answer> = lock.get_result(&mut conn).await;
+        let answer: QueryResult<YesOrNo> = lock.get_result(&mut conn).await;
         if !answer.map_err(Failure::from)?.holds {
             return Ok(None);
         }
@@ -284,7 +284,7 @@ pub(crate) fn check_url(url: &str) -> std::result::Result<(), OpenError> {
 }
 
 /// Connects, to look.
-pub(crate) async fn look(url: &str, options: &Options) -> std::result::Result<Conn, OpenError> {
+pub(crate) async fn connect_to_inspect(url: &str, options: &Options) -> std::result::Result<Conn, OpenError> {
     let connector = Connector::new(url, options)?;
     connector.connect().await.map_err(|error| OpenError::Connect(error.into()))
 }

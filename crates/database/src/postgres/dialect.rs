@@ -8,7 +8,7 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::{comments, posts, products, users},
     sql_types::DbId,
-    version::Answer,
+    version::YesOrNo,
 };
 
 /// The connection that the query functions run on.
@@ -78,5 +78,5 @@ pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>
 /// Whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
     let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
-    Ok(diesel::sql_query(table).get_result::<Answer>(conn).await?.holds)
+    Ok(diesel::sql_query(table).get_result::<YesOrNo>(conn).await?.holds)
 }

@@ -17,7 +17,7 @@ mod session;
 mod text_in;
 
 pub(crate) use self::{
-    database::{Postgres, check_url, look},
+    database::{Postgres, check_url, connect_to_inspect},
     dialect::{
         Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
         lock_user, post_in,

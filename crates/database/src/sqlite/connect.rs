@@ -38,7 +38,7 @@ pub(super) fn connect_to_inspect(file: &Path) -> Result<Conn, OpenError> {
 
 /// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
 /// its write-ahead log, and leave them behind.
-pub(crate) fn look(file: &Path) -> Result<Conn, OpenError> {
+pub(crate) fn open_to_inspect(file: &Path) -> Result<Conn, OpenError> {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
     open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })

@@ -11,7 +11,7 @@ use crate::{
     rows::{PostRow, UserRow},
     schema::{posts, users},
     sql_types::DbId,
-    version::Answer,
+    version::YesOrNo,
 };
 
 /// The connection that the query functions run on.
@@ -87,7 +87,7 @@ pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
 /// Whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
     let tables = "SELECT count(*) > 0 AS holds FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
-    Ok(RunQueryDsl::get_result::<Answer>(diesel::sql_query(tables), conn).await?.holds)
+    Ok(RunQueryDsl::get_result::<YesOrNo>(diesel::sql_query(tables), conn).await?.holds)
 }
 
 /// The result of a query function: on SQLite its future is ready when it is first polled.

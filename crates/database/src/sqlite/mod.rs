@@ -21,7 +21,7 @@ mod threads;
 mod work;
 
 pub(crate) use self::{
-    connect::{applied, look},
+    connect::{applied, open_to_inspect},
     database::Sqlite,
     dialect::{
         Conn, RunQueryDsl, complete, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post,

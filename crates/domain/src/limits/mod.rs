@@ -1,4 +1,5 @@
-//! How often one may try: what keeps passwords from being guessed and accounts from being made by the thousand.
+//! How often one may try: what keeps passwords from being guessed, accounts from being made by the thousand, and one client
+//! from sending more requests than the operator allows.
 //!
 //! What is counted is counted in windows of a minute. A window begins with the first event; once the limit is reached,
 //! everything further is refused until it is over.

@@ -32,8 +32,8 @@ impl Limits {
     ///
     /// # Errors
     /// [`Error::TooMany`] beyond the limit.
-    pub fn admit_account_request(&self, user: UserId, most: NonZeroU32) -> Result<Option<Allowance>> {
-        self.admit(&Counted::AccountRequests(user, most))
+    pub fn admit_account_request(&self, user: UserId, most: NonZeroU32) -> Result<Allowance> {
+        self.count(&Counted::AccountRequests(user, most))
     }
 
     /// Admits a request to log in; what is left after it, or nothing for a client that has no limit.

@@ -57,8 +57,8 @@ impl QueueShares {
 /// A place in a queue, counted as its requester's until it is dropped.
 #[derive(Debug)]
 pub struct QueuePlace {
-    _account: Option<Place<UserId>>,
-    _address: Option<Place<ClientAddress>>,
+    _account: Option<QueueEntry<UserId>>,
+    _address: Option<QueueEntry<ClientAddress>>,
 }
 
 /// How many places each key has. A key that has none is not kept.
@@ -77,7 +77,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_acquire(self: &Arc<Self>, key: K) -> Option<Place<K>>
+    fn try_acquire(self: &Arc<Self>, key: K) -> Option<QueueEntry<K>>
     where
         K: Copy + Eq + Hash,
     {
@@ -87,17 +87,17 @@ impl<K: Copy + Eq + Hash> Shares<K> {
             return None;
         }
         taken.insert(key, count + 1);
-        Some(Place { key, shares: Arc::clone(self) })
+        Some(QueueEntry { key, shares: Arc::clone(self) })
     }
 }
 
 #[derive(Debug)]
-struct Place<K: Copy + Eq + Hash> {
+struct QueueEntry<K: Copy + Eq + Hash> {
     key: K,
     shares: Arc<Shares<K>>,
 }
 
-impl<K: Copy + Eq + Hash> Drop for Place<K> {
+impl<K: Copy + Eq + Hash> Drop for QueueEntry<K> {
     fn drop(&mut self) {
         let mut taken = self.shares.taken();
         match taken.get_mut(&self.key) {

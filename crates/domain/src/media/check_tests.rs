@@ -32,7 +32,7 @@ fn usage(images: u64, bytes: u64) -> Usage {
 
 /// What is where.
 #[derive(Clone, Default)]
-struct Place {
+struct Scenario {
     /// What is listed in the store.
     listed: Vec<StoredImage>,
     /// What rows name when the listing is over.
@@ -46,7 +46,7 @@ struct Place {
     deleted: Vec<ImageKey>,
 }
 
-impl Place {
+impl Scenario {
     /// A comparison at 10,000, by which what is stored since 9,000 may be of an upload in flight.
     async fn check(self, delete: bool) -> MediaReport {
         let (mut store, mut named, mut unnamed) =
@@ -83,10 +83,10 @@ impl Place {
 
 #[tokio::test]
 async fn images_are_counted_with_whose_they_are() {
-    let place = Place {
+    let place = Scenario {
         listed: vec![stored(1, 0), stored(2, 0), stored(4, 0), stored(8, 9_999)],
         named: vec![(key(1), ADA), (key(4), BEN), (key(8), ADA), (key(2), ADA)],
-        ..Place::default()
+        ..Scenario::default()
     };
     let report = place.check(true).await;
     let users = HashMap::from([(ADA, usage(3, 11)), (BEN, usage(1, 4))]);
@@ -95,13 +95,13 @@ async fn images_are_counted_with_whose_they_are() {
 
 #[tokio::test]
 async fn only_what_nothing_knows_and_is_old_is_deleted_and_only_when_asked_for() {
-    let place = Place {
+    let place = Scenario {
         listed: vec![stored(1, 0), stored(2, 8_999), stored(4, 9_000), stored(8, 0), stored(16, 0), stored(32, 0)],
         named: vec![(key(1), ADA)],
         // A row came to name it after the rows were read.
         named_later: vec![key(8)],
         on_record: vec![key(16)],
-        ..Place::default()
+        ..Scenario::default()
     };
     let expected = MediaReport {
         named: usage(2, 9),
@@ -112,18 +112,18 @@ async fn only_what_nothing_knows_and_is_old_is_deleted_and_only_when_asked_for()
         ..MediaReport::default()
     };
     assert_eq!(place.clone().check(false).await, expected);
-    let deleting = Place { deleted: vec![key(2), key(32)], ..place };
+    let deleting = Scenario { deleted: vec![key(2), key(32)], ..place };
     assert_eq!(deleting.check(true).await, MediaReport { deleted: usage(2, 34), ..expected });
 }
 
 #[tokio::test]
 async fn an_image_is_lost_when_it_is_not_there_at_a_second_look_and_named_still() {
-    let place = Place {
+    let place = Scenario {
         named: vec![(key(1), ADA), (key(2), ADA), (key(3), ADA)],
         // The first came after the listing, the second is no longer named.
         found_later: vec![key(1)],
         named_later: vec![key(1), key(3)],
-        ..Place::default()
+        ..Scenario::default()
     };
     let expected = MediaReport { lost: 1, first_lost: vec![(key(3), ADA)], ..MediaReport::default() };
     assert_eq!(place.check(true).await, expected);
@@ -133,6 +133,6 @@ async fn an_image_is_lost_when_it_is_not_there_at_a_second_look_and_named_still(
 async fn the_first_of_many_lost_images_are_named() {
     let keys: Vec<ImageKey> = (0..20).map(key).collect();
     let named = keys.iter().map(|key| (key.clone(), ADA)).collect();
-    let report = Place { named, named_later: keys, ..Place::default() }.check(false).await;
+    let report = Scenario { named, named_later: keys, ..Scenario::default() }.check(false).await;
     assert_eq!((report.lost, report.first_lost.len()), (20, MediaCheck::MAX_LOST));
 }

@@ -24,4 +24,4 @@ impl Client {
     }
 }
 
-extractor!(Client, |request| Ok(Self::of(&*shared::<State>(request)?, request)));
+extractor!(Client, |request| Ok(Self::of(shared::<State>(request)?, request)));

@@ -14,7 +14,9 @@ pub(crate) struct ConcurrencyLimit {
 }
 
 /// A place within a limit, until it is dropped.
-pub(crate) type Permit = OwnedSemaphorePermit;
+pub(crate) struct Permit {
+    _permit: OwnedSemaphorePermit,
+}
 
 impl ConcurrencyLimit {
     /// Creates a limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
@@ -25,11 +27,13 @@ impl ConcurrencyLimit {
 
     /// Returns a place within; none when all are taken.
     pub(crate) fn enter(&self) -> Option<Permit> {
-        let permit = Arc::clone(&self.free).try_acquire_owned().ok();
-        permit.or_else(|| {
-            self.refused.count();
-            None
-        })
+        match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => Some(Permit { _permit: permit }),
+            Err(_) => {
+                self.refused.count();
+                None
+            }
+        }
     }
 
     /// Returns how many are within.

@@ -10,8 +10,8 @@ use crate::core::ApiError;
 ///
 /// # Errors
 /// [`Error::Internal`] when the service was put together without it.
-pub(crate) fn shared<T: 'static>(request: &HttpRequest) -> Result<Data<T>, ApiError> {
-    request.app_data::<Data<T>>().cloned().ok_or_else(|| Error::internal("a part of the service is missing").into())
+pub(crate) fn shared<T: 'static>(request: &HttpRequest) -> Result<&Data<T>, ApiError> {
+    request.app_data::<Data<T>>().ok_or_else(|| Error::internal("a part of the service is missing").into())
 }
 
 /// Lets handlers take a value that a function reads from the head of the request.

@@ -103,7 +103,7 @@ impl LogSampler {
         let is_one_too_many = suppressed.len() >= Self::NAMES && !suppressed.contains_key(name);
         let name = if is_one_too_many { Self::OTHERS } else { name };
         if let Some(count) = suppressed.get_mut(name) {
-            *count += 1;
+            *count = count.saturating_add(1);
             return None;
         }
         suppressed.insert(name.to_owned(), 0);

@@ -15,7 +15,7 @@ pub(crate) enum Purpose {
     /// The content of a request.
     Request = 2,
     /// What an answer follows from.
-    Answer = 3,
+    Response = 3,
 }
 
 /// The keys of message authentication codes, derived from the secret that the nodes of a service share. Nothing else can be

@@ -101,7 +101,8 @@ impl ApiDocs {
 #[utoipa::path(get, path = "", operation_id = "getOpenApiDocument", tag = "Documentation", responses(Document))]
 pub(crate) async fn document(docs: web::Data<ApiDocs>, request: HttpRequest) -> HandlerResult {
     let make = || Ok((JSON.to_owned(), (docs.make_document)().map_err(Error::internal)?.into()));
-    docs.answer("/api-docs/openapi.json", make, &request).await
+    // No part of the page has this name: a parameter of a path is never empty.
+    docs.answer("", make, &request).await
 }
 
 /// The interactive page, by its short name

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use actix_web::HttpResponse;
 use actix_web::http::{StatusCode, header};
 use actix_web::web::Data;
-use agora_domain::Error;
 use agora_domain::health::{Probe, Probes};
 use futures_util::future::join3;
 use serde::Serialize;
@@ -37,7 +36,7 @@ pub(crate) struct Check {
 }
 
 /// What everything answered that the service depends on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 #[schema(as = HealthChecks)]
 pub(crate) struct Checks {
     /// The database answers.
@@ -50,6 +49,7 @@ pub(crate) struct Checks {
 
 impl Check {
     const OK: &str = "ok";
+    const FAILED: &str = "failed";
 
     async fn of(probe: &dyn Probe) -> (Self, Option<String>) {
         let begun = Instant::now();
@@ -59,7 +59,7 @@ impl Check {
             Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
         };
         let hundredths = (begun.elapsed().as_secs_f64() * 100_000.0).round();
-        let status = if failure.is_some() { "failed" } else { Self::OK };
+        let status = if failure.is_some() { Self::FAILED } else { Self::OK };
         (Self { status, milliseconds: hundredths / 100.0 }, failure)
     }
 
@@ -68,14 +68,17 @@ impl Check {
     }
 }
 
-/// What counts as the answer before the first one.
-impl Default for Check {
-    fn default() -> Self {
-        Self { status: Self::OK, milliseconds: 0.0 }
-    }
-}
-
 impl Checks {
+    /// What counts as the answer before the first one.
+    const ASSUMED: Self = Self::all_of(Check::OK);
+    /// What counts as the answer when asking failed.
+    const UNKNOWN: Self = Self::all_of(Check::FAILED);
+
+    const fn all_of(status: &'static str) -> Self {
+        let check = Check { status, milliseconds: 0.0 };
+        Self { database: check, images: check, migrations: check }
+    }
+
     /// Asks everything, and logs what is otherwise than before.
     async fn ask(Probes { database, images, migrations }: &Probes, before: Self) -> Self {
         let asked = join3(Check::of(&**database), Check::of(&**images), Check::of(&**migrations)).await;
@@ -109,14 +112,14 @@ pub(crate) struct Readiness {
 
 impl Readiness {
     pub(crate) fn new(probes: Probes) -> Self {
-        Self { probes, last: Arc::default() }
+        Self { probes, last: Arc::new(Mutex::new((None, Checks::ASSUMED))) }
     }
 
     /// What everything answers, or did within the last second.
-    async fn checks(&self) -> Result<Checks, Error> {
+    async fn checks(&self) -> Checks {
         let mut last = Arc::clone(&self.last).lock_owned().await;
         if last.0.is_some_and(|at| at.elapsed() < FRESH) {
-            return Ok(last.1);
+            return last.1;
         }
         let probes = self.probes.clone();
         // To its end, even when the one who asked waits no longer: others may be less patient than a probe.
@@ -125,7 +128,10 @@ impl Readiness {
             *last = (Some(Instant::now()), checks);
             checks
         });
-        asking.await.map_err(Error::internal)
+        asking.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "the health of dependencies could not be checked");
+            Checks::UNKNOWN
+        })
     }
 }
 
@@ -149,7 +155,7 @@ pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> Han
     if state.stopping.has_begun() {
         return unavailable("The service is shutting down", None);
     }
-    let checks = readiness.checks().await?;
+    let checks = readiness.checks().await;
     if checks.are_ok() {
         envelope::ok("The service is ready", checks)
     } else {
@@ -196,8 +202,8 @@ fn unavailable(message: &'static str, data: Option<Checks>) -> HandlerResult {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use agora_domain::Result;
     use agora_domain::health::MockProbe;
+    use agora_domain::{Error, Result};
     use async_trait::async_trait;
     use futures_util::future::join_all;
 
@@ -234,7 +240,7 @@ mod tests {
         let database = Arc::clone(&counted) as Arc<dyn Probe>;
         let readiness = Readiness::new(Probes { database, images: well(), migrations: well() });
         let all = join_all((0..1000).map(|_| readiness.checks())).await;
-        assert!(all.iter().all(|checks| checks.as_ref().is_ok_and(Checks::are_ok)));
+        assert!(all.iter().all(Checks::are_ok));
         assert_eq!(counted.asked.load(Ordering::Relaxed), 1);
     }
 
@@ -243,7 +249,7 @@ mod tests {
         let mut away = MockProbe::new();
         away.expect_probe().returning(|| Err(Error::unavailable("no route to 10.1.2.3")));
         let readiness = Readiness::new(Probes { database: Arc::new(away), images: well(), migrations: well() });
-        let checks = readiness.checks().await.unwrap();
+        let checks = readiness.checks().await;
         assert_eq!(checks.all().map(|(_, check)| check.status), ["failed", "ok", "ok"]);
         let sent = serde_json::to_string(&checks).unwrap();
         assert!(!sent.contains("10.1.2.3"), "{sent}");
@@ -256,7 +262,7 @@ mod tests {
         let readiness = Readiness::new(Probes { database: well(), images, migrations: well() });
         timeout(PATIENCE / 4, readiness.checks()).await.unwrap_err();
         let begun = tokio::time::Instant::now();
-        let checks = readiness.checks().await.unwrap();
+        let checks = readiness.checks().await;
         assert_eq!(checks.all().map(|(_, check)| check.status), ["ok", "failed", "ok"]);
         assert!(begun.elapsed() < PATIENCE);
         assert_eq!(counted.asked.load(Ordering::Relaxed), 1);

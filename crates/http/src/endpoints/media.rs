@@ -25,7 +25,7 @@ use crate::response::{HandlerResult, Image, NotFound, RangeNotSatisfiable};
     operation_id = "getImage",
     tag = "Images",
     params(ImageConditions),
-    responses(Image, NotFound, RangeNotSatisfiable,)
+    responses(Image, NotFound, RangeNotSatisfiable)
 )]
 pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> HandlerResult {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.

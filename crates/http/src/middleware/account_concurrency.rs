@@ -95,15 +95,21 @@ impl PerAccount {
     async fn acquire(&self, account: UserId) -> Result<AccountPermit, ApiError> {
         let make = || Places { in_progress: Arc::new(Semaphore::new(self.limit)), line: Semaphore::new(MAX_WAITING) };
         let places = self.accounts.get_or_insert_with(account, make);
-        let _in_line = match places.in_progress.available_permits() {
-            0 => Some(places.line.try_acquire().map_err(|_| ApiError::Busy)?),
-            _ => None,
+        let permit = match Arc::clone(&places.in_progress).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let _in_line = places.line.try_acquire().map_err(|_| ApiError::Busy)?;
+                let acquired = timeout(PATIENCE, Arc::clone(&places.in_progress).acquire_owned()).await;
+                // It is never closed.
+                acquired.map_err(|_| timed_out())?.map_err(Error::internal)?
+            }
         };
-        let acquired = timeout(PATIENCE, Arc::clone(&places.in_progress).acquire_owned()).await;
-        let acquired = acquired.map_err(|_| Error::unavailable("earlier requests of the account took too long"))?;
-        // It is never closed.
-        Ok(AccountPermit { _permit: acquired.map_err(Error::internal)?, _account: Arc::clone(&places) })
+        Ok(AccountPermit { _permit: permit, _account: places })
     }
+}
+
+fn timed_out() -> Error {
+    Error::unavailable("earlier requests of the account took too long")
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
-use tracing::Instrument;
 
 use crate::core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared};
 use crate::middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency};
@@ -25,9 +24,8 @@ pub(crate) async fn authorize(
     let http = request.request().clone();
     let (state, request_log) = (shared::<State>(&http)?, shared::<RequestLog>(&http)?);
     let context = RequestContext::of(&http).map_err(ApiError::from)?;
-    let unanswered =
-        CancelledRequestGuard { state: &state, request_log: &request_log, request: &http, context, is_answered: false };
-    let work = call(policy, &state, &request_log, request, next).instrument(context.span(policy.path));
+    let unanswered = CancelledRequestGuard::new(state, request_log, &http, context);
+    let work = context.instrument(policy.path, call(policy, state, request_log, request, next));
     let outcome = in_time(AssertUnwindSafe(work).catch_unwind(), state.request_time, BodyDeadline::of(&http)).await;
     unanswered.was_answered();
     match outcome {
@@ -47,7 +45,7 @@ async fn call(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<idempotency::Response, ApiError> {
     let http = request.request();
-    let limiter = shared::<RateLimiter>(http)?;
+    let limiter = shared::<RateLimiter>(http)?.clone();
     limiter.check_endpoint(policy.rate_limit, state, http)?;
     let caller = authenticate(policy.access, state, &limiter, http).await?;
     refuse_nul(http)?;

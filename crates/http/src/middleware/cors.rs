@@ -8,10 +8,15 @@ use actix_web::ResponseError;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
+use actix_web::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE,
+};
 use actix_web::middleware::Next;
 use url::Url;
 
 use crate::core::ApiError;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The sites whose pages may call the service from a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,8 +58,7 @@ impl CorsOrigins {
     /// What lets their pages in. Cookies are not: there are none.
     pub(crate) fn middleware(&self) -> Cors {
         let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
-        let taken =
-            "Accept Authorization Content-Type If-Match If-None-Match If-Range Range Idempotency-Key".split(' ');
+        let taken = [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, IDEMPOTENCY_KEY];
         let shown = "Accept-Ranges Content-Range ETag Idempotency-Replayed Link RateLimit-Limit RateLimit-Remaining \
                      RateLimit-Reset Retry-After WWW-Authenticate X-Request-Id"
             .split(' ');

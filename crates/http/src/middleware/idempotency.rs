@@ -16,7 +16,6 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use memchr::memmem;
 use tokio::sync::oneshot;
-use tracing::Instrument;
 
 use crate::core::{
     Access, ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State,
@@ -76,7 +75,7 @@ pub(crate) async fn once(
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
         let work = carry_out(&state, policy, (&name, fingerprints), (request, body), next);
-        let outcome = work.instrument(context.span(policy.path)).await;
+        let outcome = context.instrument(policy.path, work).await;
         if let Err(outcome) = reply.send(outcome) {
             log_unseen(&request_log, policy, context, outcome);
         }

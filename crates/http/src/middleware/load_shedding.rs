@@ -33,7 +33,7 @@ pub(crate) async fn shed_load(
     mut request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let capacity = shared::<Capacity>(request.request())?;
+    let capacity = shared::<Capacity>(request.request())?.clone();
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
     let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter());
     body_deadline::watch(&mut request, capacity.limits.body_time);
@@ -67,9 +67,8 @@ pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
 /// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
 const SLICE: usize = 32 * 1024;
 
-/// The body of an answer, in slices. While it is sent, the next head is not waited for; until it is made, the request is in
-/// flight.
-pub(crate) struct Answer<B> {
+/// The body of an answer, in slices. Until it was sent, the request is in flight, and the next head is not waited for.
+pub(crate) struct ResponseBody<B> {
     body: B,
     /// What is left of the last chunk of the body.
     rest: Bytes,
@@ -79,8 +78,8 @@ pub(crate) struct Answer<B> {
     _memory: Option<MemoryPermit>,
 }
 
-impl<B> Answer<B> {
-    /// Returns a response with this body, which has what the response was given for it.
+impl<B> ResponseBody<B> {
+    /// Moves the permit and the memory from the extensions of a response into its body.
     pub(crate) fn of(mut response: ServiceResponse<B>, answering: Option<Answering>) -> ServiceResponse<Self> {
         let (permit, memory) = {
             let mut extensions = response.response_mut().extensions_mut();
@@ -91,7 +90,7 @@ impl<B> Answer<B> {
     }
 }
 
-impl<B: MessageBody + Unpin> MessageBody for Answer<B> {
+impl<B: MessageBody + Unpin> MessageBody for ResponseBody<B> {
     type Error = B::Error;
 
     fn size(&self) -> BodySize {
@@ -150,7 +149,7 @@ mod tests {
         let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
         for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
             let response = TestRequest::default().to_srv_response(HttpResponse::Ok().body(body));
-            let mut answer = Answer::of(response, None).into_parts().1.into_body();
+            let mut answer = ResponseBody::of(response, None).into_parts().1.into_body();
             let mut whole = Vec::new();
             while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
                 let slice = slice.unwrap();

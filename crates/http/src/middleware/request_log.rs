@@ -18,7 +18,7 @@ use crate::core::{
     Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared,
 };
 use crate::middleware::HttpMetrics;
-use crate::middleware::load_shedding::{Answer, close_if_over};
+use crate::middleware::load_shedding::{ResponseBody, close_if_over};
 use crate::transport::Answering;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -28,17 +28,17 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ACCESS: &str = "agora_http::access";
 
 /// Gives the response an id, under which the log names the causes of a failure, and what tells browsers what they may do
-/// with it. Counts it, and logs it if that is asked for.
+/// with it. Counts it, and logs it if that is asked for. Its body keeps the permits of the request until it was sent.
 pub(crate) async fn observe(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
     let answering = Answering::begin(&mut request);
     let http = request.request();
-    let (state, request_log, paths) = (shared::<State>(http)?, shared::<RequestLog>(http)?, shared::<Paths>(http)?);
+    let (state, request_log) = (shared::<State>(http)?.clone(), shared::<RequestLog>(http)?.clone());
     let context = RequestContext::begin(state.services.ids.as_ref());
     request.extensions_mut().insert(context);
-    let route = paths.find(request.request()).map(|target| target.path);
+    let route = shared::<Paths>(request.request())?.find(request.request()).map(|target| target.path);
     let mut response = next.call(request).await?;
     let (status, id) = (response.status(), context.id());
     let causes = response.response_mut().extensions_mut().remove::<Causes>();
@@ -63,7 +63,7 @@ pub(crate) async fn observe(
     }
     security_headers::protect(response.headers_mut());
     close_if_over(&mut response);
-    Ok(Answer::of(response, answering))
+    Ok(ResponseBody::of(response, answering))
 }
 
 /// What requests are counted and logged by.
@@ -87,14 +87,24 @@ impl RequestLog {
 
 /// Tells of a request that is dropped before it was answered: its client has gone.
 pub(crate) struct CancelledRequestGuard<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) request_log: &'a RequestLog,
-    pub(crate) request: &'a HttpRequest,
-    pub(crate) context: RequestContext,
-    pub(crate) is_answered: bool,
+    state: &'a State,
+    request_log: &'a RequestLog,
+    request: &'a HttpRequest,
+    context: RequestContext,
+    is_answered: bool,
 }
 
-impl CancelledRequestGuard<'_> {
+impl<'a> CancelledRequestGuard<'a> {
+    /// Creates a guard of a request that is not answered yet.
+    pub(crate) fn new(
+        state: &'a State,
+        request_log: &'a RequestLog,
+        request: &'a HttpRequest,
+        context: RequestContext,
+    ) -> Self {
+        Self { state, request_log, request, context, is_answered: false }
+    }
+
     /// Says that the request was answered.
     pub(crate) fn was_answered(mut self) {
         self.is_answered = true;

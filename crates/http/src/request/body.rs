@@ -62,7 +62,7 @@ impl Body {
     pub(crate) async fn reserve_memory(&self, most: usize, copies: usize) -> Result<(), ApiError> {
         let Some(deadline) = &self.deadline else { return Ok(()) };
         let (state, capacity) = (shared::<State>(&self.request)?, shared::<Capacity>(&self.request)?);
-        let Client(client) = Client::of(&state, &self.request);
+        let Client(client) = Client::of(state, &self.request);
         deadline.reserve_memory(&capacity.uploads, client, most, copies).await
     }
 

@@ -26,15 +26,20 @@ impl List {
         [Self::Users, Self::Posts, Self::Likes, Self::Comments, Self::Follows, Self::Products];
 }
 
+/// The side of the key that a position is on, or the end of the list.
+const AFTER: u8 = 1;
+const BEFORE: u8 = 2;
+const END: u8 = 3;
+
 /// How many bytes of the code there are: too many to guess.
-const CODE: usize = 8;
+const MAC_BYTES: usize = 8;
 
 /// The list and the side, the instant in milliseconds, the identifier, the code.
-const BYTES: usize = 1 + 8 + 16 + CODE;
+const BYTES: usize = 1 + 8 + 16 + MAC_BYTES;
 
-fn code(mac_keys: &MacKeys, content: &[u8]) -> [u8; CODE] {
-    let mut code = [0; CODE];
-    code.copy_from_slice(&mac_keys.mac(Purpose::Cursor, [content])[..CODE]);
+fn mac(mac_keys: &MacKeys, content: &[u8]) -> [u8; MAC_BYTES] {
+    let mut code = [0; MAC_BYTES];
+    code.copy_from_slice(&mac_keys.mac(Purpose::Cursor, [content])[..MAC_BYTES]);
     code
 }
 
@@ -42,15 +47,15 @@ fn code(mac_keys: &MacKeys, content: &[u8]) -> [u8; CODE] {
 pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Option<String> {
     let (side, key) = match position {
         Position::Start => return None,
-        Position::After(key) => (1, key),
-        Position::Before(key) => (2, key),
-        Position::End => (3, Keyset::before(Timestamp::from_unix_millis(0))),
+        Position::After(key) => (AFTER, key),
+        Position::Before(key) => (BEFORE, key),
+        Position::End => (END, Keyset::before(Timestamp::from_unix_millis(0))),
     };
     let mut bytes = [0; BYTES];
     bytes[0] = (list as u8) << 4 | side;
     bytes[1..9].copy_from_slice(&key.at.unix_millis().to_be_bytes());
     bytes[9..25].copy_from_slice(key.id.as_bytes());
-    let code = code(mac_keys, &bytes[..25]);
+    let code = mac(mac_keys, &bytes[..25]);
     bytes[25..].copy_from_slice(&code);
     Some(URL_SAFE_NO_PAD.encode(bytes))
 }
@@ -58,7 +63,7 @@ pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Opti
 /// The position that a cursor of this list names; nothing when it is none.
 pub(crate) fn decode(mac_keys: &MacKeys, list: List, cursor: &str) -> Option<Position> {
     let bytes: [u8; BYTES] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
-    let (content, given) = bytes.split_last_chunk::<CODE>()?;
+    let (content, given) = bytes.split_last_chunk::<MAC_BYTES>()?;
     if !mac_keys.verify(Purpose::Cursor, &[content], given) {
         return None;
     }
@@ -67,9 +72,9 @@ pub(crate) fn decode(mac_keys: &MacKeys, list: List, cursor: &str) -> Option<Pos
     let at = Timestamp::from_unix_millis(i64::from_be_bytes(millis.try_into().ok()?));
     let key = Keyset { at, id: Uuid::from_bytes(*id) };
     match found ^ ((list as u8) << 4) {
-        1 => Some(Position::After(key)),
-        2 => Some(Position::Before(key)),
-        3 => Some(Position::End),
+        AFTER => Some(Position::After(key)),
+        BEFORE => Some(Position::Before(key)),
+        END => Some(Position::End),
         _ => None,
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct RequestedBy(pub(crate) Requester);
 
 extractor!(RequestedBy, |request| {
     let account = request.extensions().get::<Caller>().map(|caller| caller.user);
-    let Client(address) = Client::of(&*shared::<State>(request)?, request);
+    let Client(address) = Client::of(shared::<State>(request)?, request);
     Ok(Self(Requester { account, address }))
 });
 

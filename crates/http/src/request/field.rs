@@ -59,7 +59,7 @@ pub(crate) enum Field<T> {
     /// As something of the wrong type, or with a NUL in it.
     Malformed(Violation),
     /// With a value.
-    Given {
+    Present {
         /// The value, or what is wrong with it.
         value: Result<T, Violation>,
         /// Whether there is nothing in it.
@@ -77,7 +77,7 @@ impl<T: FieldValue> Field<T> {
             return Self::Malformed(violation);
         }
         let is_blank = T::is_blank(&input);
-        Self::Given { value: T::read(input), is_blank }
+        Self::Present { value: T::read(input), is_blank }
     }
 
     /// Returns this spelling of the field, or the other one when there is nothing in this, or the other is malformed: that
@@ -101,13 +101,13 @@ impl<T: FieldValue> Field<T> {
 
     /// Returns whether it is missing, or there is nothing in it.
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Self::Missing | Self::Given { is_blank: true, .. })
+        matches!(self, Self::Missing | Self::Present { is_blank: true, .. })
     }
 
     /// Returns the value, if it was given and is valid.
     pub(crate) fn value(self) -> Option<T> {
         match self {
-            Self::Given { value, .. } => value.ok(),
+            Self::Present { value, .. } => value.ok(),
             Self::Malformed(_) | Self::Missing => None,
         }
     }
@@ -133,18 +133,18 @@ impl<'de, T: FieldValue> Deserialize<'de> for Field<T> {
 pub(crate) fn required<T: FieldValue>(field: &Field<T>, context: &()) -> garde::Result {
     match field {
         Field::Missing => Err(encode(&T::missing())),
-        Field::Given { value: Err(violation), is_blank: true } => {
+        Field::Present { value: Err(violation), is_blank: true } => {
             Err(encode(&Violation::new(ViolationKind::Required, violation.to_string())))
         }
-        Field::Malformed(_) | Field::Given { .. } => optional(field, context),
+        Field::Malformed(_) | Field::Present { .. } => optional(field, context),
     }
 }
 
 /// Reports what is wrong with a field that may be left out.
 pub(crate) fn optional<T: FieldValue>(field: &Field<T>, _: &()) -> garde::Result {
     match field {
-        Field::Malformed(violation) | Field::Given { value: Err(violation), .. } => Err(encode(violation)),
-        Field::Given { .. } | Field::Missing => Ok(()),
+        Field::Malformed(violation) | Field::Present { value: Err(violation), .. } => Err(encode(violation)),
+        Field::Present { .. } | Field::Missing => Ok(()),
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn tag(version: Option<Timestamp>, body: &[u8]) -> String {
 /// release, and from one signing secret to another, with which links are made.
 pub(crate) fn tag_of(mac_keys: &MacKeys, parts: &[&[u8]]) -> String {
     let parts = parts.iter().copied().chain([env!("CARGO_PKG_VERSION").as_bytes()]);
-    let code = mac_keys.mac(Purpose::Answer, parts);
+    let code = mac_keys.mac(Purpose::Response, parts);
     format!("W/\"{:016x}\"", code.first_chunk().copied().map_or(0, u64::from_be_bytes))
 }
 

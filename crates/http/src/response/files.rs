@@ -8,7 +8,7 @@ use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type};
 
 use crate::core::schema::format;
-use crate::response::headers::ResponseHeader;
+use crate::response::ResponseHeader as Header;
 
 /// The formats that images have.
 const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
@@ -35,19 +35,19 @@ macro_rules! answers {
 answers! {
     /// An image, a part of it, or where else it is.
     Image = [
-        answer(200, "The image.", images(), &[ResponseHeader::IMAGE_TAG, ResponseHeader::ACCEPT_RANGES]),
-        answer(206, "The part of the image that was asked for.", images(), &[ResponseHeader::IMAGE_TAG, ResponseHeader::ACCEPT_RANGES, ResponseHeader::CONTENT_RANGE]),
-        answer(304, "The image is the one that is there already.", [], &[ResponseHeader::IMAGE_TAG]),
-        answer(307, "The image is served elsewhere.", [], &[ResponseHeader::LOCATION]),
+        answer(200, "The image.", images(), &[Header::IMAGE_TAG, Header::ACCEPT_RANGES]),
+        answer(206, "The part of the image that was asked for.", images(), &[Header::IMAGE_TAG, Header::ACCEPT_RANGES, Header::CONTENT_RANGE]),
+        answer(304, "The image is the one that is there already.", [], &[Header::IMAGE_TAG]),
+        answer(307, "The image is served elsewhere.", [], &[Header::LOCATION]),
     ];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
     /// Leads to the interactive page.
-    ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[ResponseHeader::LOCATION])];
+    ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[Header::LOCATION])];
     /// The interactive page.
-    Page = [answer(200, "The page.", [("text/html", text())], &[ResponseHeader::CONTENT_ENCODING])];
+    Page = [answer(200, "The page.", [("text/html", text())], &[Header::CONTENT_ENCODING])];
     /// A part of the interactive page.
-    PagePart = [answer(200, "The part.", page_parts(), &[ResponseHeader::CONTENT_ENCODING])];
+    PagePart = [answer(200, "The part.", page_parts(), &[Header::CONTENT_ENCODING])];
 }
 
 fn images() -> [(&'static str, ObjectBuilder); 4] {
@@ -67,7 +67,7 @@ fn answer(
     status: u16,
     description: &str,
     content: impl IntoIterator<Item = (&'static str, ObjectBuilder)>,
-    headers: &[ResponseHeader],
+    headers: &[Header],
 ) -> (String, RefOr<Response>) {
     let mut response = ResponseBuilder::new().description(description).build();
     for (media_type, schema) in content {

@@ -7,7 +7,7 @@ pub(crate) mod etag;
 pub(crate) mod failures;
 pub(crate) mod files;
 pub(crate) mod headers;
-mod list;
+pub(crate) mod list;
 mod schemas;
 mod views;
 
@@ -19,7 +19,7 @@ pub(crate) use self::etag::{tag_of, version_tag};
 pub(crate) use self::failures::{NotFound, RangeNotSatisfiable, Unauthorized};
 pub(crate) use self::files::{Document, Image, Page, PagePart, ToPage};
 pub(crate) use self::headers::ResponseHeader;
-pub(crate) use self::list::{Entry, JsonList, ListReads, ListRequest, MAX_BODY, head_only};
+pub(crate) use self::list::{Entry, ListReads, ListRequest, head_only};
 pub(crate) use self::schemas::{
     AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, PostAnswer, PostsAnswer,
     UserAnswer, UsersAnswer,

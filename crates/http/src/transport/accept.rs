@@ -35,7 +35,7 @@ impl Acceptor {
     /// # Errors
     /// When there are too many.
     pub(crate) async fn accept(self, tcp: TcpStream) -> Result<(Stream, Protocol, Option<SocketAddr>), DispatchError> {
-        let Some(place) = self.capacity.connections.enter() else {
+        let Some(permit) = self.capacity.connections.enter() else {
             if let Ok(_permit) = self.rejections.try_acquire() {
                 turn_away(tcp, &self.state.services).await;
             }
@@ -44,6 +44,6 @@ impl Acceptor {
         // A client that is gone already is noticed when it is read from.
         let _ = tcp.set_nodelay(true);
         let address = tcp.peer_addr().ok();
-        Ok((Stream::new(tcp, self.state, &self.capacity.limits, place), Protocol::Http1, address))
+        Ok((Stream::new(tcp, self.state, &self.capacity.limits, permit), Protocol::Http1, address))
     }
 }

@@ -29,7 +29,7 @@ enum Phase {
     /// The client: for the head of a request.
     Head,
     /// The service: for the answer.
-    Answer,
+    Response,
     /// The client: for the rest of a body that nobody reads.
     Draining,
 }
@@ -42,7 +42,7 @@ pub(crate) enum Overdue {
     /// It sent a part of a head.
     Head,
     /// It does not take its answer.
-    Answer,
+    Response,
 }
 
 /// What is known of a connection. It is shared by its stream and the requests that come over it.
@@ -179,11 +179,11 @@ impl Connection {
     }
 
     pub(crate) fn all_sent(&self) {
-        if self.stalled.take().is_some() && self.phase.get() != Phase::Answer {
+        if self.stalled.take().is_some() && self.phase.get() != Phase::Response {
             // The time began only now.
             self.since.set(Instant::now());
         }
-        if self.phase.get() != Phase::Answer
+        if self.phase.get() != Phase::Response
             && self.owes_answer.take()
             && let Some(waiting) = self.waiting.take()
         {
@@ -194,10 +194,10 @@ impl Connection {
     pub(crate) fn overdue(&self, now: Instant) -> Option<Overdue> {
         let passed = |since: Instant, time| now.saturating_duration_since(since) >= time;
         if let Some((since, _)) = self.stalled.get() {
-            return passed(since, self.answer_time).then_some(Overdue::Answer);
+            return passed(since, self.answer_time).then_some(Overdue::Response);
         }
         match self.phase.get() {
-            Phase::Answer => None,
+            Phase::Response => None,
             Phase::Draining => passed(self.since.get(), LINGER).then_some(Overdue::Silent),
             Phase::Head => passed(self.since.get(), self.head_time).then_some(if self.received.get() == 0 {
                 Overdue::Silent
@@ -215,7 +215,7 @@ impl Answering {
     /// The head of `request` was read.
     pub(crate) fn begin(request: &mut ServiceRequest) -> Option<Self> {
         let connection = Rc::clone(request.conn_data::<Rc<Connection>>()?);
-        connection.enter(Phase::Answer);
+        connection.enter(Phase::Response);
         connection.owes_answer.set(true);
         let body = Body::of(request);
         connection.is_unread.set(matches!(body, Body::Length(_) | Body::Unbounded));

@@ -81,7 +81,7 @@ impl Stream {
             None => {}
             Some(Overdue::Head) => self.refuse(cx, &ApiError::TooSlow),
             Some(Overdue::Silent) => return Err(io::ErrorKind::TimedOut.into()),
-            Some(Overdue::Answer) => {
+            Some(Overdue::Response) => {
                 // What the system keeps for the client goes as well, and the client is told.
                 let _ = self.tcp.set_zero_linger();
                 return Err(io::ErrorKind::TimedOut.into());

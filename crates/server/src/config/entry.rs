@@ -10,12 +10,12 @@ pub(super) struct Entry {
     /// Whether the text is the path of the file that holds the value.
     pub(super) is_path: bool,
     pub(super) text: String,
-    pub(super) place: Place,
+    pub(super) place: ValueSource,
 }
 
 /// Where a value was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ValueSource {
     /// On a line of the file, counted from one.
     File(PathBuf, usize),
     /// In the environment.

@@ -8,7 +8,7 @@ use toml::{
 };
 
 use super::{
-    entry::{Entry, Place, Problem},
+    entry::{Entry, Problem, ValueSource},
     table::{self, Kind, Setting},
 };
 
@@ -27,8 +27,8 @@ pub(super) fn parse(path: &Path, text: &str) -> (Vec<Entry>, Vec<Problem>) {
     let Reader { mut entries, mut problems, .. } = reader;
     // The parser orders by key.
     entries.sort_by_key(|entry| match entry.place {
-        Place::File(_, line) => line,
-        Place::Variable | Place::Flag => 0,
+        ValueSource::File(_, line) => line,
+        ValueSource::Variable | ValueSource::Flag => 0,
     });
     problems.sort_by_key(|(line, _)| *line);
     (entries, problems.into_iter().map(|(_, problem)| problem).collect())
@@ -65,7 +65,7 @@ impl Reader<'_> {
         let kind = if is_path { Kind::Path } else { setting.kind };
         match of_kind(kind, value.get_ref()) {
             Some(text) => {
-                let place = Place::File(self.path.to_owned(), self.line(at));
+                let place = ValueSource::File(self.path.to_owned(), self.line(at));
                 self.entries.push(Entry { setting, is_path, text, place });
             }
             None => {

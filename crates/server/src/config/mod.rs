@@ -27,16 +27,16 @@ use agora_database::Options;
 use agora_domain::accounts::Registration;
 use agora_http::{CorsOrigins, Throttling, TrustedProxies};
 
-pub(crate) use self::{
-    entry::Place,
-    read::in_words,
-    show::{show, shown_url},
-    start::{Flags, load},
-};
 pub use self::{
     entry::Problem,
     table::Setting,
-    values::{Given, Sources, Values},
+    values::{SettingValue, Sources, Values},
+};
+pub(crate) use self::{
+    entry::ValueSource,
+    read::in_words,
+    show::{show, shown_url},
+    start::{Flags, load},
 };
 
 /// A text that is not shown in logs and errors.
@@ -253,7 +253,10 @@ impl Loaded {
 
     /// Whether a setting's value is what was meant, as far as can be told.
     pub(crate) fn is_certain(&self, setting: &Setting) -> bool {
-        let is_outside = matches!(self.values.given(setting), Some(Given { place: Place::Variable | Place::Flag, .. }));
+        let is_outside = matches!(
+            self.values.given(setting),
+            Some(SettingValue { place: ValueSource::Variable | ValueSource::Flag, .. })
+        );
         !self
             .problems
             .iter()

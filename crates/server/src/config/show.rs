@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path};
 use url::Url;
 
 use super::{
-    Given, Place, Values,
+    SettingValue, ValueSource, Values,
     table::{self, DefaultValue, Kind, Setting},
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn show(values: &Values, file: Option<&Path>) -> String {
     text
 }
 
-fn line(setting: &Setting, given: Option<&Given>) -> String {
+fn line(setting: &Setting, given: Option<&SettingValue>) -> String {
     let key = setting.key();
     let Some(given) = given else {
         return match (setting.default_value(), &setting.default) {
@@ -45,8 +45,8 @@ fn line(setting: &Setting, given: Option<&Given>) -> String {
         };
     };
     let source = match &given.place {
-        Place::File(path, line) => format!("{}:{line}", path.display()),
-        Place::Variable | Place::Flag => given.name(setting),
+        ValueSource::File(path, line) => format!("{}:{line}", path.display()),
+        ValueSource::Variable | ValueSource::Flag => given.name(setting),
     };
     if let Some(path) = &given.own_file {
         return format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy()));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    entry::{Entry, Place, Problem},
+    entry::{Entry, Problem, ValueSource},
     file,
     table::{self, Kind, PREFIX, Setting},
 };
@@ -28,11 +28,11 @@ pub struct Sources<'a> {
 
 /// A value that was given.
 #[derive(Clone)]
-pub struct Given {
+pub struct SettingValue {
     /// The value, as a variable would hold it; nothing when the file of its own cannot be read.
     pub text: Option<String>,
     /// Where it was given.
-    pub place: Place,
+    pub place: ValueSource,
     /// The file of its own in which the value stands.
     pub own_file: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ pub struct Given {
 /// Every value that was given.
 #[derive(Default)]
 pub struct Values {
-    given: BTreeMap<&'static str, Given>,
+    given: BTreeMap<&'static str, SettingValue>,
     /// What is wrong with how they were given.
     pub(super) problems: Vec<Problem>,
     /// Variables that begin like ours and are none, in words.
@@ -82,7 +82,7 @@ impl Values {
             });
             match own {
                 Some((setting, is_path)) => {
-                    entries.push(Entry { setting, is_path, text: text.clone(), place: Place::Variable });
+                    entries.push(Entry { setting, is_path, text: text.clone(), place: ValueSource::Variable });
                 }
                 None => values.warnings.push(unknown(name)),
             }
@@ -90,7 +90,7 @@ impl Values {
         values.take(entries, sources);
         let flags = sources.flags.iter().filter_map(|(flag, text)| {
             let setting = table::ALL.iter().find(|setting| setting.flag() == Some(flag))?;
-            Some(Entry { setting, is_path: false, text: text.clone(), place: Place::Flag })
+            Some(Entry { setting, is_path: false, text: text.clone(), place: ValueSource::Flag })
         });
         values.take(flags.collect(), sources);
         values
@@ -98,14 +98,14 @@ impl Values {
 
     /// Takes what one source gives, in place of what was given before. An empty value counts as not given.
     fn take(&mut self, entries: Vec<Entry>, sources: &Sources<'_>) {
-        let mut taken: BTreeMap<&str, Given> = BTreeMap::new();
+        let mut taken: BTreeMap<&str, SettingValue> = BTreeMap::new();
         for Entry { setting, is_path, text, place } in entries {
             if text.trim().is_empty() {
                 continue;
             }
             let text = without_white_space(setting, text);
             let own_file = is_path.then(|| PathBuf::from(text.trim()));
-            let given = Given { text: Some(text), place, own_file };
+            let given = SettingValue { text: Some(text), place, own_file };
             if let Some(other) = taken.get(setting.variable) {
                 let (one, other) = (given.name(setting), other.name(setting));
                 self.refuse(setting, format!("{one} and {other} are both set: one of them is too many"));
@@ -137,7 +137,7 @@ impl Values {
     }
 
     /// What was given for a setting.
-    pub fn given(&self, setting: &Setting) -> Option<&Given> {
+    pub fn given(&self, setting: &Setting) -> Option<&SettingValue> {
         self.given.get(setting.variable)
     }
 
@@ -153,11 +153,11 @@ impl Values {
 
     /// How many settings were given by each of the sources: the file, variables, flags.
     pub(crate) fn counts(&self) -> [usize; 3] {
-        let count = |is: fn(&Place) -> bool| self.given.values().filter(|given| is(&given.place)).count();
+        let count = |is: fn(&ValueSource) -> bool| self.given.values().filter(|given| is(&given.place)).count();
         [
-            count(|place| matches!(place, Place::File(..))),
-            count(|place| *place == Place::Variable),
-            count(|place| *place == Place::Flag),
+            count(|place| matches!(place, ValueSource::File(..))),
+            count(|place| *place == ValueSource::Variable),
+            count(|place| *place == ValueSource::Flag),
         ]
     }
 
@@ -180,23 +180,23 @@ fn without_white_space(setting: &Setting, text: String) -> String {
     if matches!(setting.kind, Kind::Secret) { text } else { text.trim().to_owned() }
 }
 
-impl Given {
+impl SettingValue {
     /// The setting as who gave it knows it: with the line of the file, by the variable, or by the flag.
     pub fn name(&self, setting: &Setting) -> String {
         let own_file = self.own_file.is_some();
         match &self.place {
-            Place::File(path, line) => {
+            ValueSource::File(path, line) => {
                 format!("{}:{line}: {}{}", path.display(), setting.key(), if own_file { "_file" } else { "" })
             }
-            Place::Variable => format!("{}{}", setting.variable, if own_file { "_FILE" } else { "" }),
-            Place::Flag => setting.flag().unwrap_or(setting.variable).to_owned(),
+            ValueSource::Variable => format!("{}{}", setting.variable, if own_file { "_FILE" } else { "" }),
+            ValueSource::Flag => setting.flag().unwrap_or(setting.variable).to_owned(),
         }
     }
 }
 
-impl fmt::Debug for Given {
+impl fmt::Debug for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("SettingValue").field("place", &self.place).finish_non_exhaustive()
     }
 }
 

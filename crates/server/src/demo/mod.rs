@@ -29,7 +29,7 @@ use crate::{
     config::Config,
     data_dir,
     progress::{Interrupt, Progress},
-    transfer::Told,
+    transfer::OperatorContext,
 };
 
 mod calendar;
@@ -79,8 +79,8 @@ pub(crate) async fn seed(config: &Config, arguments: SeedArguments, interrupt: I
     let mut progress = Progress::new(interrupt);
     let data_dir = data_dir::prepare(&config.data_dir)?;
     let database = app::open_database(config, &data_dir).await?;
-    let mut load = database.load().await.told(DATABASE)?;
-    let is_empty = load.contents().is_empty().await.told(DATABASE)?;
+    let mut load = database.load().await.operator_context(DATABASE)?;
+    let is_empty = load.contents().is_empty().await.operator_context(DATABASE)?;
     ensure!(is_empty, "the database is not empty: name a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");
     // No image belongs to the network, but a service that can be saved has a place for them.
     app::open_images(config, &data_dir).await?;
@@ -105,17 +105,17 @@ pub(crate) async fn seed(config: &Config, arguments: SeedArguments, interrupt: I
     let mut counts = Table::ALL.map(|table| (table, 0));
     while let Some(rows) = receiver.recv().await {
         let (table, count) = (rows.table(), u64::try_from(rows.len())?);
-        load.insert(rows).await.told(DATABASE)?;
+        load.insert(rows).await.operator_context(DATABASE)?;
         counts.iter_mut().filter(|(counted, _)| *counted == table).for_each(|(_, sum)| *sum += count);
         progress.advance(count)?;
     }
     let network = making.await??;
-    load.commit().await.told(DATABASE)?;
-    Ok(told(&network, &counts))
+    load.commit().await.operator_context(DATABASE)?;
+    Ok(summary(&network, &counts))
 }
 
 /// What was made, in words.
-fn told(network: &Network, counts: &[(Table, u64)]) -> String {
+fn summary(network: &Network, counts: &[(Table, u64)]) -> String {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
     let mut told = format!("Made {total} rows. The last are of 2026-06-30.");
     for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {

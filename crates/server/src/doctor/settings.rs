@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::Finding;
 use crate::{
-    config::{Config, Given, Loaded, Place, table},
+    config::{Config, Loaded, SettingValue, ValueSource, table},
     files,
 };
 
@@ -42,10 +42,10 @@ fn open_files(connections: usize, config: &Config) -> Finding {
 /// Files with secrets that everybody on the machine can read.
 fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
     let secrets = table::ALL.iter().filter(|setting| setting.may_be_in_own_file());
-    let file = |given: &Given| match (&given.own_file, &given.place) {
+    let file = |given: &SettingValue| match (&given.own_file, &given.place) {
         (Some(own), _) => Some(own.clone()),
-        (None, Place::File(path, _)) => Some(path.clone()),
-        (None, Place::Variable | Place::Flag) => None,
+        (None, ValueSource::File(path, _)) => Some(path.clone()),
+        (None, ValueSource::Variable | ValueSource::Flag) => None,
     };
     let mut files: Vec<_> = secrets.filter_map(|setting| file(loaded.values.given(setting)?)).collect();
     files.sort();

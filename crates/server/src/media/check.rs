@@ -10,7 +10,7 @@ use agora_domain::{
 use anyhow::{Result, bail, ensure};
 use indicatif::DecimalBytes;
 
-use crate::{output::say, progress::Progress, transfer::Told};
+use crate::{output::say, progress::Progress, transfer::OperatorContext};
 
 /// What is looked at, as it is named to an operator.
 const IMAGES: &str = "the images";
@@ -40,7 +40,7 @@ pub(super) async fn check(check: &Check, delete: bool, mut progress: Progress) -
         report = check.pass("delete", true, &mut progress).await?;
     }
     drop(progress);
-    let told = check.told(&report).await?;
+    let told = check.summary(&report).await?;
     if report.lost == 0 {
         return Ok(told);
     }
@@ -58,13 +58,13 @@ impl Check {
         progress.phase(phase, Some(256));
         let mut report = MediaReport::default();
         for folder in 0..=u8::MAX {
-            self.images.folder(folder, delete, &mut report).await.told(IMAGES)?;
+            self.images.folder(folder, delete, &mut report).await.operator_context(IMAGES)?;
             progress.advance(1)?;
         }
         Ok(report)
     }
 
-    async fn told(&self, report: &MediaReport) -> Result<String> {
+    async fn summary(&self, report: &MediaReport) -> Result<String> {
         let MediaReport { named, users, on_record, unknown, deletable, deleted, lost, .. } = report;
         let mut lines = vec![
             format!("Stored images that rows name: {}", in_words(*named)),
@@ -93,7 +93,7 @@ impl Check {
     }
 
     async fn name_of(&self, user: UserId) -> Result<String> {
-        let account = self.accounts.find(user).await.told(IMAGES)?;
+        let account = self.accounts.find(user).await.operator_context(IMAGES)?;
         Ok(account.map_or_else(|| user.uuid().to_string(), |account| account.username.as_str().to_owned()))
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     progress::{Interrupt, Progress},
     sweep::Sweep,
     system::SystemClock,
-    transfer::{Told, command::expect_directory},
+    transfer::{OperatorContext, command::expect_directory},
 };
 
 /// What `agora media` does.
@@ -46,7 +46,7 @@ pub(crate) async fn run(config: &Config, command: MediaCommand, interrupt: Inter
     let data_dir = std::path::absolute(&config.data_dir)?;
     expect_directory(&app::media_url(config, &data_dir)?).context("cannot open the image store (AGORA_MEDIA_URL)")?;
     let store = Arc::new(app::open_images(config, &data_dir).await?);
-    let lock = if delete { database.try_lock(Task::Sweep).await.told("the database")? } else { None };
+    let lock = if delete { database.try_lock(Task::Sweep).await.operator_context("the database")? } else { None };
     ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
     let (named, unnamed) = (database.named_images(), database.unnamed_images());
     let images = MediaCheck::new(store, named, unnamed, &SystemClock, Sweep::MIN_AGE_MILLIS);

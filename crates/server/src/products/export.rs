@@ -18,7 +18,7 @@ use super::{
     import::CATALOG,
     products,
 };
-use crate::{atomic_file::AtomicFile, progress::Progress, transfer::Told};
+use crate::{atomic_file::AtomicFile, progress::Progress, transfer::OperatorContext};
 
 /// How many products are read at once.
 const BATCH: usize = 200;
@@ -164,12 +164,12 @@ pub(super) async fn export(
 /// Writes all products; how many they are.
 async fn write_all(catalog: &dyn Catalog, format: Format, out: impl Write, progress: &mut Progress) -> Result<u64> {
     progress.phase("products", None);
-    let mut snapshot = catalog.snapshot().await.told(CATALOG)?;
+    let mut snapshot = catalog.snapshot().await.operator_context(CATALOG)?;
     let mut writer = Writer::new(format, BufWriter::new(out))?;
     let mut count = 0;
     let mut last = None;
     loop {
-        let products = snapshot.after(last, BATCH).await.told(CATALOG)?;
+        let products = snapshot.after(last, BATCH).await.operator_context(CATALOG)?;
         let Some(end) = products.last() else { break };
         last = Some(Keyset { at: end.created_at, id: end.id.uuid() });
         products.iter().try_for_each(|product| writer.write(product))?;

@@ -16,13 +16,13 @@ use super::{
     row::Row,
     source::{Batch, Source},
 };
-use crate::{progress::Progress, transfer::Told};
+use crate::{progress::Progress, transfer::OperatorContext};
 
 /// How the catalog is named to an operator.
 pub(super) const CATALOG: &str = "the catalog";
 
 /// How many bad rows are told.
-const TOLD: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// What to take over, and into what.
 pub(super) struct Import {
@@ -76,7 +76,7 @@ impl Refusals {
         rows.sort_by_key(|(line, _)| *line);
         for (line, reason) in rows {
             self.count += 1;
-            if self.first.len() < TOLD {
+            if self.first.len() < MAX_REPORTED {
                 // Without the characters that a terminal would obey.
                 let shown: String = reason.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
                 self.first.push(format!("line {line}: {shown}"));
@@ -132,11 +132,11 @@ impl Import {
                     Row::Bad { line, reason } => refused.push((line, reason)),
                 }
             }
-            let plan = pass.plan(access.catalog(), fields).await.told(CATALOG)?;
+            let plan = pass.plan(access.catalog(), fields).await.operator_context(CATALOG)?;
             tally.add(&plan);
             refused.extend(plan.refused.iter().map(|row| (row.line, in_words(&row.reasons))));
             refusals.add(refused);
-            access.store(plan.changes).await.told(CATALOG)?;
+            access.store(plan.changes).await.operator_context(CATALOG)?;
             progress.advance(kib)?;
         }
         refusals.judge()?;
@@ -158,24 +158,24 @@ fn in_words(errors: &FieldErrors) -> String {
 pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress) -> Result<String> {
     let kib = import.source.kib()?;
     progress.phase("check (KiB)", Some(kib));
-    let mut check = Access::Check(import.catalog.snapshot().await.told(CATALOG)?);
+    let mut check = Access::Check(import.catalog.snapshot().await.operator_context(CATALOG)?);
     let found = import.pass(&mut check, &mut progress).await?;
     drop(check);
     if dry_run {
         return Ok(format!("A dry run of {}: {found}. Nothing was changed.", products(found.total())));
     }
     if found.created + found.updated == 0 {
-        return Ok(told(found));
+        return Ok(summary(found));
     }
     progress.phase("write (KiB)", Some(kib));
-    let mut write = Access::Write(import.catalog.change().await.told(CATALOG)?);
+    let mut write = Access::Write(import.catalog.change().await.operator_context(CATALOG)?);
     let done = import.pass(&mut write, &mut progress).await?;
     if let Access::Write(catalog) = write {
-        catalog.commit().await.told(CATALOG)?;
+        catalog.commit().await.operator_context(CATALOG)?;
     }
-    Ok(told(done))
+    Ok(summary(done))
 }
 
-fn told(tally: Tally) -> String {
+fn summary(tally: Tally) -> String {
     format!("Imported {}: {tally}.", products(tally.total()))
 }

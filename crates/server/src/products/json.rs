@@ -44,12 +44,12 @@ struct VariantJson {
 
 /// The fields of a row, with what is wrong with them.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct ParsedRow {
     pub(super) fields: ProductFields,
     pub(super) wrong: FieldErrors,
 }
 
-impl Given {
+impl ParsedRow {
     fn value<T: DeserializeOwned>(&mut self, field: &'static str, json: &str, expected: &str) -> Option<T> {
         let value = serde_json::from_str(json).ok();
         if value.is_none() {
@@ -88,7 +88,7 @@ fn row(line: u64, json: &str) -> Row {
         Ok(row) => row,
         Err(error) => return bad(in_words(&error)),
     };
-    let mut given = Given::default();
+    let mut given = ParsedRow::default();
     given.fields.sku = given.text("sku", row.sku);
     given.fields.name = given.text("name", row.name);
     given.fields.description = given.text("description", row.description);

@@ -8,7 +8,7 @@ use csv::{ByteRecord, ReaderBuilder, Terminator};
 
 use super::{
     format::FIELDS,
-    json::Given,
+    json::ParsedRow,
     row::{Position, Row, Take, too_long},
 };
 
@@ -95,7 +95,7 @@ fn parse_row(line: u64, columns: &[&'static str], cells: &[&[u8]]) -> Row {
         let reason = format!("it has {} cells, and the first line has {}", cells.len(), columns.len());
         return Row::Bad { line, reason };
     }
-    let mut given = Given::default();
+    let mut given = ParsedRow::default();
     for (column, cell) in columns.iter().zip(cells) {
         let Ok(text) = str::from_utf8(cell) else {
             return Row::Bad { line, reason: format!("{column} is not valid UTF-8") };

@@ -13,7 +13,7 @@ use anyhow::{Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{
-    Progress, Told,
+    OperatorContext, Progress,
     archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines},
     images::{self, Memory},
     rows::{self, SOURCE, Summing, Sums, count},
@@ -60,7 +60,7 @@ pub(crate) async fn backup(
     allow_missing_images: bool,
     mut progress: Progress,
 ) -> Result<String> {
-    let is_empty = database.snapshot().await.told(SOURCE)?.is_empty().await.told(SOURCE)?;
+    let is_empty = database.snapshot().await.operator_context(SOURCE)?.is_empty().await.operator_context(SOURCE)?;
     ensure!(!is_empty, "the database is empty: is it the right one?");
     let mut archive = match target {
         Target::File(file) => Writer::create(file)?,
@@ -120,11 +120,11 @@ async fn save_images(
     let mut gone = HashSet::new();
     let mut turn = 0_u32;
     loop {
-        let mut snapshot = database.snapshot().await.told(SOURCE)?;
+        let mut snapshot = database.snapshot().await.operator_context(SOURCE)?;
         let (mut new, mut lost) = (Vec::new(), Vec::new());
         {
             let mut named = std::pin::pin!(snapshot.images());
-            while let Some(keys) = named.try_next().await.told(SOURCE)? {
+            while let Some(keys) = named.try_next().await.operator_context(SOURCE)? {
                 for key in keys {
                     match saved.get_mut(&key) {
                         Some(named_in) => *named_in = turn,
@@ -174,7 +174,7 @@ async fn save_rows(snapshot: &mut Snapshot, archive: &mut Writer, progress: &mut
         let mut number = 0;
         let mut end = None;
         loop {
-            let page = snapshot.page(table, end).await.told(SOURCE)?;
+            let page = snapshot.page(table, end).await.operator_context(SOURCE)?;
             if page.is_empty() {
                 break;
             }

@@ -4,7 +4,7 @@ use agora_database::Database;
 use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
 
-use super::{Progress, Told, images, rows};
+use super::{OperatorContext, Progress, images, rows};
 
 /// From where to where.
 pub(crate) struct Pair<T> {
@@ -36,11 +36,11 @@ pub(crate) async fn copy(
     // Refused before hours are spent on images.
     let mut databases = match &databases {
         Some(Pair { from, to }) => {
-            let mut load = to.load().await.told(rows::TARGET)?;
-            let is_empty = load.contents().is_empty().await.told(rows::TARGET)?;
+            let mut load = to.load().await.operator_context(rows::TARGET)?;
+            let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
             ensure!(is_empty || allowed.replace, "the target database holds rows; --replace deletes them");
-            let mut snapshot = from.snapshot().await.told(rows::SOURCE)?;
-            ensure!(!snapshot.is_empty().await.told(rows::SOURCE)?, "the source database is empty");
+            let mut snapshot = from.snapshot().await.operator_context(rows::SOURCE)?;
+            ensure!(!snapshot.is_empty().await.operator_context(rows::SOURCE)?, "the source database is empty");
             Some((snapshot, load))
         }
         None => None,
@@ -56,7 +56,7 @@ pub(crate) async fn copy(
     }
     if let Some((snapshot, load)) = &mut databases {
         if allowed.replace {
-            load.clear().await.told(rows::TARGET)?;
+            load.clear().await.operator_context(rows::TARGET)?;
         }
         let sums = rows::copy(snapshot, load, &mut progress).await?;
         rows::verify(load.contents(), &sums, &mut progress).await?;
@@ -73,7 +73,7 @@ pub(crate) async fn copy(
         );
     }
     if let Some((_, load)) = databases {
-        load.commit().await.told(rows::TARGET)?;
+        load.commit().await.operator_context(rows::TARGET)?;
     }
     Ok(told.join("\n"))
 }

@@ -17,7 +17,7 @@ use futures_util::{
 use indicatif::DecimalBytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Progress, Told, rows};
+use super::{OperatorContext, Progress, rows};
 
 /// How many images are on their way at once.
 pub(crate) const AT_ONCE: usize = 8;
@@ -99,11 +99,11 @@ pub(crate) async fn read(
     key: &ImageKey,
     memory: &Memory,
 ) -> anyhow::Result<Option<(Bytes, Room)>> {
-    let Some(mut image) = store.open(key, None).await.told(SOURCE)? else { return Ok(None) };
+    let Some(mut image) = store.open(key, None).await.operator_context(SOURCE)? else { return Ok(None) };
     ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
     let room = memory.room(image.size).await?;
     let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
-    while let Some(part) = image.bytes.try_next().await.told(SOURCE)? {
+    while let Some(part) = image.bytes.try_next().await.operator_context(SOURCE)? {
         let longer = all.len() + part.len();
         ensure!(u64::try_from(longer)? <= image.size, "{SOURCE}: {} is longer than it says", key.as_str());
         all.extend_from_slice(&part);
@@ -129,11 +129,11 @@ async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
 /// Puts an image where it is not yet, and makes sure that it is.
 pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) -> anyhow::Result<Arrival> {
     let size = u64::try_from(bytes.len())?;
-    if is(store.open(key, None).await.told(TARGET)?, &bytes).await.told(TARGET)? {
+    if is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)? {
         return Ok(Arrival::Present(size));
     }
-    store.put(key, bytes.clone()).await.told(TARGET)?;
-    let arrived = is(store.open(key, None).await.told(TARGET)?, &bytes).await.told(TARGET)?;
+    store.put(key, bytes.clone()).await.operator_context(TARGET)?;
+    let arrived = is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)?;
     ensure!(arrived, "{TARGET}: {} did not arrive as it was sent", key.as_str());
     Ok(Arrival::Written(size))
 }
@@ -146,8 +146,8 @@ pub(crate) async fn copy(
 ) -> anyhow::Result<Tally> {
     progress.phase("images", None);
     let memory = Memory::new();
-    let arrivals = all(from).await.told(SOURCE)?.map(async |key| {
-        let key = key.told(SOURCE)?;
+    let arrivals = all(from).await.operator_context(SOURCE)?.map(async |key| {
+        let key = key.operator_context(SOURCE)?;
         match read(from, &key, &memory).await? {
             Some((bytes, _room)) => put(to, &key, bytes).await.map(Some),
             None => Ok(None),
@@ -182,9 +182,9 @@ pub(crate) async fn lost(
     progress.phase("look for images", None);
     let mut lost = Vec::new();
     let mut named = std::pin::pin!(rows.images());
-    while let Some(keys) = named.try_next().await.told(rows::TARGET)? {
+    while let Some(keys) = named.try_next().await.operator_context(rows::TARGET)? {
         let looked = u64::try_from(keys.len())?;
-        lost.extend(missing(store, keys).await.told(TARGET)?);
+        lost.extend(missing(store, keys).await.operator_context(TARGET)?);
         progress.advance(looked)?;
     }
     Ok(lost)
@@ -206,10 +206,10 @@ pub(crate) fn judge(lost: &[ImageKey], allowed: bool) -> anyhow::Result<Option<S
 
 /// Refuses a store with images that are not of the source. Those of an interrupted copy are.
 pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore) -> anyhow::Result<()> {
-    let present = all(to).await.told(TARGET)?.try_chunks(1_000).map_err(|error| error.1);
+    let present = all(to).await.operator_context(TARGET)?.try_chunks(1_000).map_err(|error| error.1);
     let mut present = std::pin::pin!(present);
-    while let Some(keys) = present.try_next().await.told(TARGET)? {
-        let others = missing(from, keys).await.told(SOURCE)?;
+    while let Some(keys) = present.try_next().await.operator_context(TARGET)? {
+        let others = missing(from, keys).await.operator_context(SOURCE)?;
         ensure!(others.is_empty(), "{TARGET} holds images that the source has not; --replace leaves them there");
     }
     Ok(())
@@ -217,6 +217,6 @@ pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore
 
 /// Refuses a store without any image as a source: most likely it is not the one that was meant.
 pub(crate) async fn refuse_empty(store: &ObjectImageStore) -> anyhow::Result<()> {
-    let first = all(store).await.told(SOURCE)?.next().await.context("the source of images is empty")?;
-    first.told(SOURCE).map(drop)
+    let first = all(store).await.operator_context(SOURCE)?.next().await.context("the source of images is empty")?;
+    first.operator_context(SOURCE).map(drop)
 }

@@ -28,13 +28,13 @@ mod restore;
 mod rows;
 
 /// What went wrong in an operator's words: those of the domain are for clients.
-pub(crate) trait Told<T> {
+pub(crate) trait OperatorContext<T> {
     /// The outcome, or what went wrong with `what`.
-    fn told(self, what: &str) -> anyhow::Result<T>;
+    fn operator_context(self, what: &str) -> anyhow::Result<T>;
 }
 
-impl<T> Told<T> for Result<T> {
-    fn told(self, what: &str) -> anyhow::Result<T> {
+impl<T> OperatorContext<T> for Result<T> {
+    fn operator_context(self, what: &str) -> anyhow::Result<T> {
         self.map_err(|error| match error {
             Error::Unavailable(cause) | Error::Internal(cause) => anyhow::anyhow!(cause).context(what.to_owned()),
             Error::Conflict(_) => {

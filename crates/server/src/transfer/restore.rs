@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream::FuturesUnordered};
 
 use super::{
-    Progress, Told,
+    OperatorContext, Progress,
     archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines},
     images::{self, Memory, Tally},
     rows::{self, Summing, Sums, TARGET, count},
@@ -48,8 +48,8 @@ pub(crate) async fn restore(
     last: impl FnOnce() -> Result<()>,
     mut progress: Progress,
 ) -> Result<String> {
-    let mut load = database.load().await.told(TARGET)?;
-    let is_empty = load.contents().is_empty().await.told(TARGET)?;
+    let mut load = database.load().await.operator_context(TARGET)?;
+    let is_empty = load.contents().is_empty().await.operator_context(TARGET)?;
     ensure!(is_empty, "the database is not empty: restore into a new one");
     refuse_others(archive, store).await?;
 
@@ -89,7 +89,7 @@ pub(crate) async fn restore(
     drop(arriving);
     let told = contents.complete(&mut load, store, &mut progress).await?;
     last()?;
-    load.commit().await.told(TARGET)?;
+    load.commit().await.operator_context(TARGET)?;
     Ok(told)
 }
 
@@ -115,7 +115,7 @@ impl Contents {
     /// would stay for good: the sweep knows nothing of them.
     async fn delete_unnamed(&mut self, keys: &[ImageKey], store: &ObjectImageStore) -> Result<()> {
         for key in keys {
-            store.delete(key).await.told(images::TARGET)?;
+            store.delete(key).await.operator_context(images::TARGET)?;
             self.unnamed += 1;
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Contents {
         }
         let table =
             table(name).with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
-        let rows = Rows::from_lines(table, std::str::from_utf8(text)?).told(name)?;
+        let rows = Rows::from_lines(table, std::str::from_utf8(text)?).operator_context(name)?;
         if self.table.as_ref().is_none_or(|(current, _)| *current != table) {
             if self.table.is_none() {
                 progress.phase("rows", None);
@@ -138,7 +138,7 @@ impl Contents {
         }
         self.table.get_or_insert_with(|| (table, Summing::default())).1.add(&rows, text);
         progress.advance(count(&rows))?;
-        load.insert(rows).await.told(TARGET)
+        load.insert(rows).await.operator_context(TARGET)
     }
 
     fn close_table(&mut self) {
@@ -187,8 +187,12 @@ pub(super) fn table(name: &str) -> Option<Table> {
 
 /// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
 async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
-    let mut present: HashSet<ImageKey> =
-        images::all(store).await.told(images::TARGET)?.try_collect().await.told(images::TARGET)?;
+    let mut present: HashSet<ImageKey> = images::all(store)
+        .await
+        .operator_context(images::TARGET)?
+        .try_collect()
+        .await
+        .operator_context(images::TARGET)?;
     if present.is_empty() {
         return Ok(());
     }

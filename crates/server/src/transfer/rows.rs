@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Progress, Told};
+use super::{OperatorContext, Progress};
 
 /// The databases, as they are named to an operator.
 pub(crate) const SOURCE: &str = "the source database";
@@ -55,7 +55,7 @@ pub(crate) fn count(rows: &Rows) -> u64 {
 pub(crate) async fn total(snapshot: &mut Snapshot) -> Result<u64> {
     let mut total = 0;
     for table in Table::ALL {
-        total += snapshot.count(table).await.told(SOURCE)?;
+        total += snapshot.count(table).await.operator_context(SOURCE)?;
     }
     Ok(total)
 }
@@ -66,13 +66,13 @@ pub(crate) async fn copy(from: &mut Snapshot, to: &mut Load, progress: &mut Prog
     let mut sums = Sums::new();
     for table in Table::ALL {
         let mut summing = Summing::default();
-        let mut rows = from.page(table, None).await.told(SOURCE)?;
+        let mut rows = from.page(table, None).await.operator_context(SOURCE)?;
         while !rows.is_empty() {
             summing.add(&rows, &rows.to_lines()?);
             let (copied, end) = (count(&rows), rows.end());
             let (inserted, next) = tokio::join!(to.insert(rows), from.page(table, end));
-            inserted.told(TARGET)?;
-            rows = next.told(SOURCE)?;
+            inserted.operator_context(TARGET)?;
+            rows = next.operator_context(SOURCE)?;
             progress.advance(copied)?;
         }
         sums.insert(table.name().to_owned(), summing.sum());
@@ -87,7 +87,7 @@ pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mu
         let mut summing = Summing::default();
         let mut end = None;
         loop {
-            let rows = target.page(table, end).await.told(TARGET)?;
+            let rows = target.page(table, end).await.operator_context(TARGET)?;
             if rows.is_empty() {
                 break;
             }

@@ -1,10 +1,10 @@
 use super::{Conn, RunQueryDsl, queries};
-use crate::{error::Outcome, version::Answer};
+use crate::{error::Outcome, version::YesOrNo};
 
 /// Looks into the file: what names no table would be answered without.
 pub(crate) async fn ping(conn: &mut Conn) -> Outcome<()> {
     let tables = diesel::sql_query("SELECT count(*) > 0 AS holds FROM sqlite_schema");
-    tables.get_result::<Answer>(conn).await?;
+    tables.get_result::<YesOrNo>(conn).await?;
     Ok(())
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn limit(
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let (state, limiter) = (shared::<State>(request.request())?, shared::<RateLimiter>(request.request())?);
-    if let Err(error) = limiter.check_address(&state, request.request()) {
+    if let Err(error) = limiter.check_address(state, request.request()) {
         return Ok(request.into_response(error.error_response()));
     }
     let mut response = next(request).await?;
@@ -111,7 +111,7 @@ impl RateLimiter {
     pub(crate) fn check_account(&self, state: &State, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
         let Some(most) = self.throttling.per_account else { return Ok(()) };
         let admitted = state.services.limits.admit_account_request(caller.user, most);
-        record(request, self.refusals.count(Refusal::Account, admitted)?);
+        record(request, Some(self.refusals.count(Refusal::Account, admitted)?));
         Ok(())
     }
 }

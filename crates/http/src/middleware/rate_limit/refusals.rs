@@ -19,16 +19,29 @@ pub(crate) enum Refusal {
     Password,
 }
 
-/// The names of the limits among the metrics, in the order of [`Refusal`].
-const NAMES: [&str; 5] = ["address", "account", "login", "registration", "password"];
+impl Refusal {
+    const ALL: [Self; 5] = [Self::Address, Self::Account, Self::Login, Self::Registration, Self::Password];
+
+    /// Its name among the metrics.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Account => "account",
+            Self::Login => "login",
+            Self::Registration => "registration",
+            Self::Password => "password",
+        }
+    }
+}
 
 /// Counts refusals.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals([AtomicU64; NAMES.len()]);
+pub(crate) struct Refusals([AtomicU64; Refusal::ALL.len()]);
 
 impl Refusals {
     /// Counts one.
     pub(crate) fn add(&self, refusal: Refusal) {
+        // In the order of `ALL`.
         if let Some(counter) = self.0.get(refusal as usize) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
@@ -44,6 +57,6 @@ impl Refusals {
 
     /// How many there were since the start, by the name of the limit.
     pub(crate) fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        NAMES.into_iter().zip(&self.0).map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
+        Refusal::ALL.into_iter().zip(&self.0).map(|(it, counter)| (it.name(), counter.load(Ordering::Relaxed)))
     }
 }

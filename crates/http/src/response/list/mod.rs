@@ -30,9 +30,10 @@ pub(crate) struct ListRequest {
 }
 
 extractor!(ListRequest, |request| {
-    let state = shared::<State>(request)?;
+    let state = shared::<State>(request)?.clone();
     let query = Query::new(request.uri().path(), request.query_string(), state.mac_keys.clone());
-    let (capacity, reads) = (shared(request)?, shared(request)?);
+    let capacity = shared::<Capacity>(request)?.clone();
+    let reads = shared::<ListReads>(request)?.clone();
     Ok(Self { state, capacity, reads, query, http: request.clone() })
 });
 
