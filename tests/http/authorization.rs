@@ -10,7 +10,7 @@ use crate::support::{Response, Server, User};
 const UNKNOWN: &str = "018f0000-0000-7000-8000-000000000000";
 
 /// Each endpoint, called with an empty JSON object and unknown identifiers, by: nobody, an invalid token, an account
-/// without roles, USER alone, ADMIN alone. Who is admitted meets 200, 400 (of the body) or 404.
+/// without roles, USER alone, ADMIN alone. Who is admitted meets 200, 308, 400 (of the body) or 404.
 #[rustfmt::skip]
 const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     //                                               nobody invalid no role USER ADMIN
@@ -68,7 +68,7 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/health/ready",                       [200, 200, 200, 200, 200]),
 
     // The first two lead to, and are, the page: the client follows.
-    ("GET",    "/docs",                                [200, 200, 200, 200, 200]),
+    ("GET",    "/docs",                                [308, 308, 308, 308, 308]),
     ("GET",    "/docs/",                               [200, 200, 200, 200, 200]),
     ("GET",    "/docs/{file}",                         [404, 404, 404, 404, 404]),
     ("GET",    "/api-docs/openapi.json",               [200, 200, 200, 200, 200]),

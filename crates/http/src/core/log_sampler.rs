@@ -44,28 +44,8 @@ impl RejectionCounter {
     }
 }
 
-/// Counts failed requests by their causes. Whoever meets the first of each logs it.
-pub(crate) struct Failures(Arc<LogSampler>);
-
-impl Default for Failures {
-    fn default() -> Self {
-        Self(LogSampler::new(Self::log))
-    }
-}
-
-impl Failures {
-    /// Counts a failure. Returns whether it is to be logged by itself.
-    pub(crate) fn is_first(&self, cause: &str) -> bool {
-        self.0.is_first(cause)
-    }
-
-    fn log(causes: &str, suppressed: u64) {
-        tracing::error!(status = 503, causes, "suppressed {suppressed} identical failures");
-    }
-}
-
 /// Logs the first event of each name, and then how many were suppressed.
-struct LogSampler {
+pub(crate) struct LogSampler {
     /// Logs how many more there were.
     log: fn(&str, u64),
     /// How many were suppressed, by the names that were logged lately.
@@ -79,7 +59,8 @@ impl LogSampler {
     /// What all others count as.
     const OTHERS: &'static str = "other causes";
 
-    fn new(log: fn(&str, u64)) -> Arc<Self> {
+    /// Creates a sampler that logs by this function how many more there were of a name.
+    pub(crate) fn new(log: fn(&str, u64)) -> Arc<Self> {
         Arc::new(Self { log, suppressed: Mutex::default() })
     }
 
@@ -88,7 +69,7 @@ impl LogSampler {
     }
 
     /// Counts an event. Returns whether it is the first, whose caller logs it; others are suppressed from now on.
-    fn is_first(self: &Arc<Self>, name: &str) -> bool {
+    pub(crate) fn is_first(self: &Arc<Self>, name: &str) -> bool {
         let Some(reporter) = self.count(name) else { return false };
         // Without a runtime there is nobody to wait for others: each is the first.
         if let Ok(runtime) = Handle::try_current() {
@@ -217,7 +198,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_of_identical_failures_is_logged_at_once_and_how_many_more_every_ten_seconds() {
         let (log, _guard) = Log::begin();
-        let failures = Failures::default();
+        let failures = LogSampler::new(|causes, count| tracing::error!(causes, "suppressed {count} more"));
         assert!(failures.is_first("full"));
         settle().await;
         for more in [3, 500] {
@@ -226,7 +207,7 @@ mod tests {
             tokio::time::sleep(INTERVAL + Duration::from_millis(1)).await;
             let lines = log.lines();
             let [line] = &lines[..] else { panic!("{lines:?}") };
-            let expected = format!("suppressed {more} identical failures");
+            let expected = format!("suppressed {more} more");
             assert!(line.contains(&expected) && line.contains("causes=\"full\""), "{line}");
         }
         // Another cause is another matter.
@@ -239,21 +220,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_suppressed_is_logged_at_the_end() {
         let (log, _guard) = Log::begin();
-        let failures = Failures::default();
-        let reporter = tokio::spawn(failures.0.count("full").expect("the first").run());
+        let failures = LogSampler::new(|causes, count| tracing::error!(causes, "suppressed {count} more"));
+        let reporter = tokio::spawn(failures.count("full").expect("the first").run());
         tokio::task::yield_now().await;
         assert!(!failures.is_first("full"));
         reporter.abort();
         assert!(reporter.await.unwrap_err().is_cancelled());
         let lines = log.lines();
-        assert!(matches!(&lines[..], [line] if line.contains("suppressed 1 identical failures")), "{lines:?}");
+        assert!(matches!(&lines[..], [line] if line.contains("suppressed 1 more")), "{lines:?}");
         assert!(failures.is_first("full"));
     }
 
     #[test]
     fn a_flood_of_causes_takes_bounded_memory_and_few_lines() {
         let (log, _guard) = Log::begin();
-        let Failures(sampler) = Failures::default();
+        let sampler = LogSampler::new(|_, count| tracing::error!("suppressed {count} more"));
         let reporters: Vec<_> = (0..10_000).filter_map(|n| sampler.count(&format!("cause {n}"))).collect();
         assert_eq!((reporters.len(), sampler.suppressed().len()), (LogSampler::NAMES + 1, LogSampler::NAMES + 1));
         assert!(sampler.count("cause 1").is_none(), "one of the names that are kept");

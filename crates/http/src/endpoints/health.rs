@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::core::{ErrorCode, RETRY_AFTER, State, schema, sources};
-use crate::response::{Done, HandlerResult, envelope};
+use crate::response::{Done, HandlerResult, answers, envelope};
 
 /// How long each thing may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -163,13 +163,9 @@ pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> Han
     }
 }
 
-/// The service can do its work.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what `envelope` writes")]
-pub(crate) struct Ready {
-    #[schema(schema_with = schema::message)]
-    message: String,
-    data: Checks,
+answers! {
+    /// The service can do its work.
+    Ready { Checks }
 }
 
 /// The service cannot do its work.

@@ -13,20 +13,13 @@ use futures_util::TryStreamExt;
 
 use crate::core::{ApiError, RequestContext, State};
 use crate::request::{ImageConditions, PathText, preconditions};
-use crate::response::{HandlerResult, Image, NotFound, RangeNotSatisfiable};
+use crate::response::{HandlerResult, Image};
 
 /// Read an image
 ///
 /// Whoever knows the random key may read the image. It never changes and may be kept for ever. Where images are
 /// served from elsewhere, the answer leads there, for any well-formed key.
-#[utoipa::path(
-    get,
-    path = "",
-    operation_id = "getImage",
-    tag = "Images",
-    params(ImageConditions),
-    responses(Image, NotFound, RangeNotSatisfiable)
-)]
+#[utoipa::path(get, path = "", operation_id = "getImage", tag = "Images", params(ImageConditions), responses(Image))]
 pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> HandlerResult {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
     let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;

@@ -36,7 +36,6 @@ pub(crate) struct ProfileChange {
 
 impl FormBody for ProfileChange {
     const TEXTS: &'static [(&'static str, &'static str)] = &[("biography", "biography")];
-    const FLAGS: &'static [&'static str] = &[];
     const IMAGE: &'static str = "profilePicture";
 }
 

@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{
-    AcceptEncoding, ContentEncoding, Encoding, Header, HeaderMap, HeaderValue, Preference, Quality,
-};
+use actix_web::http::header::{AcceptEncoding, ContentEncoding, Encoding, Header, HeaderValue, Preference, Quality};
 use actix_web::http::{Method, header};
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpMessage, HttpResponse, HttpResponseBuilder, body};
@@ -118,7 +116,8 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     let encoding = preferred(&request);
     let mut response = next(request).await?.map_into_boxed_body();
     let is_large = matches!(response.response().body().size(), BodySize::Sized(size) if size > MAX_UNCOMPRESSED);
-    if !is_large || !is_json(response.headers()) {
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|it| it.as_bytes() == b"application/json");
+    if !is_large || !is_json {
         return Ok(response);
     }
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
@@ -143,10 +142,6 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     let mut response: HttpResponse = response.set_body(compressed);
     response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
     Ok(ServiceResponse::new(request, response))
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes() == b"application/json")
 }
 
 /// Returns the encoding to which the client gives the most weight; of several, the first of [`ENCODINGS`].

@@ -66,7 +66,9 @@ pub(crate) async fn once(
     let context = RequestContext::of(request.request())?;
     let payload = request.take_payload();
     let body = Body::new(request.request(), payload);
-    let most = most_bytes(&state, policy);
+    // As large as its handler takes it.
+    let is_upload = policy.idempotency == IdempotencySupport::Image;
+    let most = if is_upload { multipart::most_bytes(state.max_image_bytes) } else { JSON_LIMIT };
     body.reserve_memory(most, COPIES).await?;
     let body = body.bytes(most).await?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
@@ -125,14 +127,6 @@ fn log_unseen(
     if request_log.should_log(status, &causes) {
         let (id, route, status) = (context.id(), policy.path, status.as_u16());
         tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
-    }
-}
-
-/// How large a body may be to be kept until the request is known: as its handler takes it.
-fn most_bytes(state: &State, policy: EndpointPolicy) -> usize {
-    match policy.idempotency {
-        IdempotencySupport::Image => multipart::most_bytes(state.max_image_bytes),
-        IdempotencySupport::None | IdempotencySupport::Json => JSON_LIMIT,
     }
 }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use uuid::fmt::Simple;
 
 use crate::core::{
-    Causes, Client, Failures, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared,
+    Causes, Client, LogSampler, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared,
 };
 use crate::middleware::HttpMetrics;
 use crate::middleware::load_shedding::{ResponseBody, close_if_over};
@@ -69,13 +69,16 @@ pub(crate) async fn observe(
 /// What requests are counted and logged by.
 pub(crate) struct RequestLog {
     metrics: Option<Arc<HttpMetrics>>,
-    failures: Failures,
+    failures: Arc<LogSampler>,
 }
 
 impl RequestLog {
     /// Creates a log that counts for these metrics, if there are any.
     pub(crate) fn new(metrics: Option<Arc<HttpMetrics>>) -> Self {
-        Self { metrics, failures: Failures::default() }
+        let log = |causes: &str, suppressed| {
+            tracing::error!(status = 503, causes, "suppressed {suppressed} identical failures");
+        };
+        Self { metrics, failures: LogSampler::new(log) }
     }
 
     /// Returns whether a failure is to be logged by itself. Of those that end with 503, an attack or a dependency that is

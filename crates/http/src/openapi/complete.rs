@@ -26,20 +26,15 @@ const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
 
 /// Adds every endpoint to a document that has none.
 pub(crate) fn complete(document: &mut OpenApi) {
-    let mut described: Vec<_> = routes::endpoints()
-        .into_iter()
-        .map(|endpoint| {
-            let handler = (endpoint.describe)();
-            (endpoint, handler)
-        })
-        .collect();
+    let endpoints = routes::endpoints().into_iter();
+    let mut described: Vec<_> = endpoints.map(|endpoint| ((endpoint.describe)(), endpoint)).collect();
     let components = document.components.get_or_insert_default();
-    for (_, handler) in &mut described {
+    for (handler, _) in &mut described {
         components.schemas.append(&mut handler.components.get_or_insert_default().schemas);
     }
     let schemas = serde_json::to_value(&components.schemas).unwrap_or_default();
     let mut preferred = BTreeMap::<_, &str>::new();
-    for (endpoint, handler) in described {
+    for (handler, endpoint) in described {
         let Some(mut operation) = handler.paths.paths.into_values().find_map(|item| item.get) else { continue };
         let id = operation.operation_id.clone().unwrap_or_default();
         match preferred.entry(id) {

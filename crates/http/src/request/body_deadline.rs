@@ -7,7 +7,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix_web::dev::{Payload, ServiceRequest};
@@ -163,10 +163,9 @@ impl Stream for TimedBody {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let begun = this.body.begin();
-        let mut is_overdue = this.overdue.as_mut().is_some_and(|overdue| overdue.as_mut().poll(cx).is_ready());
+        let is_overdue = this.overdue.as_mut().is_some_and(|overdue| overdue.as_mut().poll(cx).is_ready());
         if !is_overdue {
-            let next = Pin::new(&mut this.payload).poll_next(cx);
-            if let Poll::Ready(next) = next {
+            if let Poll::Ready(next) = Pin::new(&mut this.payload).poll_next(cx) {
                 if !matches!(next, Some(Ok(_))) {
                     this.has_ended = true;
                     this.body.end();
@@ -174,13 +173,9 @@ impl Stream for TimedBody {
                 return Poll::Ready(next);
             }
             let overdue = this.overdue.get_or_insert_with(|| Box::pin(sleep_until(begun + this.body.time)));
-            is_overdue = overdue.as_mut().poll(cx).is_ready();
+            ready!(overdue.as_mut().poll(cx));
         }
-        if is_overdue {
-            Poll::Ready(Some(Err(PayloadError::Io(io::ErrorKind::TimedOut.into()))))
-        } else {
-            Poll::Pending
-        }
+        Poll::Ready(Some(Err(PayloadError::Io(io::ErrorKind::TimedOut.into()))))
     }
 }
 

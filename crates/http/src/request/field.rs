@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::Number;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::core::{field_code, schema};
 use crate::request::parse_uuid;
@@ -234,36 +235,21 @@ texts! {
     // A blank form field is one that was not filled in.
     Option<Visibility>: |name| Some(name.trim()).filter(|name| !name.is_empty()).map(str::parse).transpose();
     CommentText: CommentText::parse;
+    PostId: parse_id;
+    CommentId: parse_id;
     Sku: Sku::parse;
     ProductName: ProductName::parse;
     Description: Description::parse;
     Category: Category::parse;
 }
 
-/// Values that are identifiers.
-macro_rules! ids {
-    ($($id:ty),+) => {$(
-        impl FieldValue for $id {
-            type Input = String;
-            const EXPECTED: &'static str = "a string";
-
-            fn read(text: String) -> Result<Self, Violation> {
-                let id = parse_uuid(text.trim()).map(Self::new);
-                id.ok_or_else(|| Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be a UUID")))
-            }
-
-            fn malformed(text: &String) -> Option<Violation> {
-                nul(text)
-            }
-
-            fn is_blank(text: &String) -> bool {
-                text.trim().is_empty()
-            }
-        }
-    )+};
+fn parse_id<T: From<Uuid>>(text: &str) -> Result<T, Violation> {
+    let is_blank = text.trim().is_empty();
+    parse_uuid(text.trim()).map(T::from).ok_or_else(|| match is_blank {
+        true => Violation::new(ViolationKind::Required, format!("{NAME} is required")),
+        false => Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be a UUID")),
+    })
 }
-
-ids!(PostId, CommentId);
 
 impl FieldValue for bool {
     type Input = Self;

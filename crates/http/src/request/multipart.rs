@@ -22,7 +22,7 @@ pub(crate) trait FormBody: DeserializeOwned + Validate<Context = ()> {
     /// The names of its text fields, each with the preferred one of its spellings. Others are ignored.
     const TEXTS: &'static [(&'static str, &'static str)];
     /// Those of them that are `true` or `false`.
-    const FLAGS: &'static [&'static str];
+    const FLAGS: &'static [&'static str] = &[];
     /// The name of the image field.
     const IMAGE: &'static str;
 }

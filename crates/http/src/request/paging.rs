@@ -62,14 +62,12 @@ impl Query {
     /// The value of the `Link` header that names the pages beside one, at the address of the service; nothing when it
     /// is the only one.
     pub(crate) fn links(&self, public_url: &str, list: List, beside: Neighbours) -> Option<String> {
-        let beside = [("prev", beside.prev), ("next", beside.next)];
-        let links: Vec<_> = beside
-            .into_iter()
-            .filter_map(|(relation, position)| {
-                let address = self.address(public_url, list, position?);
-                Some(format!("<{address}>; rel=\"{relation}\""))
-            })
-            .collect();
+        let beside = [("prev", beside.prev), ("next", beside.next)].into_iter();
+        let links = beside.filter_map(|(relation, position)| {
+            let address = self.address(public_url, list, position?);
+            Some(format!("<{address}>; rel=\"{relation}\""))
+        });
+        let links: Vec<_> = links.collect();
         (!links.is_empty()).then(|| links.join(", "))
     }
 

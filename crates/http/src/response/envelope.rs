@@ -20,14 +20,9 @@ pub(crate) type HandlerResult = Result<HttpResponse, ApiError>;
 
 #[derive(Serialize)]
 struct Envelope<T> {
-    message: &'static str,
-    data: T,
-}
-
-/// The envelope of the follow endpoints.
-#[derive(Serialize)]
-struct FollowEnvelope<T> {
-    success: bool,
+    /// The follow endpoints alone say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    success: Option<bool>,
     message: &'static str,
     data: T,
 }
@@ -58,22 +53,22 @@ impl Rendered {
 
     /// 200 `{message, data}`.
     pub(crate) fn ok<T: Serialize>(message: &'static str, data: T) -> agora_domain::Result<Self> {
-        Self::new(StatusCode::OK, &Envelope { message, data })
+        Self::new(StatusCode::OK, &Envelope { success: None, message, data })
     }
 
     /// 201 `{message, data}`.
     pub(crate) fn created<T: Serialize>(message: &'static str, data: T) -> agora_domain::Result<Self> {
-        Self::new(StatusCode::CREATED, &Envelope { message, data })
+        Self::new(StatusCode::CREATED, &Envelope { success: None, message, data })
     }
 
     /// 200 `{message, data: null}`.
     pub(crate) fn done(message: &'static str) -> agora_domain::Result<Self> {
-        Self::new(StatusCode::OK, &Envelope { message, data: () })
+        Self::new(StatusCode::OK, &Envelope { success: None, message, data: () })
     }
 
     /// 200 `{success: true, message, data: null}`.
     pub(crate) fn follow_done(message: &'static str) -> agora_domain::Result<Self> {
-        Self::new(StatusCode::OK, &FollowEnvelope { success: true, message, data: () })
+        Self::new(StatusCode::OK, &Envelope { success: Some(true), message, data: () })
     }
 
     /// The same with the tag of this version, for the next edit.
@@ -142,12 +137,12 @@ pub(crate) fn done(message: &'static str) -> HandlerResult {
 
 /// `{message, data: []}`
 pub(crate) fn empty_list(message: &'static str) -> impl Serialize {
-    Envelope { message, data: [(); 0] }
+    Envelope { success: None, message, data: [(); 0] }
 }
 
 /// `{success: true, message, data: []}`
 pub(crate) fn empty_follow_list(message: &'static str) -> impl Serialize {
-    FollowEnvelope { success: true, message, data: [(); 0] }
+    Envelope { success: Some(true), message, data: [(); 0] }
 }
 
 /// A body of any shape.

@@ -74,8 +74,6 @@ named! {
     NotFound("404");
     /// The credentials are wrong.
     Unauthorized("401");
-    /// The range lies outside the image.
-    RangeNotSatisfiable("416");
 }
 
 /// What is left of a limit that is used up.

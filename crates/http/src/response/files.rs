@@ -8,7 +8,7 @@ use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBuilder, Type};
 
 use crate::core::schema::format;
-use crate::response::ResponseHeader as Header;
+use crate::response::{ResponseHeader as Header, failures};
 
 /// The formats that images have.
 const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
@@ -39,6 +39,8 @@ answers! {
         answer(206, "The part of the image that was asked for.", images(), &[Header::IMAGE_TAG, Header::ACCEPT_RANGES, Header::CONTENT_RANGE]),
         answer(304, "The image is the one that is there already.", [], &[Header::IMAGE_TAG]),
         answer(307, "The image is served elsewhere.", [], &[Header::LOCATION]),
+        ("404".to_owned(), failures::reference("NotFound")),
+        ("416".to_owned(), failures::reference("RangeNotSatisfiable")),
     ];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];

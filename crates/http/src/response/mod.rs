@@ -16,13 +16,13 @@ pub(crate) use self::envelope::{
     HandlerResult, Rendered, SUCCESS, done, empty_follow_list, empty_list, json, ok, respond,
 };
 pub(crate) use self::etag::{tag_of, version_tag};
-pub(crate) use self::failures::{NotFound, RangeNotSatisfiable, Unauthorized};
+pub(crate) use self::failures::{NotFound, Unauthorized};
 pub(crate) use self::files::{Document, Image, Page, PagePart, ToPage};
 pub(crate) use self::headers::ResponseHeader;
 pub(crate) use self::list::{Entry, ListReads, ListRequest, head_only};
 pub(crate) use self::schemas::{
     AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, PostAnswer, PostsAnswer,
-    UserAnswer, UsersAnswer,
+    UserAnswer, UsersAnswer, answers,
 };
 pub(crate) use self::views::{
     AdminAuthorBody, AdminPost, AuthorBody, CommentBody, Instant, LikerBody, Post, PostBody, UserBody, UserSummaryBody,

@@ -1,29 +1,28 @@
 //! The schemas of successful responses, for the OpenAPI document alone. What they hold is described where it is rendered; here is what it is wrapped
 //! in, under the names that clients made from the document get to see.
 
-#![expect(dead_code, reason = "these describe what `envelope` writes")]
-
-use utoipa::ToSchema;
-
 use crate::core::schema;
 use crate::response::{AdminPost, CommentBody, LikerBody, Post, UserBody, UserSummaryBody};
 
 macro_rules! answers {
     ($($(#[doc = $doc:literal])+ $name:ident $(($success:ident))? { $data:ty $([$($schema:tt)+])? })+) => {$(
         $(#[doc = $doc])+
-        #[derive(ToSchema)]
+        #[derive(utoipa::ToSchema)]
+        #[expect(dead_code, reason = "describes what `envelope` writes")]
         pub(crate) struct $name {
             $(
-                #[schema(schema_with = schema::succeeded)]
+                #[schema(schema_with = crate::core::schema::succeeded)]
                 $success: bool,
             )?
-            #[schema(schema_with = schema::message)]
+            #[schema(schema_with = crate::core::schema::message)]
             message: String,
             $(#[schema(schema_with = $($schema)+)])?
             data: $data,
         }
     )+};
 }
+
+pub(crate) use answers;
 
 answers! {
     /// An account.

@@ -153,7 +153,7 @@ settings! {
             "threads that serve requests";
         SWEEP_INTERVAL: Kind::Time, DefaultValue::Is("1h"),
             "the time between two sweeps, which delete images that this database has on record as named by no row, \
-             expired sessions, and requests that can no longer be repeated; at most 30 days";
+             expired sessions, requests that can no longer be repeated, and what is left of deleted posts; at most 30 days";
     }
     DATABASE {
         DATABASE_URL: Kind::SecretUrl, DefaultValue::None("`agora.db` in the data directory"),
