@@ -17,12 +17,12 @@ use crate::response::list::{JsonList, MAX_BODY};
 use crate::response::{Entry, PostBody, SUCCESS, empty_list};
 use crate::settings::{Settings, Shared};
 
-/// The cursor of a position in a list of posts; nothing for the beginning.
+/// Returns the cursor of a position in a list of posts; nothing for the beginning.
 pub fn encode_cursor(mac_keys: &MacKeys, position: Position) -> Option<String> {
     cursor::encode(mac_keys, List::Posts, position)
 }
 
-/// The position of a cursor of a list of posts; nothing when it is none.
+/// Returns the position of a cursor of a list of posts; nothing when it is none.
 pub fn decode_cursor(mac_keys: &MacKeys, cursor: &str) -> Option<Position> {
     cursor::decode(mac_keys, List::Posts, cursor)
 }

@@ -47,8 +47,8 @@ pub async fn post(content_type: &[u8], body: Vec<Bytes>, max_image_bytes: usize)
     fields.map_err(|error| (error.status().as_u16(), error.to_string()))
 }
 
-/// The parts of a body between the boundaries of a form of this content type, by which a repeated request is known; and
-/// what stands between them.
+/// Returns the parts of a body between the boundaries of a form of this content type, by which a repeated request is
+/// known; and what stands between them.
 pub fn known_parts<'a>(content_type: &str, body: &'a [u8]) -> (Vec<&'a [u8]>, String) {
     let boundary = idempotency::boundary(content_type);
     let parts = idempotency::parts(boundary, body).collect();
@@ -82,18 +82,18 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
     ]
 }
 
-/// The cursor of a position in each list; nothing for the beginning.
+/// Returns the cursor of a position in each list; nothing for the beginning.
 pub fn cursors(mac_keys: &MacKeys, position: Position) -> Vec<Option<String>> {
     LISTS.into_iter().map(|list| cursor::encode(mac_keys, list, position)).collect()
 }
 
-/// The position that a text names in each list; nothing where it is no cursor of that list.
+/// Returns the position that a text names in each list; nothing where it is no cursor of that list.
 pub fn positions(mac_keys: &MacKeys, cursor: &str) -> Vec<Option<Position>> {
     LISTS.into_iter().map(|list| cursor::decode(mac_keys, list, cursor)).collect()
 }
 
-/// The links of a list of posts that is asked for with this query and has a page before and after `position`; nothing
-/// when the query is refused.
+/// Returns the links of a list of posts that is asked for with this query and has a page before and after `position`;
+/// nothing when the query is refused.
 pub fn links(mac_keys: &MacKeys, public_url: &str, path: &str, query: &str, position: Position) -> Option<String> {
     let query = Query::new(path, query, mac_keys.clone());
     query.page(List::Posts).ok()?;
@@ -101,56 +101,56 @@ pub fn links(mac_keys: &MacKeys, public_url: &str, path: &str, query: &str, posi
     query.links(public_url, List::Posts, Neighbours { prev: Some(position), next: Some(position) })
 }
 
-/// The milliseconds of an instant as `createAt` has it.
+/// Returns the milliseconds of an instant as `createAt` has it.
 pub fn parse_instant(text: &str) -> Option<i64> {
     paging::parse_instant(text).map(|instant| instant.unix_millis())
 }
 
-/// An instant as answers show it.
+/// Returns an instant as answers show it.
 pub fn print_instant(millis: i64) -> String {
     Instant(agora_domain::clock::Timestamp::from_unix_millis(millis)).to_string()
 }
 
-/// Whether `If-None-Match` says that the client has what this tag is of.
+/// Returns whether `If-None-Match` says that the client has what this tag is of.
 pub fn if_none_match(header: &[u8], tag: &str) -> bool {
     with_header(header::IF_NONE_MATCH, header).is_some_and(|request| preconditions::has(&request, tag))
 }
 
-/// The versions that an edit under this `If-Match` is meant for.
+/// Returns the versions that an edit under this `If-Match` is meant for.
 pub fn if_match(header: &[u8]) -> Versions {
     let list = with_header(header::IF_MATCH, header).and_then(|it| preconditions::list(&it, header::IF_MATCH));
     list.map_or(Versions::Any, |list| preconditions::versions(&list))
 }
 
-/// The tag of a version.
+/// Returns the tag of a version.
 pub fn version_tag(millis: i64) -> String {
     etag::version_tag(agora_domain::clock::Timestamp::from_unix_millis(millis))
 }
 
-/// The part of an image that a `Range` asks for.
+/// Returns the part of an image that a `Range` asks for.
 pub fn range(header: &str) -> Option<ByteRange> {
     media::parse_range(header)
 }
 
-/// The key of `Idempotency-Key`; nothing when it is refused.
+/// Returns the key of `Idempotency-Key`; nothing when it is refused.
 pub fn idempotency_key(header: &[u8]) -> Option<String> {
     let request = with_header(HeaderName::from_static("idempotency-key"), header)?;
     Some(idempotency::key(IdempotencySupport::Json, request.headers()).ok()??.as_str().to_owned())
 }
 
-/// The token of `Authorization`.
+/// Returns the token of `Authorization`.
 pub fn bearer_token(header: &[u8]) -> Option<String> {
     authorize::bearer_token(&with_header(header::AUTHORIZATION, header)?).map(str::to_owned)
 }
 
-/// The encoding of an answer to a request with this `Accept-Encoding`.
+/// Returns the encoding of an answer to a request with this `Accept-Encoding`.
 pub fn encoding(header: &[u8]) -> Option<&'static str> {
     let value = HeaderValue::from_bytes(header).ok()?;
     let request = TestRequest::default().insert_header((header::ACCEPT_ENCODING, value)).to_srv_request();
     compress::preferred(&request).map(|encoding| encoding.as_str())
 }
 
-/// A request with this header; nothing when the server would not take it for one.
+/// Returns a request with this header; nothing when the server would not take it for one.
 fn with_header(name: HeaderName, value: &[u8]) -> Option<HttpRequest> {
     let value = HeaderValue::from_bytes(value).ok()?;
     Some(TestRequest::default().insert_header((name, value)).to_http_request())

@@ -127,8 +127,8 @@ async fn middleware_stack(
     load_shedding::shed_load(request, limited).await
 }
 
-/// How made-up values are tried in tests: the same cases each time, so that a failure has to do with the change that it
-/// stands beside. `PROPTEST_CASES` makes them more.
+/// Returns how made-up values are tried in tests: the same cases each time, so that a failure has to do with the change
+/// that it stands beside. `PROPTEST_CASES` makes them more.
 #[cfg(test)]
 fn proptest_config() -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, RngSeed};

@@ -80,8 +80,8 @@ impl Endpoint {
     }
 }
 
-/// Every endpoint, declared once. Where a handler stands twice, the first path is the preferred one. A path has one
-/// parameter at most.
+/// Returns every endpoint, declared once. Where a handler stands twice, the first path is the preferred one. A path has
+/// one parameter at most.
 #[rustfmt::skip]
 pub fn endpoints() -> Vec<Endpoint> {
     vec![

@@ -11,14 +11,14 @@ use crate::core::{State, extractor, shared};
 pub(crate) struct Client(pub(crate) ClientAddress);
 
 impl Client {
-    /// The address that the request comes from.
+    /// Returns the address that the request comes from.
     pub(crate) fn address(state: &State, request: &HttpRequest) -> IpAddr {
         // A connection without an address is one of this machine.
         let peer = request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
         state.trusted_proxies.client(peer, request.headers())
     }
 
-    /// What limits count the request as.
+    /// Returns what limits count the request as: its address or network.
     pub(crate) fn of(state: &State, request: &HttpRequest) -> Self {
         Self(ClientAddress::of(Self::address(state, request)))
     }

@@ -100,7 +100,7 @@ impl ApiError {
         }
     }
 
-    /// The header that a failure of this kind carries besides those of every response.
+    /// Returns the header that a failure of this kind carries besides those of every response.
     pub(crate) fn header(&self) -> Option<(HeaderName, String)> {
         let (name, value) = match self {
             Self::MethodNotAllowed(allowed) => (header::ALLOW, allowed.clone()),
@@ -118,7 +118,7 @@ impl ApiError {
         Some((name, value))
     }
 
-    /// The body of the response.
+    /// Returns the body of the response.
     pub(crate) fn body(&self) -> FailureBody<'_> {
         FailureBody {
             success: false,
@@ -136,7 +136,7 @@ impl ApiError {
         Some(fields.iter().map(|(field, violations)| (field, violations.iter().map(&of).collect())).collect())
     }
 
-    /// The causes of a failure that is not the client's, down to the first.
+    /// Returns the causes of a failure that is not the client's, down to the first.
     pub(crate) fn causes(&self) -> Option<Causes> {
         let text = match self {
             Self::TimedOut => "the request took too long".to_owned(),
@@ -152,7 +152,7 @@ impl ApiError {
     }
 }
 
-/// What lies behind an error, down to the first cause.
+/// Returns the causes of an error, down to the first.
 pub(crate) fn sources(error: &Error) -> impl Iterator<Item = String> {
     iter::successors(std::error::Error::source(error), |error| error.source()).map(ToString::to_string)
 }

@@ -47,7 +47,7 @@ impl Room {
         Self { free: Arc::new(Semaphore::new(size)), size, line: Semaphore::new(waiting) }
     }
 
-    /// As many permits as so much needs: all there are when it is more.
+    /// Returns as many permits as so much memory needs: all there are when it is more.
     fn permits(&self, kibibytes: usize) -> u32 {
         u32::try_from(kibibytes.min(self.size)).unwrap_or(u32::MAX)
     }
@@ -86,17 +86,17 @@ impl MemoryBudget {
         Self { whole, shares: Arc::default(), refused: RejectionCounter::new(name) }
     }
 
-    /// How many bytes there is no room for any more.
+    /// Returns how many bytes are taken.
     pub(crate) fn held(&self) -> usize {
         self.whole.size.saturating_sub(self.whole.free.available_permits()) * KIBIBYTE
     }
 
-    /// How many bodies wait for room.
+    /// Returns how many bodies wait for room.
     pub(crate) fn waiting(&self) -> usize {
         WAITING.saturating_sub(self.whole.line.available_permits())
     }
 
-    /// How many bodies were refused since the start.
+    /// Returns how many bodies were refused since the start.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.total()
     }

@@ -19,12 +19,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// That of a request, if there is such an endpoint.
+    /// Returns the target of a request, if there is such an endpoint.
     pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
         request.extensions().get::<Self>().copied()
     }
 
-    /// The name of the parameter of the path and the text that stands for it; both empty when there is none.
+    /// Returns the name of the parameter of the path and the text that stands for it; both empty when there is none.
     pub(crate) fn parameter(request: &HttpRequest) -> (&'static str, Cow<'_, str>) {
         let Some(target) = Self::of(request) else { return Default::default() };
         let value = address(request).get(target.begin..target.end).unwrap_or_default();
@@ -32,12 +32,12 @@ impl Target {
     }
 }
 
-/// The path of the request as paths are compared: decoded but for what is a character of the path itself.
+/// Returns the path of the request as paths are compared: decoded but for what is a character of the path itself.
 fn address(request: &HttpRequest) -> &str {
     request.match_info().as_str()
 }
 
-/// The name of the parameter in a path.
+/// Returns the name of the parameter in a path.
 fn parameter(path: &str) -> Option<&str> {
     Some(path.split_once('{')?.1.split_once('}')?.0)
 }

@@ -15,12 +15,12 @@ use crate::core::field_code_schema;
 /// The first price that is too high.
 const PRICE_LIMIT: f64 = 1e12;
 
-/// A reference to the schema of a type.
+/// Returns a reference to the schema of a type.
 pub(crate) fn reference<T: ToSchema>() -> Ref {
     Ref::from_schema_name(T::name())
 }
 
-/// Any text.
+/// Returns the schema of any text.
 pub(crate) fn text(description: &str, example: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).description(Some(description)).examples([json!(example)])
 }
@@ -29,13 +29,13 @@ fn bounded(description: &str, example: &str, min: usize, max: usize) -> ObjectBu
     text(description, example).min_length((min > 0).then_some(min)).max_length(Some(max))
 }
 
-/// One of several words.
+/// Returns the schema of one of several words.
 fn word(description: &str, words: impl IntoIterator<Item = &'static str>) -> ObjectBuilder {
     let text = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
     text.enum_values(Some(words))
 }
 
-/// A format by its name.
+/// Returns a format by its name.
 pub(crate) fn format(name: &str) -> Option<SchemaFormat> {
     Some(SchemaFormat::Custom(name.to_owned()))
 }
@@ -48,17 +48,17 @@ fn nullable(text: ObjectBuilder) -> ObjectBuilder {
     text.schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
-/// True or false.
+/// Returns the schema of true or false.
 pub(crate) fn boolean(description: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Boolean).description(Some(description))
 }
 
-/// `true` or `false`, and never the other.
+/// Returns the schema of `true` or of `false`, and never the other.
 fn always(value: bool, description: &str) -> ObjectBuilder {
     boolean(description).enum_values(Some([value]))
 }
 
-/// How long something took.
+/// Returns the schema of a duration.
 pub(crate) fn milliseconds() -> ObjectBuilder {
     let number = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.0));
     number.description(Some("How long it took, in milliseconds.")).examples([json!(0.21)])

@@ -73,7 +73,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The address at which clients fetch an image: where it is kept, or else here.
+    /// Returns the address at which clients fetch an image: where it is kept, or else here.
     pub(crate) fn image_url(&self, key: &ImageKey) -> String {
         let here = || format!("{}/media/{}", self.public_url, key.as_str());
         self.services.media.public_url(key).unwrap_or_else(here)

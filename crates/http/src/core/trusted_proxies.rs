@@ -30,9 +30,9 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Where a request comes from that came in from `peer`. Each proxy adds to the end of `X-Forwarded-For` from whom it
-    /// had the request; so the word of a trusted one counts, and that of whoever it names only if that is a trusted one
-    /// again. What clients write there themselves never counts.
+    /// Returns the address of the client whose request came in from `peer`. Each proxy adds to the end of
+    /// `X-Forwarded-For` from whom it had the request; so the word of a trusted one counts, and that of whoever it
+    /// names only if that is a trusted one again. What clients write there themselves never counts.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         if self.0.is_empty() {
@@ -50,7 +50,7 @@ impl TrustedProxies {
     }
 }
 
-/// The address in an entry, which some proxies write with the port.
+/// Returns the address in an entry, which some proxies write with the port.
 fn address(entry: &str) -> Option<IpAddr> {
     let entry = entry.trim();
     let plain = entry.strip_prefix('[').and_then(|entry| entry.strip_suffix(']')).unwrap_or(entry);

@@ -55,7 +55,7 @@ pub(crate) struct CommentChange {
 }
 
 impl CommentChange {
-    /// Whether the comment is named by its post alone.
+    /// Returns whether the comment is named by its post alone.
     fn names_post(&self) -> bool {
         self.comment_id.is_empty() && self.id.is_empty() && !matches!(self.post_id, Field::Missing)
     }

@@ -115,7 +115,7 @@ impl Readiness {
         Self { probes, last: Arc::new(Mutex::new((None, Checks::ASSUMED))) }
     }
 
-    /// What everything answers, or did within the last second.
+    /// Returns the outcome of all checks, made now or within the last second.
     async fn checks(&self) -> Checks {
         let mut last = Arc::clone(&self.last).lock_owned().await;
         if last.0.is_some_and(|at| at.elapsed() < FRESH) {

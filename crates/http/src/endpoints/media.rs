@@ -55,8 +55,8 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))
 }
 
-/// Not a permanent redirect, since the operator may move the images; good for an hour, so that clients that keep old
-/// addresses do not come back for each.
+/// Redirects to an image that is served elsewhere. Not permanently, since the operator may move the images; for an
+/// hour, so that clients that keep old addresses do not come back for each.
 fn elsewhere(url: String) -> HttpResponse {
     HttpResponse::TemporaryRedirect()
         .insert_header((header::LOCATION, url))
@@ -75,8 +75,8 @@ fn text(request: &HttpRequest, name: header::HeaderName) -> Option<&str> {
     request.headers().get(name)?.to_str().ok()
 }
 
-/// The one range that is asked for. A header that is malformed, asks for several ranges, holds for another version of
-/// the image or comes with another method than GET is ignored, as RFC 9110 has it.
+/// Returns the one range that is asked for. A header that is malformed, asks for several ranges, holds for another
+/// version of the image or comes with another method than GET is ignored, as RFC 9110 has it.
 fn requested_range(request: &HttpRequest, tag: &str) -> Option<ByteRange> {
     let other_version = text(request, header::IF_RANGE).is_some_and(|version| version != tag);
     if other_version || request.method() != Method::GET {

@@ -101,7 +101,7 @@ pub(crate) fn bearer_token(request: &HttpRequest) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// A NUL character in path or query means nothing to any endpoint.
+/// Refuses a NUL character in path or query, which means nothing to any endpoint.
 fn refuse_nul(request: &HttpRequest) -> Result<(), ApiError> {
     let (path, query) = (request.uri().path(), request.query_string());
     if path.contains("%00") || query.contains("%00") {

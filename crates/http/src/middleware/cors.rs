@@ -33,7 +33,7 @@ pub enum CorsOrigins {
 impl FromStr for CorsOrigins {
     type Err = String;
 
-    /// `*`, or origins such as `https://app.example.org`, separated by commas.
+    /// Parses `*`, or origins such as `https://app.example.org`, separated by commas.
     fn from_str(list: &str) -> Result<Self, String> {
         let origin = |text: &str| {
             let given = text.trim_end_matches('/').to_ascii_lowercase();
@@ -55,7 +55,7 @@ impl FromStr for CorsOrigins {
 }
 
 impl CorsOrigins {
-    /// What lets their pages in. Cookies are not: there are none.
+    /// Returns the middleware that lets their pages in. Cookies are not allowed: there are none.
     pub(crate) fn middleware(&self) -> Cors {
         let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
         let taken = [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, IDEMPOTENCY_KEY];

@@ -153,8 +153,8 @@ async fn settle(
     outcome
 }
 
-/// Whether a refusal is remembered: not one that says to try again later, and not one of a stranger, who could fill the
-/// record with requests that come to nothing.
+/// Returns whether a refusal is remembered: not one that says to try again later, and not one of a stranger, who could
+/// fill the record with requests that come to nothing.
 fn is_remembered(policy: EndpointPolicy, status: StatusCode) -> bool {
     let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
     status.is_client_error() && !later.contains(&status) && policy.access != Access::Public
@@ -182,7 +182,7 @@ pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
 }
 
-/// The body without the boundaries of its form: a client draws a new one each time it sends the same form.
+/// Returns the body without the boundaries of its form: a client draws a new one each time it sends the same form.
 pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
     let mut rest = Some(body);

@@ -74,7 +74,7 @@ fn complete_operation(endpoint: &Endpoint, operation: &mut Operation) {
     add_headers(endpoint, operation);
 }
 
-/// Whether an operation has a parameter of this name.
+/// Returns whether an operation has a parameter of this name.
 fn takes(operation: &Operation, name: &str) -> bool {
     operation.parameters.iter().flatten().any(|it| matches!(it, RefOr::T(it) if it.name == name))
 }

@@ -45,7 +45,7 @@ const SECURITY: &str = "bearerAuth";
 )]
 struct Frame;
 
-/// The document: every endpoint of [`crate::routes`], with all it takes and answers.
+/// Returns the document: every endpoint of [`crate::routes`], with all it takes and answers.
 pub fn document() -> OpenApi {
     let mut document = Frame::openapi();
     let components = document.components.get_or_insert_default();

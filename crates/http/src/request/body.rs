@@ -53,7 +53,7 @@ pub(crate) enum ContentType {
 }
 
 impl Body {
-    /// The body of a request.
+    /// Takes the body of a request.
     pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
         Self { request: request.clone(), payload, deadline: BodyDeadline::of(request) }
     }
@@ -66,8 +66,8 @@ impl Body {
         deadline.reserve_memory(&capacity.uploads, client, most, copies).await
     }
 
-    /// How many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it grows, and
-    /// takes no memory before it is filled.
+    /// Returns how many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it
+    /// grows, and takes no memory before it is filled.
     pub(crate) fn expected(&self, most: usize) -> usize {
         self.deadline.as_ref().map_or(0, |deadline| deadline.expected(most))
     }
@@ -82,7 +82,7 @@ impl Body {
         }
     }
 
-    /// The whole body of at most `limit` bytes.
+    /// Reads the whole body, of at most `limit` bytes.
     pub(crate) async fn bytes(mut self, limit: usize) -> Result<Bytes, ApiError> {
         let mut body = BytesMut::with_capacity(self.expected(limit));
         let mut total = 0_usize;
@@ -101,7 +101,7 @@ impl Body {
         Ok(body.freeze())
     }
 
-    /// The JSON object of the body.
+    /// Reads the JSON object of the body.
     pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T, ApiError> {
         let content_type = self.content_type();
         let bytes = self.bytes(JSON_LIMIT).await?;
@@ -119,7 +119,7 @@ impl Body {
     }
 }
 
-/// A JSON object; what else JSON allows is no body of this interface.
+/// Parses a JSON object; what else JSON allows is no body of this interface.
 pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let begins = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if begins != Some(&b'{') {
@@ -131,7 +131,7 @@ pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiEr
     })
 }
 
-/// A body that took too long, ended early or whose encoding is broken.
+/// Returns the failure of a body that took too long, ended early or whose encoding is broken.
 pub(crate) fn unreadable(error: PayloadError) -> ApiError {
     if is_too_slow(&error) { ApiError::TooSlow } else { ApiError::Malformed("The body could not be read".to_owned()) }
 }

@@ -50,12 +50,12 @@ impl BodyDeadline {
         Self { stage: Cell::new(Stage::Unread), time, length, memory: RefCell::new(None) }
     }
 
-    /// What is known of the body of a request; nothing when it has none.
+    /// Returns what is known of the body of a request; `None` when it has none.
     pub(crate) fn of(request: &HttpRequest) -> Option<Rc<Self>> {
         request.extensions().get::<Rc<Self>>().cloned()
     }
 
-    /// How many bytes to expect of a body of which at most `most` are kept.
+    /// Returns how many bytes to expect of a body of which at most `most` are kept.
     pub(crate) fn expected(&self, most: usize) -> usize {
         self.length.unwrap_or(most).min(most)
     }
@@ -95,7 +95,7 @@ impl BodyDeadline {
         }
     }
 
-    /// When work that began at `begun` and may take `time` must be done, as far as is known now.
+    /// Returns when work that began at `begun` and may take `time` must be done, as far as is known now.
     fn deadline(&self, begun: Instant, time: Duration) -> Instant {
         match self.stage.get() {
             Stage::Unread => begun + time,

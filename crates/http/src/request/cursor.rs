@@ -43,7 +43,7 @@ fn mac(mac_keys: &MacKeys, content: &[u8]) -> [u8; MAC_BYTES] {
     code
 }
 
-/// The cursor of a position; nothing for the beginning, which is where a list is read without one.
+/// Returns the cursor of a position; nothing for the beginning, which is where a list is read without one.
 pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Option<String> {
     let (side, key) = match position {
         Position::Start => return None,
@@ -60,7 +60,7 @@ pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Opti
     Some(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The position that a cursor of this list names; nothing when it is none.
+/// Returns the position that a cursor of this list names; nothing when it is none.
 pub(crate) fn decode(mac_keys: &MacKeys, list: List, cursor: &str) -> Option<Position> {
     let bytes: [u8; BYTES] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
     let (content, given) = bytes.split_last_chunk::<MAC_BYTES>()?;

@@ -51,7 +51,7 @@ pub(crate) struct PathText(pub(crate) String);
 
 extractor!(PathText, |request| Ok(Self(Target::parameter(request).1.into_owned())));
 
-/// A UUID in the notation of the contract: 36 characters with hyphens, in any letter case.
+/// Parses a UUID in the notation of the contract: 36 characters with hyphens, in any letter case.
 pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }

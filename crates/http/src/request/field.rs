@@ -160,7 +160,7 @@ pub(crate) fn violations(body: &impl Validate<Context = ()>) -> FieldErrors {
     errors
 }
 
-/// garde keeps of an error its message alone: the word of its kind goes before it.
+/// Encodes a violation as an error of garde, which keeps its message alone: the word of its kind goes before it.
 fn encode(violation: &Violation) -> garde::Error {
     garde::Error::new(format!("{} {violation}", field_code(violation.kind())))
 }

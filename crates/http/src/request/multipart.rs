@@ -61,7 +61,7 @@ impl Body {
     }
 }
 
-/// How many bytes of a form are kept at most: the image, as many as the texts of any form may take, and more.
+/// Returns how many bytes of a form are kept at most: the image, as many as the texts of any form may take, and more.
 pub(crate) fn most_bytes(max_image_bytes: usize) -> usize {
     max_image_bytes.saturating_add(16 * JSON_LIMIT)
 }
@@ -176,7 +176,7 @@ impl Form {
         Ok(())
     }
 
-    /// The bytes of a part, unless there are more than `limit`; then they are thrown away.
+    /// Reads the bytes of a part, unless there are more than `limit`; then they are thrown away.
     async fn read(&mut self, mut part: Field, limit: usize) -> Result<Option<Bytes>, ApiError> {
         // Only an image is worth it.
         let capacity = if limit > JSON_LIMIT { self.expected.min(limit) } else { 0 };

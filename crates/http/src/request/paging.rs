@@ -27,17 +27,17 @@ impl Query {
         Self { path: path.to_owned(), parameters, mac_keys }
     }
 
-    /// The first parameter of this name.
+    /// Returns the first parameter of this name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 
-    /// The page of a list that `size` and `cursor` ask for.
+    /// Parses the page of a list that `size` and `cursor` ask for.
     pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
         Ok(self.checked_page(list, PageSize::LIST_DEFAULT)?)
     }
 
-    /// The page of the following feed: `createAt` says before when its posts were made.
+    /// Parses the page of the following feed: `createAt` says before when its posts were made.
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
         let made_before = errors.check_given("createAt", self.get("createAt"), |given| {
@@ -59,8 +59,8 @@ impl Query {
         Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
     }
 
-    /// The value of the `Link` header that names the pages beside one, at the address of the service; nothing when it
-    /// is the only one.
+    /// Returns the value of the `Link` header that names the pages beside one, at the address of the service; nothing
+    /// when it is the only one.
     pub(crate) fn links(&self, public_url: &str, list: List, beside: Neighbours) -> Option<String> {
         let beside = [("prev", beside.prev), ("next", beside.next)].into_iter();
         let links = beside.filter_map(|(relation, position)| {
@@ -71,7 +71,7 @@ impl Query {
         (!links.is_empty()).then(|| links.join(", "))
     }
 
-    /// Where the page at a position of the same list is: every parameter but the cursor is kept.
+    /// Returns the address of the page at a position of the same list: every parameter but the cursor is kept.
     fn address(&self, public_url: &str, list: List, position: Position) -> String {
         let cursor = cursor::encode(&self.mac_keys, list, position);
         let kept = self.parameters.iter().filter(|(name, _)| name != "cursor");
@@ -88,9 +88,9 @@ fn invalid(message: &str) -> Violation {
     Violation::new(ViolationKind::InvalidFormat, message)
 }
 
-/// An RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it is left
-/// out. A `+` that was not encoded arrives as a space. Years have four digits: what lies further away is no time of RFC
-/// 3339, and some databases hold none of it.
+/// Parses an RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it
+/// is left out. A `+` that was not encoded arrives as a space. Years have four digits: what lies further away is no
+/// time of RFC 3339, and some databases hold none of it.
 pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
     const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
     let text = text.trim();

@@ -70,7 +70,7 @@ groups! {
 const TAG: &str = "W/\"1980b7a5f6c-8f3a1c5b7d9e0246\"";
 const IMAGE_TAG: &str = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
 
-/// The header that names a request which may be sent again.
+/// Returns the header that names a request which may be sent again.
 pub(crate) fn idempotency_key() -> Parameter {
     let description = "A word of your own, new for each request, such as a UUID. For 24 hours the same request under the \
                        same key gets the first answer and does nothing more; see the section on retries.";
@@ -78,7 +78,7 @@ pub(crate) fn idempotency_key() -> Parameter {
     optional("Idempotency-Key", ParameterIn::Header, description, schema)
 }
 
-/// The parameter of this name in a path.
+/// Returns the parameter of this name in a path.
 pub(crate) fn in_path(name: &str) -> Parameter {
     let id = || text().format(format("uuid"));
     let (description, schema) = match name {

@@ -9,19 +9,19 @@ use agora_domain::version::Versions;
 
 use crate::core::extractor;
 
-/// The tags of a header, as they are without the mark of weak ones.
+/// Returns the tags of a header, as they are without the mark of weak ones.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(|tag| tag.trim().trim_start_matches("W/"))
 }
 
-/// All values of a header as one list; nothing when it is not there.
+/// Returns all values of a header as one list; nothing when it is not there.
 pub(crate) fn list(request: &HttpRequest, name: HeaderName) -> Option<String> {
     let mut values = request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default());
     let first = values.next()?.to_owned();
     Some(values.fold(first, |list, value| list + "," + value))
 }
 
-/// Whether the client has what this tag is of.
+/// Returns whether the client has what this tag is of.
 pub(crate) fn has(request: &HttpRequest, tag: &str) -> bool {
     let known = list(request, header::IF_NONE_MATCH);
     let tag = tag.trim_start_matches("W/");

@@ -32,19 +32,19 @@ impl Cache {
 pub(crate) struct Conditional(HttpRequest);
 
 impl Conditional {
-    /// What a request says of that.
+    /// Reads the conditions of a request.
     pub(crate) fn of(request: &HttpRequest) -> Self {
         Self(request.clone())
     }
 
-    /// The answer with its tag, without its body if the client has it.
+    /// Returns the answer with its tag, without its body if the client has it.
     pub(crate) fn answer(&self, cache: Cache, version: Option<Timestamp>, rendered: Rendered) -> HandlerResult {
         let tag = tag(version, rendered.body());
         let response = self.unchanged(&tag).unwrap_or_else(|| rendered.into_response());
         Ok(tagged(response, cache, &tag))
     }
 
-    /// The answer that `make` makes, under a tag that is known before; not made if the client has it.
+    /// Returns the answer that `make` makes, under a tag that is known before; not made if the client has it.
     pub(crate) async fn answer_tagged(
         &self,
         cache: Cache,

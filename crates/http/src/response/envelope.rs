@@ -43,7 +43,7 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
-    /// A body of any shape.
+    /// Renders a body of any shape.
     pub(crate) fn new<T: Serialize>(status: StatusCode, body: &T) -> agora_domain::Result<Self> {
         let mut json = Vec::with_capacity(BODY);
         // The types of this crate serialize without fail; if one did not, that would be a defect.
@@ -51,37 +51,37 @@ impl Rendered {
         Ok(Self { status, version: None, body: json.into() })
     }
 
-    /// 200 `{message, data}`.
+    /// Renders 200 `{message, data}`.
     pub(crate) fn ok<T: Serialize>(message: &'static str, data: T) -> agora_domain::Result<Self> {
         Self::new(StatusCode::OK, &Envelope { success: None, message, data })
     }
 
-    /// 201 `{message, data}`.
+    /// Renders 201 `{message, data}`.
     pub(crate) fn created<T: Serialize>(message: &'static str, data: T) -> agora_domain::Result<Self> {
         Self::new(StatusCode::CREATED, &Envelope { success: None, message, data })
     }
 
-    /// 200 `{message, data: null}`.
+    /// Renders 200 `{message, data: null}`.
     pub(crate) fn done(message: &'static str) -> agora_domain::Result<Self> {
         Self::new(StatusCode::OK, &Envelope { success: None, message, data: () })
     }
 
-    /// 200 `{success: true, message, data: null}`.
+    /// Renders 200 `{success: true, message, data: null}`.
     pub(crate) fn follow_done(message: &'static str) -> agora_domain::Result<Self> {
         Self::new(StatusCode::OK, &Envelope { success: Some(true), message, data: () })
     }
 
-    /// The same with the tag of this version, for the next edit.
+    /// Adds the tag of this version, for the next edit.
     pub(crate) fn of_version(self, version: Timestamp) -> Self {
         Self { version: Some(version), ..self }
     }
 
-    /// The body.
+    /// Returns the body.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// As a response.
+    /// Turns it into a response.
     pub(crate) fn into_response(self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status);
         if let Some(version) = self.version {
@@ -90,7 +90,7 @@ impl Rendered {
         response.insert_header((header::CONTENT_TYPE, "application/json")).body(self.body)
     }
 
-    /// What a response holds, and the response again.
+    /// Returns what a response holds, and the response again.
     pub(crate) fn read(response: ServiceResponse<BoxBody>) -> Result<(Self, ServiceResponse<BoxBody>), ApiError> {
         let (request, response) = response.into_parts();
         let (response, body) = response.into_parts();
@@ -100,7 +100,7 @@ impl Rendered {
         Ok((rendered, ServiceResponse::new(request, response.set_body(BoxBody::new(body)))))
     }
 
-    /// For the record: the status, the version or the least number there is, then the body.
+    /// Encodes it for the record: the status, the version or the least number there is, then the body.
     pub(crate) fn store(self) -> Stored {
         let mut bytes = BytesMut::with_capacity(HEAD + self.body.len());
         bytes.put_u16(self.status.as_u16());
@@ -109,7 +109,7 @@ impl Rendered {
         Stored(bytes.freeze())
     }
 
-    /// From the record.
+    /// Decodes it from the record.
     pub(crate) fn restore(Stored(bytes): &Stored) -> Result<Self, ApiError> {
         let invalid = || agora_domain::Error::internal("the record of an answer is invalid");
         let mut body = bytes.clone();
@@ -120,32 +120,32 @@ impl Rendered {
     }
 }
 
-/// A rendered answer as what a handler returns.
+/// Turns a rendered answer into what a handler returns.
 pub(crate) fn respond(rendered: agora_domain::Result<Rendered>) -> HandlerResult {
     Ok(rendered?.into_response())
 }
 
-/// 200 `{message, data}`.
+/// Renders 200 `{message, data}`.
 pub(crate) fn ok<T: Serialize>(message: &'static str, data: T) -> HandlerResult {
     respond(Rendered::ok(message, data))
 }
 
-/// 200 `{message, data: null}`.
+/// Renders 200 `{message, data: null}`.
 pub(crate) fn done(message: &'static str) -> HandlerResult {
     respond(Rendered::done(message))
 }
 
-/// `{message, data: []}`
+/// Returns `{message, data: []}`.
 pub(crate) fn empty_list(message: &'static str) -> impl Serialize {
     Envelope { success: None, message, data: [(); 0] }
 }
 
-/// `{success: true, message, data: []}`
+/// Returns `{success: true, message, data: []}`.
 pub(crate) fn empty_follow_list(message: &'static str) -> impl Serialize {
     Envelope { success: Some(true), message, data: [(); 0] }
 }
 
-/// A body of any shape.
+/// Renders a body of any shape.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> HandlerResult {
     respond(Rendered::new(status, body))
 }

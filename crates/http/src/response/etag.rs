@@ -11,7 +11,7 @@ use crate::core::{MacKeys, Purpose};
 
 // Tags are weak: the same answer may be sent compressed.
 
-/// The tag of a version, without what else an answer shows: for edits.
+/// Returns the tag of a version, without what else an answer shows: for edits.
 pub(crate) fn version_tag(version: Timestamp) -> String {
     format!("W/\"{:x}\"", version.unix_millis())
 }

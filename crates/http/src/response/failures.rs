@@ -23,7 +23,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The status.
+    /// Returns the status.
     pub(crate) fn status(&self) -> String {
         self.examples.first().map(|(_, error)| error.status().as_str().to_owned()).unwrap_or_default()
     }
@@ -45,12 +45,12 @@ impl Failure {
     }
 }
 
-/// A reference to the failures of this name.
+/// Returns a reference to the failures of this name.
 pub(crate) fn reference(name: &str) -> RefOr<Response> {
     RefOr::Ref(Ref::from_response_name(name))
 }
 
-/// The failures as components of the document.
+/// Returns the failures as components of the document.
 pub(crate) fn components() -> impl Iterator<Item = (String, RefOr<Response>)> {
     all().into_iter().map(|failure| (failure.name.to_owned(), RefOr::T(failure.describe())))
 }

@@ -13,7 +13,7 @@ use crate::response::{ResponseHeader as Header, failures};
 /// The formats that images have.
 const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
 
-/// The media types of images.
+/// Returns the media types of images.
 pub(crate) fn media_types() -> [&'static str; 4] {
     FORMATS.map(ImageFormat::media_type)
 }
@@ -56,7 +56,7 @@ fn images() -> [(&'static str, ObjectBuilder); 4] {
     media_types().map(|media_type| (media_type, bytes()))
 }
 
-/// Said outright, since clients are made for an object without any field otherwise.
+/// Returns the schema of any object. Said outright, since clients are made for an object without any field otherwise.
 fn any_object() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(AdditionalProperties::FreeForm(true)))
 }

@@ -225,7 +225,7 @@ impl<'a, A> PostBody<'a, A> {
 }
 
 impl<'a> PostBody<'a, AuthorBody<'a>> {
-    /// The post as every listing but the administrators' shows it.
+    /// Returns the post as every listing but the administrators' shows it.
     pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
         Self::of(view, state, |author| AuthorBody::of(author, state))
     }

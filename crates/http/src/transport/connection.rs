@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// How many of the bytes that came next belong to the present request; they are handed on.
+    /// Returns how many of the bytes that came next belong to the present request; they are handed on.
     pub(crate) fn part(&self, bytes: &[u8]) -> usize {
         let mut body = self.body.get();
         let part = if body == Body::Over { self.part_of_head(bytes) } else { body.take(bytes) };
@@ -118,27 +118,27 @@ impl Connection {
         if is_body { bytes.len() } else { end }
     }
 
-    /// Whether the head of a request was handed on since the last call.
+    /// Returns whether the head of a request was handed on since the last call.
     pub(crate) fn has_new_head(&self) -> bool {
         self.has_new_head.take()
     }
 
-    /// Whether what comes now can be handed on: it belongs to the present request, or there is none.
+    /// Returns whether what comes now can be handed on: it belongs to the present request, or there is none.
     pub(crate) fn is_turn(&self) -> bool {
         self.body.get() != Body::Over || !self.owes_answer.get()
     }
 
-    /// Whether there is an answer that was not yet sent. Without one, what is sent is none of ours.
+    /// Returns whether there is an answer that was not yet sent. Without one, what is sent is none of ours.
     pub(crate) fn owes_answer(&self) -> bool {
         self.owes_answer.get()
     }
 
-    /// Whether the body of the present request cannot be understood, so that nothing behind it can.
+    /// Returns whether the body of the present request cannot be understood, so that nothing behind it can.
     pub(crate) fn is_broken(&self) -> bool {
         self.body.get() == Body::Broken
     }
 
-    /// The body of the present request was read to its end.
+    /// Records that the body of the present request was read to its end.
     pub(crate) fn was_read(&self) {
         self.is_unread.set(false);
     }
@@ -212,7 +212,7 @@ impl Connection {
 pub(crate) struct Answering(Rc<Connection>);
 
 impl Answering {
-    /// The head of `request` was read.
+    /// Records that the head of `request` was read.
     pub(crate) fn begin(request: &mut ServiceRequest) -> Option<Self> {
         let connection = Rc::clone(request.conn_data::<Rc<Connection>>()?);
         connection.enter(Phase::Response);

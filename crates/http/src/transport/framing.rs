@@ -24,7 +24,7 @@ pub(crate) enum Head {
 }
 
 impl Head {
-    /// How many of the next bytes belong to the head, if it ends among them: with the first empty line.
+    /// Returns how many of the next bytes belong to the head, if it ends among them: with the first empty line.
     pub(crate) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
@@ -54,7 +54,7 @@ impl Head {
     }
 }
 
-/// How many bytes a head says that its body has, as far as that can be seen at a glance.
+/// Returns how many bytes a head says that its body has, as far as that can be seen at a glance.
 pub(crate) fn length_at_a_glance(head: &[u8]) -> Option<usize> {
     head.split(|&byte| byte == b'\n').skip(1).find_map(|line| {
         let (name, value) = line.split_at_checked(b"content-length:".len())?;
@@ -78,7 +78,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// The body of a request, of which actix-http has read the head.
+    /// Returns the body of a request, of which actix-http has read the head.
     pub(crate) fn of(request: &mut ServiceRequest) -> Self {
         if matches!(request.parts_mut().1, Payload::None) {
             return Self::Over;
@@ -94,7 +94,7 @@ impl Body {
         }
     }
 
-    /// What is left when so many bytes have come.
+    /// Returns what is left when so many bytes have come.
     pub(crate) fn after(self, bytes: usize) -> Self {
         match self {
             Self::Length(left) => match left.saturating_sub(bytes as u64) {
@@ -105,7 +105,7 @@ impl Body {
         }
     }
 
-    /// How many of the next bytes belong to it.
+    /// Takes what belongs to it of the next bytes; returns how many these are.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> usize {
         match self {
             Self::Over | Self::Broken => 0,
@@ -130,13 +130,13 @@ impl Body {
     }
 }
 
-/// Whether a request asks for another protocol, the first bytes of which actix-http takes for its body.
+/// Returns whether a request asks for another protocol, the first bytes of which actix-http takes for its body.
 fn is_websocket(headers: &HeaderMap) -> bool {
     let mut upgrades = headers.get_all(header::UPGRADE).filter_map(|value| value.to_str().ok());
     upgrades.any(|value| value.trim().eq_ignore_ascii_case("websocket"))
 }
 
-/// Whether whoever reads the body of a request would never find its end, which is where the connection ends.
+/// Returns whether whoever reads the body of a request would never find its end, which is where the connection ends.
 pub(crate) fn is_body_without_end(request: &ServiceRequest) -> bool {
     let headers = request.headers();
     is_websocket(headers)

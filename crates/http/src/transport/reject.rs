@@ -26,7 +26,7 @@ pub(crate) async fn turn_away(mut tcp: TcpStream, services: &Services) {
     let _ = timeout(FAREWELL, farewell).await;
 }
 
-/// The whole answer, after which the connection is closed.
+/// Returns the whole answer, after which the connection is closed.
 pub(crate) fn answer(error: &ApiError, services: &Services) -> Vec<u8> {
     let (status, id) = (error.status(), services.ids.generate().simple());
     tracing::debug!(request_id = %id, status = status.as_u16(), "{error}");

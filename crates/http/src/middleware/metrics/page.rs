@@ -17,7 +17,7 @@ impl<'a> Page<'a> {
         Self(encoder)
     }
 
-    /// What there is now.
+    /// Adds a figure that goes up and down.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -25,7 +25,7 @@ impl<'a> Page<'a> {
         ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
     }
 
-    /// What there is now of each of several, by the value of a label.
+    /// Adds such figures of several, each under the value of a label.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -43,7 +43,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// How much there has been since the start.
+    /// Adds a figure that counts since the start.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -51,7 +51,7 @@ impl<'a> Page<'a> {
         ConstCounter::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
     }
 
-    /// How much there has been of each of several since the start, by the value of a label.
+    /// Adds such figures of several, each under the value of a label.
     ///
     /// # Errors
     /// When it cannot be written.

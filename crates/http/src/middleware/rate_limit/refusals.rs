@@ -22,7 +22,7 @@ pub(crate) enum Refusal {
 impl Refusal {
     const ALL: [Self; 5] = [Self::Address, Self::Account, Self::Login, Self::Registration, Self::Password];
 
-    /// Its name among the metrics.
+    /// Returns its name among the metrics.
     const fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
@@ -55,7 +55,7 @@ impl Refusals {
         outcome
     }
 
-    /// How many there were since the start, by the name of the limit.
+    /// Returns how many there were since the start, by the name of the limit.
     pub(crate) fn totals(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Refusal::ALL.into_iter().zip(&self.0).map(|(it, counter)| (it.name(), counter.load(Ordering::Relaxed)))
     }

@@ -120,7 +120,7 @@ impl ListRequest {
     }
 }
 
-/// The answer to a HEAD for a list. Its body has no size, rather than the size 0, which would be told.
+/// Returns the answer to a HEAD for a list. Its body has no size, rather than the size 0, which would be sent.
 pub(crate) fn head_only() -> HttpResponse {
     HttpResponse::Ok().insert_header((header::CONTENT_TYPE, "application/json")).body(body::None::new())
 }
