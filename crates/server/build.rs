@@ -25,15 +25,15 @@ fn main() {
 /// Names the commit to a build that has the sources without their repository, as that of the image.
 const VARIABLE: &str = "AGORA_COMMIT";
 
-/// The commit that whoever builds names. What is no number of a commit is left out, not to be taken for one.
+/// Returns the commit that whoever builds names. What is no number of a commit is left out, not to be taken for one.
 fn given_commit() -> Option<String> {
     let given = env::var(VARIABLE).ok()?.trim().to_owned();
     let is_number = given.len() >= 12 && given.bytes().all(|byte| byte.is_ascii_hexdigit());
     given.get(..12).filter(|_| is_number).map(str::to_owned)
 }
 
-/// The commit of the repository that has this crate where it is; nothing without git or outside of one, as in an archive
-/// of the sources.
+/// Returns the commit of the repository that has this crate where it is; nothing without git or outside of one, as in
+/// an archive of the sources.
 fn commit() -> Option<String> {
     let root = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("../..").canonicalize().ok()?;
     if PathBuf::from(git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()? != root {

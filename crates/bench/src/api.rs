@@ -47,13 +47,13 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// What listens at a port of this machine.
+    /// Returns what listens at a port of this machine.
     pub(crate) fn new(port: u16) -> Result<Self> {
         let client = Client::builder().timeout(Duration::from_secs(30)).build()?;
         Ok(Self { base: format!("http://127.0.0.1:{port}"), client })
     }
 
-    /// Its address.
+    /// Returns its address.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
@@ -88,7 +88,7 @@ impl Api {
         Ok(answer)
     }
 
-    /// The `data` of a read.
+    /// Returns the `data` of a read.
     pub(crate) fn data(&self, path: &str, token: &str) -> Result<Value> {
         Ok(self.expect(&Request::get(path, token))?.body["data"].take())
     }
@@ -101,7 +101,7 @@ impl Api {
     }
 }
 
-/// The path of the next page in a `Link` header.
+/// Returns the path of the next page in a `Link` header.
 fn next_page(link: &str, base: &str) -> Option<String> {
     let next = link.split(", ").find_map(|link| link.strip_suffix(">; rel=\"next\""))?;
     next.strip_prefix('<')?.strip_prefix(base).map(str::to_owned)

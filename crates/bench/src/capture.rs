@@ -17,8 +17,8 @@ pub(crate) struct Statement {
     pub(crate) parameters: Vec<Option<String>>,
 }
 
-/// The statements of each group of requests. Those of authentication are left out, since the service seldom sends them,
-/// and empty ones, which ask whether a connection is still there.
+/// Returns the statements of each group of requests. Those of authentication are left out, since the service seldom
+/// sends them, and empty ones, which ask whether a connection is still there.
 pub(crate) fn capture(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
     // What is done once for each session, connection or author is not what a request costs.
     for request in groups.iter().flatten() {
@@ -48,7 +48,7 @@ fn of_authentication(sql: &str) -> bool {
     sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "sessions")
 }
 
-/// The statements in a piece of the log.
+/// Returns the statements in a piece of the log.
 fn parse(log: &str) -> Result<Vec<Statement>> {
     let mut statements: Vec<Statement> = Vec::new();
     let mut entries = log.split(LOG_PREFIX);
@@ -71,7 +71,7 @@ fn parse(log: &str) -> Result<Vec<Statement>> {
     Ok(statements)
 }
 
-/// The values in `$1 = 'it''s', $2 = NULL`.
+/// Returns the values in `$1 = 'it''s', $2 = NULL`.
 fn parse_values(mut text: &str) -> Option<Vec<Option<String>>> {
     let mut values = Vec::new();
     loop {

@@ -52,7 +52,7 @@ impl Keeper {
         Ok(Arc::new(Self { watch, input, directory }))
     }
 
-    /// The directory of the run.
+    /// Returns the directory of the run.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
@@ -103,12 +103,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Its number.
+    /// Returns its number.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What keeps it.
+    /// Returns what keeps it.
     pub(crate) fn keeper(&self) -> &Keeper {
         &self.keeper
     }

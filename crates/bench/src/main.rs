@@ -80,7 +80,7 @@ fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// The milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 #[allow(clippy::disallowed_methods, reason = "the port is the service's, which this is not")]
 fn now_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

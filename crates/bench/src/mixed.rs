@@ -72,7 +72,7 @@ fn sample(round: &Round, memory: u64, wal: u64) -> Vec<f64> {
     [&[driven.rate()], &times[..], &[mebibytes(memory), mebibytes(wal), round.errors as f64]].concat()
 }
 
-/// The mean of each figure in the last third over that in the first.
+/// Returns the mean of each figure in the last third over that in the first.
 fn drift(samples: &[Vec<f64>]) -> Vec<Option<f64>> {
     let third = samples.len() / 3;
     let mean = |samples: &[Vec<f64>], figure: usize| {

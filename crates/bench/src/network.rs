@@ -30,7 +30,7 @@ impl Dice {
         Self(seed)
     }
 
-    /// A number from 0 up to this, exclusive (SplitMix64).
+    /// Returns a number from 0 up to this, exclusive (SplitMix64).
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -92,7 +92,7 @@ impl Sample {
     }
 }
 
-/// Those with the greatest numbers, without those that have nothing.
+/// Returns those with the greatest numbers, without those that have nothing.
 fn most(mut counted: Vec<(String, u64)>) -> Vec<(String, u64)> {
     counted.retain(|(_, count)| *count > 0);
     counted.sort_by_key(|(_, count)| Reverse(*count));
@@ -100,12 +100,12 @@ fn most(mut counted: Vec<(String, u64)>) -> Vec<(String, u64)> {
     counted
 }
 
-/// The id of what an answer shows.
+/// Returns the id of what an answer shows.
 pub(crate) fn id(value: &Value) -> Result<String> {
     Ok(value["id"].as_str().context("there is no id")?.to_owned())
 }
 
-/// The account of a token.
+/// Returns the account of a token.
 pub(crate) fn me(api: &Api, token: &str) -> Result<String> {
     id(&api.data("/api/users/me", token)?)
 }
@@ -129,17 +129,17 @@ pub(crate) struct People<'a> {
 }
 
 impl People<'_> {
-    /// Those who follow so many.
+    /// Returns those who follow so many.
     pub(crate) fn readers(&self, followed: u32, count: usize) -> Result<Vec<String>> {
         self.service.log_in(&format!("reader_{followed}"), count)
     }
 
-    /// Those who follow 5,000, most of whom never post.
+    /// Returns those who follow 5,000, most of whom never post.
     pub(crate) fn silent(&self, count: usize) -> Result<Vec<String>> {
         self.service.log_in("silent_5000", count)
     }
 
-    /// Those who write.
+    /// Returns those who write.
     pub(crate) fn writers(&self, count: usize) -> Result<Vec<String>> {
         self.service.log_in("writer", count)
     }

@@ -110,7 +110,7 @@ impl Options {
         Ok(())
     }
 
-    /// The parts to run, each once.
+    /// Returns the parts to run, each once.
     pub(crate) fn what(&self) -> Vec<What> {
         if self.what.contains(&What::All) {
             return What::value_variants().iter().copied().filter(|what| *what != What::All).collect();
@@ -120,7 +120,7 @@ impl Options {
         what
     }
 
-    /// What they are called together.
+    /// Returns what they are called together.
     pub(crate) fn name(&self) -> String {
         if self.what.contains(&What::All) {
             return "all".to_owned();
@@ -129,7 +129,7 @@ impl Options {
         names.collect::<Vec<_>>().join("-")
     }
 
-    /// The databases to measure.
+    /// Returns the databases to measure.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         match self.database {
             Databases::Sqlite => vec![Kind::Sqlite],
@@ -138,39 +138,39 @@ impl Options {
         }
     }
 
-    /// The paths to measure.
+    /// Returns the paths to measure.
     pub(crate) fn subjects(&self) -> Vec<Subject> {
         let wanted = |subject: &Subject| self.work.is_empty() || self.work.contains(subject);
         Subject::PATHS.into_iter().filter(wanted).collect()
     }
 
-    /// How large the network is.
+    /// Returns how large the network is.
     pub(crate) fn size(&self) -> Size {
         Size { posts: self.posts, users: self.users }
     }
 
-    /// The sizes of the networks that growth is measured with.
+    /// Returns the sizes of the networks that growth is measured with.
     pub(crate) fn sizes(&self) -> Vec<u64> {
         self.sizes.clone()
     }
 
-    /// Whether the network has readers who follow so many.
+    /// Returns whether the network has readers who follow so many.
     pub(crate) fn has_readers(&self, followed: u32) -> bool {
         u64::from(followed) < self.users
     }
 
-    /// How wrk drives.
+    /// Returns how wrk drives.
     pub(crate) fn load(&self) -> Load {
         Load { connections: self.connections, threads: self.threads, seconds: self.seconds }
     }
 
-    /// The service's binary.
+    /// Returns the service's binary.
     pub(crate) fn agora(&self) -> Result<PathBuf> {
         let path = self.agora.clone().map_or_else(|| beside("agora"), Ok)?;
         path.canonicalize().with_context(|| format!("the service's binary {}", path.display()))
     }
 
-    /// The bare handler's binary.
+    /// Returns the bare handler's binary.
     pub(crate) fn bare(&self) -> Result<PathBuf> {
         let path = beside("agora-bench-bare")?;
         path.canonicalize().with_context(|| format!("the bare handler's binary {}", path.display()))

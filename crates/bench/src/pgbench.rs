@@ -115,14 +115,14 @@ impl<'a> Pgbench<'a> {
     }
 }
 
-/// The types that the server finds for a statement's parameters.
+/// Returns the types that the server finds for a statement's parameters.
 fn types(postgres: &Postgres, sql: &str) -> Result<Vec<String>> {
     let ask = "SELECT unnest(parameter_types) FROM pg_prepared_statements WHERE name = 'statement';";
     let told = postgres.sql(&format!("PREPARE statement AS {sql};\n{ask}"))?;
     Ok(told.lines().map(str::to_owned).collect())
 }
 
-/// The number behind this in what pgbench prints.
+/// Returns the number behind this in what pgbench prints.
 fn number(printed: &str, name: &str) -> Option<f64> {
     let line = printed.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()

@@ -66,13 +66,13 @@ impl Postgres {
         Ok(Self { running, programs, directory })
     }
 
-    /// The URL of the database, through the server's socket.
+    /// Returns the URL of the database, through the server's socket.
     pub(crate) fn url(&self) -> String {
         let socket = self.directory.display().to_string().replace('/', "%2F");
         format!("postgres://agora@{socket}:5432/{DATABASE}")
     }
 
-    /// A client program for the database.
+    /// Returns a client program for the database.
     pub(crate) fn client(&self, program: &str) -> Command {
         client(&self.programs, &self.directory, program)
     }
@@ -102,12 +102,12 @@ impl Postgres {
         Ok(())
     }
 
-    /// How long the log is.
+    /// Returns how long the log is.
     pub(crate) fn log_length(&self) -> Result<u64> {
         Ok(fs::metadata(self.directory.join("log"))?.len())
     }
 
-    /// The log from a position on.
+    /// Returns the log from a position on.
     pub(crate) fn log_since(&self, position: u64) -> Result<String> {
         let mut file = File::open(self.directory.join("log"))?;
         file.seek(SeekFrom::Start(position))?;
@@ -116,23 +116,23 @@ impl Postgres {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// What keeps it.
+    /// Returns what keeps it.
     pub(crate) fn keeper(&self) -> &Keeper {
         self.running.keeper()
     }
 
-    /// The CPU time that all processes of the server have used.
+    /// Returns the CPU time that all processes of the server have used.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         usage::cpu_of_family(self.running.id())
     }
 
-    /// The bytes of its write-ahead log.
+    /// Returns the bytes of its write-ahead log.
     pub(crate) fn wal_size(&self) -> Result<u64> {
         let size = self.sql("SELECT coalesce(sum(size), 0) FROM pg_ls_waldir();")?;
         size.trim().parse().context("the size of the WAL")
     }
 
-    /// The server's version.
+    /// Returns the server's version.
     pub(crate) fn version() -> Result<String> {
         Ok(output(Command::new(programs()?.join("postgres")).arg("--version"))?.trim().to_owned())
     }
@@ -144,7 +144,7 @@ fn client(programs: &Path, directory: &Path, program: &str) -> Command {
     command
 }
 
-/// The server refuses to run as root: there it runs as the user that its package makes.
+/// Returns the server refuses to run as root: there it runs as the user that its package makes.
 fn as_server_user(root: bool, program: &Path) -> Command {
     if !root {
         return Command::new(program);

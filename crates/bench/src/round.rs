@@ -76,8 +76,8 @@ pub(crate) fn bare(bare: &Bare, keeper: &Keeper, traffic: &Traffic, load: Load) 
     Ok((driven, cpu))
 }
 
-/// Whether answers are on average as large as they should be. A round ends in the middle of the list of requests, which
-/// is such a part of all that were sent.
+/// Returns whether answers are on average as large as they should be. A round ends in the middle of the list of
+/// requests, which is such a part of all that were sent.
 fn is_near(found: f64, size: Bytes, list: f64) -> bool {
     (found - size.mean).abs() <= size.mean * SIZE_TOLERANCE + size.spread * list.min(1.0)
 }

@@ -105,7 +105,7 @@ fn value(statements: &[Statement], place: usize, parameter: usize) -> Option<&st
     statements.get(place)?.parameters.get(parameter)?.as_deref()
 }
 
-/// The ids among the parameters that were made then (UUIDv7 begins with the time), in order.
+/// Returns the ids among the parameters that were made then (UUIDv7 begins with the time), in order.
 fn fresh_ids(statements: &[Statement], since: u64) -> Vec<&str> {
     let moment = u128::from(since)..u128::from(since + CAPTURE_MILLIS);
     let mut ids = Vec::new();
@@ -129,13 +129,13 @@ fn made_anew(column: &[Option<&str>], fresh: &[Vec<&str>]) -> Option<usize> {
     if places.len() == 1 { places.pop() } else { None }
 }
 
-/// The value that all requests have.
+/// Returns the value that all requests have.
 fn constant<'a>(column: &[Option<&'a str>]) -> Option<&'a str> {
     let first = column.first().copied().flatten()?;
     column.iter().all(|value| *value == Some(first)).then_some(first)
 }
 
-/// What a parameter is in the request of the number `:n`.
+/// Returns what a parameter is in the request of the number `:n`.
 fn chosen(column: &[Option<&str>], kind: &str) -> String {
     let literals: Vec<String> = column.iter().map(|value| value.map_or("NULL".to_owned(), literal)).collect();
     if !kind.ends_with("[]") {
@@ -149,13 +149,13 @@ fn chosen(column: &[Option<&str>], kind: &str) -> String {
     text + " END"
 }
 
-/// A string of SQL without what pgbench would take for a variable.
+/// Returns a string of SQL without what pgbench would take for a variable.
 fn literal(value: &str) -> String {
     let escaped = value.replace('\\', r"\\").replace('\'', r"\'").replace(':', r"\x3A").replace('\n', r"\n");
     format!("E'{escaped}'")
 }
 
-/// The statement with values in the places of `$1`, `$2` and so on.
+/// Returns the statement with values in the places of `$1`, `$2` and so on.
 fn fill(sql: &str, values: &[String]) -> Result<String> {
     let mut text = String::new();
     let mut pieces = sql.split('$');

@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Its name, for people.
+    /// Returns its name, for people.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -48,7 +48,7 @@ pub(crate) struct Size {
     pub(crate) users: u64,
 }
 
-/// A free port of this machine.
+/// Returns a free port of this machine.
 pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
@@ -85,7 +85,7 @@ impl SeededDatabase {
         Ok(place)
     }
 
-    /// The binary, told where its data are.
+    /// Returns the binary, told where its data are.
     pub(crate) fn command(&self, port: u16) -> Command {
         let mut command = Command::new(&self.binary);
         command.env("AGORA_LISTEN", format!("127.0.0.1:{port}")).env("AGORA_DATA_DIR", &self.data);
@@ -113,12 +113,12 @@ impl SeededDatabase {
         Ok(Service { running, api, started_in: begun.elapsed() })
     }
 
-    /// What the service said of itself.
+    /// Returns what the service said of itself.
     fn log(&self) -> String {
         fs::read_to_string(self.data.join("log")).unwrap_or_default()
     }
 
-    /// The bytes of the database's write-ahead log.
+    /// Returns the bytes of the database's write-ahead log.
     pub(crate) fn wal_size(&self) -> Result<u64> {
         match &self.postgres {
             Some(postgres) => postgres.wal_size(),
@@ -126,7 +126,7 @@ impl SeededDatabase {
         }
     }
 
-    /// The CPU time that the database's own processes have used.
+    /// Returns the CPU time that the database's own processes have used.
     pub(crate) fn database_cpu(&self) -> Result<Duration> {
         self.postgres.as_ref().map_or(Ok(Duration::ZERO), Postgres::cpu)
     }
@@ -141,12 +141,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// The number of its process.
+    /// Returns the number of its process.
     pub(crate) fn id(&self) -> u32 {
         self.running.id()
     }
 
-    /// Its CPU time.
+    /// Returns its CPU time.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         usage::cpu(self.id())
     }
@@ -185,7 +185,7 @@ impl Bare {
         Ok(Self { running, api })
     }
 
-    /// Its CPU time.
+    /// Returns its CPU time.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         usage::cpu(self.running.id())
     }

@@ -44,7 +44,7 @@ impl Turn {
         self.0.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e3
     }
 
-    /// The time within which such a part of the requests was answered.
+    /// Returns the time within which such a part of the requests was answered.
     fn within(&self, part: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         self.0.get((last as f64 * part).ceil() as usize).map_or(0.0, |time| time.as_secs_f64() * 1e3)

@@ -40,7 +40,7 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-/// A number with as many places as it deserves: three digits at least.
+/// Returns a number with as many places as it deserves: three digits at least.
 fn told(number: f64) -> String {
     let size = number.abs();
     if size >= 100.0 {
@@ -87,7 +87,7 @@ impl Table {
         self.notes.push(text.into());
     }
 
-    /// The table as Markdown, in columns that line up.
+    /// Returns the table as Markdown, in columns that line up.
     pub(crate) fn markdown(&self) -> String {
         let mut lines: Vec<Vec<String>> = vec![self.columns.clone()];
         lines.extend(self.rows.iter().map(|row| row.iter().map(Cell::told).collect()));

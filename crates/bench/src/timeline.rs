@@ -21,7 +21,7 @@ fn fill(readers: &str) -> String {
     )
 }
 
-/// A page with the columns that the service reads, the newest likers included.
+/// Returns a page with the columns that the service reads, the newest likers included.
 fn page(readers: &str, count: usize) -> String {
     let reader = format!("('{{{readers}}}'::uuid[])[:n::bigint]");
     let text = format!(
@@ -46,7 +46,7 @@ fn page(readers: &str, count: usize) -> String {
     format!("\\set n random(1, {count})\n{}\n", text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The limit for the feeds of these users.
+/// Returns the limit for the feeds of these users.
 pub(crate) fn limit<'a>(postgres: &'a Postgres, place: (&Path, &str), readers: &[String]) -> Result<Pgbench<'a>> {
     let (ids, count) = (readers.join(","), readers.len());
     postgres.sql("DROP TABLE IF EXISTS bench_timeline;")?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 /// Ticks per second of the times in /proc: the same on every Linux.
 const TICKS: u64 = 100;
 
-/// The times in a line of /proc/PID/stat: its own, and that of the children it has waited for.
+/// Returns the times in a line of /proc/PID/stat: its own, and that of the children it has waited for.
 fn times(stat: &str) -> Option<(u64, u64)> {
     // The name, in parentheses, may hold anything.
     let (_, rest) = stat.rsplit_once(')')?;
@@ -25,12 +25,12 @@ fn duration(ticks: u64) -> Duration {
     Duration::from_millis(ticks * 1000 / TICKS)
 }
 
-/// The CPU time that a process has used.
+/// Returns the CPU time that a process has used.
 pub(crate) fn cpu(process: u32) -> Result<Duration> {
     Ok(duration(stat(process)?.0))
 }
 
-/// The CPU time that a process and its children have used, those that have ended included.
+/// Returns the CPU time that a process and its children have used, those that have ended included.
 pub(crate) fn cpu_of_family(process: u32) -> Result<Duration> {
     let (own, ended) = stat(process)?;
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"))?;
@@ -40,7 +40,7 @@ pub(crate) fn cpu_of_family(process: u32) -> Result<Duration> {
     Ok(duration(own + ended + living))
 }
 
-/// The bytes in a line of /proc/PID/status, such as `VmHWM:     1234 kB`.
+/// Returns the bytes in a line of /proc/PID/status, such as `VmHWM:     1234 kB`.
 fn memory_in(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
@@ -51,12 +51,12 @@ fn memory(process: u32, name: &str) -> Result<u64> {
     memory_in(&status, name).context("/proc/PID/status is not as expected")
 }
 
-/// The bytes that a process has in memory.
+/// Returns the bytes that a process has in memory.
 pub(crate) fn resident(process: u32) -> Result<u64> {
     memory(process, "VmRSS")
 }
 
-/// The most bytes that a process has had in memory since [`forget_peak`].
+/// Returns the most bytes that a process has had in memory since [`forget_peak`].
 pub(crate) fn peak(process: u32) -> Result<u64> {
     memory(process, "VmHWM")
 }

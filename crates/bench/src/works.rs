@@ -51,7 +51,7 @@ impl Subject {
     pub(crate) const PATHS: [Self; 6] =
         [Self::Post, Self::Feed20, Self::Feed1000, Self::Comments, Self::Like, Self::NewPost];
 
-    /// Its name, for people.
+    /// Returns its name, for people.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Post => "post by id",
@@ -63,7 +63,7 @@ impl Subject {
         }
     }
 
-    /// Its name, for files.
+    /// Returns its name, for files.
     pub(crate) fn slug(self) -> &'static str {
         match self {
             Self::Post => "post",
@@ -150,20 +150,20 @@ fn work(
     Ok(Work { traffic: Traffic { requests, check, size: Some(size) }, groups, choice, typical })
 }
 
-/// Each post by another account in turn.
+/// Returns each post by another account in turn.
 pub(crate) fn posts(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
     let pairs = sample.posts.iter().zip(tokens.iter().cycle());
     let requests = pairs.map(|(post, token)| Request::get(format!("/api/posts/by-id/{post}"), token)).collect();
     reads(api, requests, |number, data| check::verify_post(data, sample.posts.get(number)))
 }
 
-/// The first page of each account's feed.
+/// Returns the first page of each account's feed.
 pub(crate) fn feed(api: &Api, tokens: &[String]) -> Result<Work> {
     let first = |token: &String| Request::get(format!("/api/posts/following/all?size={PAGE}"), token);
     reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, exactly(PAGE)))
 }
 
-/// A later page of each account's feed, of those that have it.
+/// Returns a later page of each account's feed, of those that have it.
 pub(crate) fn feed_page(api: &Api, tokens: &[String], page: usize) -> Result<Option<Work>> {
     let mut requests = Vec::new();
     for token in tokens {
@@ -178,7 +178,7 @@ pub(crate) fn feed_page(api: &Api, tokens: &[String], page: usize) -> Result<Opt
     (!requests.is_empty()).then(|| reads(api, requests, |_, data| full(data))).transpose()
 }
 
-/// The first page of the posts of the busiest authors.
+/// Returns the first page of the posts of the busiest authors.
 pub(crate) fn posts_of_user(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
     let pairs = sample.authors.iter().zip(tokens.iter().cycle());
     let path = |author: &str| format!("/api/posts/user/{author}?size={PAGE}");
@@ -187,7 +187,7 @@ pub(crate) fn posts_of_user(api: &Api, tokens: &[String], sample: &Sample) -> Re
     reads(api, requests, |_, data| check::verify_posts(data, 1..=PAGE))
 }
 
-/// The first page of likes of the posts that have the most.
+/// Returns the first page of likes of the posts that have the most.
 pub(crate) fn likers(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
     let pairs = sample.liked.iter().zip(tokens.iter().cycle());
     let path = |post: &str| format!("/api/posts/{post}/likes?size={PAGE}");
@@ -198,7 +198,7 @@ pub(crate) fn likers(api: &Api, tokens: &[String], sample: &Sample) -> Result<Wo
     })
 }
 
-/// The first page of comments of the posts that have the most.
+/// Returns the first page of comments of the posts that have the most.
 pub(crate) fn comments(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
     let pairs = sample.commented.iter().zip(tokens.iter().cycle());
     let path = |post: &str| format!("/api/comments/all/{post}?size={PAGE}");
@@ -237,7 +237,7 @@ fn likes(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
     work(requests, groups, Choice::OfOwnUser(tokens.len()), check, answers)
 }
 
-/// Each account writes; what the last one writes is checked.
+/// Returns each account writes; what the last one writes is checked.
 fn new_posts(api: &Api, tokens: &[String]) -> Result<Work> {
     let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
     let text = "A post of ordinary length, as people write them: a sentence or two, and then nothing more to say.";

@@ -73,7 +73,7 @@ impl Driven {
         self.connect + self.read + self.write + self.timeout + self.status
     }
 
-    /// The errors by kind; empty without any.
+    /// Returns the errors by kind; empty without any.
     pub(crate) fn told(&self) -> String {
         let kinds = [
             ("connect", self.connect),
@@ -123,7 +123,7 @@ fn read(printed: &str) -> Result<Driven> {
     Ok(serde_json::from_str(line)?)
 }
 
-/// The program's version.
+/// Returns the program's version.
 pub(crate) fn version() -> String {
     // It ends with a failure after it has told its version.
     let told = Command::new("wrk").arg("-v").output().map(|output| output.stdout).unwrap_or_default();

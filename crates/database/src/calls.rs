@@ -73,7 +73,7 @@ impl Calls {
         }
     }
 
-    /// Whether a slow call is to be logged now, with how many were not before it.
+    /// Returns whether a slow call is to be logged now, with how many were not before it.
     fn log_slow(&self, now: Instant) -> Option<u64> {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.is_some_and(|logged| now.saturating_duration_since(logged) < INTERVAL) {

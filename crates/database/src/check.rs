@@ -10,8 +10,8 @@ struct Row {
     quick_check: String,
 }
 
-/// The first thing that SQLite finds wrong with the file of the database; nothing of one that is whole, and nothing of a
-/// server's. Reads all of the file and changes nothing. Blocks while it works.
+/// Returns the first thing that SQLite finds wrong with the file of the database; nothing of one that is whole, and
+/// nothing of a server's. Reads all of the file and changes nothing. Blocks while it works.
 ///
 /// # Errors
 /// When it cannot be opened.

@@ -95,7 +95,7 @@ impl Database {
         Sqlite::migrate(&Self::named_file(url).ok_or(OpenError::Scheme)?)
     }
 
-    /// The migrations of the database that the URL names. Nothing about it is changed.
+    /// Returns the migrations of the database that the URL names. Nothing about it is changed.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator; not when the database is newer than this program.
@@ -127,7 +127,7 @@ impl Database {
         Self { calls: Arc::new(Calls::new(watch)), ..self }
     }
 
-    /// The file of the SQLite database that the URL names; nothing when it names none.
+    /// Returns the file of the SQLite database that the URL names; nothing when it names none.
     pub(crate) fn named_file(url: &str) -> Option<PathBuf> {
         let path = url.strip_prefix("sqlite:")?;
         let path = path.strip_prefix("//").unwrap_or(path);
@@ -147,59 +147,59 @@ impl Database {
         }
     }
 
-    /// The accounts.
+    /// Returns the accounts.
     pub fn accounts(&self) -> Arc<dyn AccountRepository> {
         Arc::new(self.clone())
     }
 
-    /// The sessions.
+    /// Returns the sessions.
     pub fn sessions(&self) -> Arc<dyn SessionRepository> {
         Arc::new(self.clone())
     }
 
-    /// The posts and likes.
+    /// Returns the posts and likes.
     pub fn posts(&self) -> Arc<dyn PostRepository> {
         Arc::new(self.clone())
     }
 
-    /// The comments.
+    /// Returns the comments.
     pub fn comments(&self) -> Arc<dyn CommentRepository> {
         Arc::new(self.clone())
     }
 
-    /// The follow relations.
+    /// Returns the follow relations.
     pub fn follows(&self) -> Arc<dyn FollowRepository> {
         Arc::new(self.clone())
     }
 
-    /// The catalog.
+    /// Returns the catalog.
     pub fn products(&self) -> Arc<dyn ProductRepository> {
         Arc::new(self.clone())
     }
 
-    /// The whole catalog, for work on all of it.
+    /// Returns the whole catalog, for work on all of it.
     pub fn catalog(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
 
-    /// The record of requests that may be sent again.
+    /// Returns the record of requests that may be sent again.
     pub fn idempotency(&self) -> Arc<dyn IdempotencyRepository> {
         Arc::new(self.clone())
     }
 
-    /// The images that rows name.
+    /// Returns the images that rows name.
     pub fn named_images(&self) -> Arc<dyn ImageReferences> {
         Arc::new(self.clone())
     }
 
-    /// The record of the images that no row names.
+    /// Returns the record of the images that no row names.
     pub fn unnamed_images(&self) -> Arc<dyn UnreferencedImages> {
         Arc::new(self.clone())
     }
 }
 
 impl Database {
-    /// The file of a SQLite database.
+    /// Returns the file of a SQLite database.
     pub fn file(&self) -> Option<&Path> {
         match &self.backend {
             Backend::Sqlite(database) => Some(database.file()),
@@ -207,7 +207,7 @@ impl Database {
         }
     }
 
-    /// How busy it is. Takes no time to speak of, and does not ask the database.
+    /// Returns how busy it is. Takes no time to speak of, and does not ask the database.
     pub fn figures(&self) -> Figures {
         match &self.backend {
             Backend::Sqlite(database) => {

@@ -39,8 +39,8 @@ impl Failure {
         }
     }
 
-    /// Whether the transaction may go on after undoing this one step: a rule or a constraint refused. After any other
-    /// failure (a full disk, an I/O error) SQLite may have rolled everything back on its own.
+    /// Returns whether the transaction may go on after undoing this one step: a rule or a constraint refused. After any
+    /// other failure (a full disk, an I/O error) SQLite may have rolled everything back on its own.
     pub(crate) fn is_contained(&self) -> bool {
         match self {
             Self::Rule(_) => true,

@@ -30,7 +30,7 @@ impl Options {
     /// The fewest connections that do: one of each share, and two for work in several steps, of which lists have one.
     pub const MIN_CONNECTIONS: usize = 5;
 
-    /// How the connections are divided.
+    /// Returns how the connections are divided.
     pub(crate) fn shares(&self) -> Shares {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let shared = (self.connections / 5).clamp(1, 2 * cores);
@@ -39,7 +39,7 @@ impl Options {
         Shares { shared, lists: shared, exclusive: rest - pool, pool }
     }
 
-    /// How long a statement may wait for a lock.
+    /// Returns how long a statement may wait for a lock.
     pub(crate) fn lock_timeout(&self) -> Duration {
         self.statement_timeout / 2
     }

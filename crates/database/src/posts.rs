@@ -30,7 +30,7 @@ use crate::{
 };
 
 impl<R> PostViewRow<R> {
-    /// The post, its author made of the columns read.
+    /// Returns the post, its author made of the columns read.
     pub(crate) fn view<A>(self, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
         let Self { row, liked_by } = self;
         Ok(PostView {

@@ -102,7 +102,7 @@ impl ProductRows {
         }
     }
 
-    /// The products, each with its own variants and images.
+    /// Returns the products, each with its own variants and images.
     pub(crate) fn products(self) -> Outcome<Vec<Product>> {
         let mut variants: HashMap<DbId, Vec<Variant>> = HashMap::new();
         for row in self.variants {
@@ -140,7 +140,7 @@ pub(crate) fn price(hundredths: i64) -> Outcome<Price> {
     Price::from_hundredths(hundredths).map_err(corrupt)
 }
 
-/// A stored number that is out of bounds: somebody else changed the database.
+/// Returns a stored number that is out of bounds: somebody else changed the database.
 fn corrupt(violation: Violation) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid product: {violation}")))
 }

@@ -37,8 +37,8 @@ fn post(n: u64) -> DbId {
     id(2, n)
 }
 
-/// A database in memory in which `user(0)` follows `size` authors; each wrote a post that all of them like and that has
-/// `size` comments. With the counter of the queries made on it.
+/// Returns a database in memory in which `user(0)` follows `size` authors; each wrote a post that all of them like and
+/// that has `size` comments. With the counter of the queries made on it.
 fn seeded(size: u64) -> (Conn, Arc<AtomicUsize>) {
     use diesel_migrations::MigrationHarness;
     let mut conn = Conn::establish(":memory:").unwrap();

@@ -18,7 +18,7 @@ use crate::{
     sql_types::{DbId, DbInstant},
 };
 
-/// A stored value that no longer makes sense: somebody else changed the database.
+/// Returns a stored value that no longer makes sense: somebody else changed the database.
 fn corrupt(what: &str) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
 }
@@ -102,7 +102,7 @@ impl Slice {
 }
 
 impl Slice {
-    /// Its positions among those of several parts of a list, each of which begins where it does.
+    /// Returns its positions among those of several parts of a list, each of which begins where it does.
     pub(crate) fn first_of(&self, mut keys: Vec<Keyset>) -> Vec<Keyset> {
         match self.toward {
             Toward::Older => keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key)),
@@ -113,7 +113,7 @@ impl Slice {
     }
 }
 
-/// The rows of a page as a query gives them, each with its position, as a page of what they hold.
+/// Returns the rows of a page as a query gives them, each with its position, as a page of what they hold.
 pub(crate) fn page_of<T>(page: PageRequest, rows: Vec<(Keyset, T)>) -> Page<T> {
     page.page_of(rows, |(key, _)| *key).map(|(_, item)| item)
 }
@@ -319,7 +319,7 @@ impl CommentRow {
     }
 }
 
-/// The position of an entry in its list.
+/// Returns the position of an entry in its list.
 pub(crate) fn keyset(at: DbInstant, id: DbId) -> Keyset {
     let at: Timestamp = at.0;
     Keyset { at, id: id.0 }

@@ -66,7 +66,7 @@ pub(crate) struct PostViewRow<A> {
 /// same and stays prepared.
 pub(crate) type Visible = [i16; 3];
 
-/// Each visibility of a list once: what is read by its index is read visibility by visibility.
+/// Returns each visibility of a list once: what is read by its index is read visibility by visibility.
 pub(crate) fn distinct(visible: Visible) -> Vec<i16> {
     let mut distinct = visible.to_vec();
     distinct.sort_unstable();

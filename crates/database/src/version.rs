@@ -15,7 +15,7 @@ use crate::error::OpenError;
 /// The migrations of SQLite. PostgreSQL has the same versions.
 pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 
-/// The version of the schema that this program works on: that of its last migration.
+/// Returns the version of the schema that this program works on: that of its last migration.
 pub fn schema_version() -> String {
     let migrations = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
     migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
@@ -92,7 +92,7 @@ pub(crate) struct YesOrNo {
     pub(crate) holds: bool,
 }
 
-/// The names of the migrations of these versions.
+/// Returns the names of the migrations of these versions.
 pub(crate) fn names(versions: &[MigrationVersion<'_>]) -> Vec<String> {
     let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
     Migrations::of(versions).applied

@@ -29,6 +29,6 @@ impl Timestamp {
 /// The source of the current time.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Clock: Send + Sync {
-    /// The current time.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }

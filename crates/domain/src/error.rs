@@ -75,8 +75,8 @@ impl Error {
         Self::Invalid(errors)
     }
 
-    /// Whether it is certain that nothing was written: false where a write may have been carried out although its
-    /// acknowledgement was lost.
+    /// Returns whether it is certain that nothing was written: false where a write may have been carried out although
+    /// its acknowledgement was lost.
     pub fn is_rejection(&self) -> bool {
         match self {
             Self::Unavailable(cause) => cause.is::<ImageCollected>(),
@@ -291,7 +291,8 @@ impl FieldErrors {
         given.and_then(|value| self.check(field, parse(value)))
     }
 
-    /// The value of a step that may itself fail with invalid fields, which are recorded; other failures pass through.
+    /// Returns the value of a step that may itself fail with invalid fields, which are recorded; other failures pass
+    /// through.
     ///
     /// # Errors
     /// Any error but [`Error::Invalid`].
@@ -313,12 +314,12 @@ impl FieldErrors {
         }
     }
 
-    /// Whether this field is invalid.
+    /// Returns whether this field is invalid.
     pub fn contains(&self, field: &str) -> bool {
         self.0.contains_key(field)
     }
 
-    /// Whether every field was valid so far.
+    /// Returns whether every field was valid so far.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,7 +16,7 @@ macro_rules! ids {
                 Self(value)
             }
 
-            /// The value as a UUID.
+            /// Returns the value as a UUID.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
@@ -54,6 +54,6 @@ ids! {
 /// The source of new identifiers.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait IdGenerator: Send + Sync {
-    /// A fresh UUIDv7, greater than every one generated before in this process.
+    /// Returns a fresh UUIDv7, greater than every one generated before in this process.
     fn generate(&self) -> Uuid;
 }

@@ -41,7 +41,7 @@ impl PageSize {
     /// The largest size a client may name.
     pub const MAX: u16 = 100;
 
-    /// A size named by a client, as text: 1 to 100.
+    /// Returns a size named by a client, as text: 1 to 100.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -57,7 +57,7 @@ impl PageSize {
         }
     }
 
-    /// The size as a number.
+    /// Returns the size as a number.
     pub const fn get(self) -> usize {
         self.0 as usize
     }
@@ -77,7 +77,7 @@ pub enum Position {
 }
 
 impl Position {
-    /// Whether a page that lies here is read towards the beginning of the list, its last entry first.
+    /// Returns whether a page that lies here is read towards the beginning of the list, its last entry first.
     pub const fn is_read_backward(&self) -> bool {
         matches!(self, Self::Before(_) | Self::End)
     }
@@ -96,7 +96,7 @@ impl PageRequest {
     /// The first page of a list, of the default size.
     pub const FIRST: Self = Self { from: Position::Start, size: PageSize::LIST_DEFAULT };
 
-    /// How many rows an adapter reads to know whether more remain: one beyond the page.
+    /// Returns how many rows an adapter reads to know whether more remain: one beyond the page.
     pub const fn overfetch(&self) -> usize {
         self.size.get() + 1
     }
@@ -145,7 +145,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// The page with each entry turned into another.
+    /// Returns the page with each entry turned into another.
     pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(f).collect(), keys: self.keys, prev: self.prev, next: self.next }
     }

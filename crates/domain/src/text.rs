@@ -9,9 +9,9 @@ use crate::error::{
     ViolationKind::{InvalidFormat, Required, TooLong},
 };
 
-/// The form in which two texts are compared "without regard to letter case": Unicode case folding and compatibility
-/// composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the spelling of
-/// an accent nor a zero-width character tells two names apart, in any alphabet.
+/// Returns the form in which two texts are compared "without regard to letter case": Unicode case folding and
+/// compatibility composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the
+/// spelling of an accent nor a zero-width character tells two names apart, in any alphabet.
 pub fn fold(text: &str) -> String {
     let apart = DecomposingNormalizerBorrowed::new_nfkd();
     let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();

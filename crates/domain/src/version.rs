@@ -5,8 +5,8 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The version that an edit at `now` makes of the one before: no two versions of a thing have the same name, however
-/// quickly one edit follows another.
+/// Returns the version that an edit at `now` makes of the one before: no two versions of a thing have the same name,
+/// however quickly one edit follows another.
 pub fn next_version(before: Timestamp, now: Timestamp) -> Timestamp {
     now.max(before.plus_millis(1))
 }

@@ -52,12 +52,12 @@ fn told(error: &object_store::Error) -> String {
     }
 }
 
-/// What the error was caused by, the first cause last.
+/// Returns what the error was caused by, the first cause last.
 fn causes(error: &object_store::Error) -> Vec<&(dyn Error + 'static)> {
     successors(error.source(), |&error| error.source()).collect()
 }
 
-/// The status and the text of an answer that is no success, out of what `object_store` makes of it.
+/// Returns the status and the text of an answer that is no success, out of what `object_store` makes of it.
 fn answer(root: &str) -> Option<(&str, &str)> {
     let with_status = || root.strip_prefix("Server returned non-2xx status code: ")?.split_once(": ");
     let without = || Some(("an error", root.strip_prefix("Server returned error response: ")?));
@@ -73,7 +73,7 @@ struct Explanation {
     message: String,
 }
 
-/// The code and message of an answer, when they look like that.
+/// Returns the code and message of an answer, when they look like that.
 fn explanation(answer: &str) -> Vec<String> {
     let parsed = (answer.len() <= LONGEST_ANSWER).then(|| quick_xml::de::from_str::<Explanation>(answer));
     let Some(Ok(Explanation { code, message })) = parsed else { return Vec::new() };
@@ -86,19 +86,20 @@ fn explanation(answer: &str) -> Vec<String> {
         .collect()
 }
 
-/// A text with the first of its causes, which it may hold already.
+/// Returns a text with the first of its causes, which it may hold already.
 fn with_root(text: &str, root: &str) -> String {
     if text.contains(root) { text.to_owned() } else { format!("{text}: {root}") }
 }
 
-/// What failed, without why: the details of an answer that made no sense can be anything.
+/// Returns what failed, without why: the details of an answer that made no sense can be anything.
 fn without_detail(error: &object_store::Error, text: &str) -> String {
     let clauses = if matches!(error, object_store::Error::Generic { .. }) { 2 } else { 1 };
     let clauses: Vec<_> = text.split(": ").take(clauses).collect();
     clauses.join(": ").split(['\'', '"', '`', '<']).next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// The text without anything that a terminal or a reader of lines would take for more than text, cut when it is long.
+/// Returns the text without anything that a terminal or a reader of lines would take for more than text, cut when it is
+/// long.
 fn on_one_line(text: &str) -> String {
     let mut line = String::new();
     let mut room = LONGEST;

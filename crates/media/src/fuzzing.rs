@@ -7,7 +7,7 @@ use crate::{
     clean::{clean as clean_as, format_of},
 };
 
-/// What [`Cleaner`](crate::Cleaner) makes of an upload, on the calling thread; a panic of a decoder is one.
+/// Returns what [`Cleaner`](crate::Cleaner) makes of an upload, on the calling thread; a panic of a decoder is one.
 ///
 /// # Errors
 /// Why it is not stored.
@@ -16,7 +16,7 @@ pub fn clean(upload: &[u8], limits: &ImageLimits) -> Result<CleanImage, ImagePro
     clean_as(format_of(upload)?, upload, limits)
 }
 
-/// What is told of a request that a server answered 403 with this body.
+/// Returns what is told of a request that a server answered 403 with this body.
 pub fn told_of_answer(body: &str) -> String {
     let source = format!("Server returned non-2xx status code: 403 Forbidden: {body}");
     Failure::from(object_store::Error::Generic { store: "S3", source: source.into() }).to_string()

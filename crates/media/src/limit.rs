@@ -13,17 +13,18 @@ use tokio::time::timeout;
 /// listing, the end of a deletion.
 pub(crate) const ANSWER: Duration = Duration::from_secs(8);
 
-/// How long the upload of so many bytes may take: a second more for each mebibyte.
+/// Returns how long the upload of so many bytes may take: a second more for each mebibyte.
 pub(crate) fn for_upload(bytes: usize) -> Duration {
     ANSWER + Duration::from_secs(u64::try_from(bytes >> 20).unwrap_or(u64::MAX >> 1))
 }
 
-/// The outcome of some work, or a failure when it takes too long.
+/// Returns the outcome of some work, or a failure when it takes too long.
 pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
     timeout(limit, work).await.unwrap_or_else(|_| Err(too_late(limit)))
 }
 
-/// A stream that ends with a failure when its next item, once asked for, takes too long. Whoever reads slowly may.
+/// Returns a stream that ends with a failure when its next item, once asked for, takes too long. Whoever reads slowly
+/// may.
 pub(crate) fn each_within<T: Send + 'static>(
     limit: Duration,
     items: BoxStream<'static, Result<T>>,

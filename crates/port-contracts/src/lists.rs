@@ -58,7 +58,7 @@ impl List {
         Self::ShortProducts,
     ];
 
-    /// Whether it runs from new to old.
+    /// Returns whether it runs from new to old.
     pub const fn is_newest_first(self) -> bool {
         match self {
             Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
@@ -66,7 +66,7 @@ impl List {
         }
     }
 
-    /// The ids at these places, in the list's order.
+    /// Returns the ids at these places, in the list's order.
     pub fn in_order(self, places: impl IntoIterator<Item = Keyset>) -> Vec<Uuid> {
         let mut places: Vec<_> = places.into_iter().collect();
         places.sort_unstable();
@@ -211,7 +211,7 @@ impl Lists {
         }
     }
 
-    /// A page of the feed of posts made before an instant.
+    /// Returns a page of the feed of posts made before an instant.
     pub(crate) async fn read_bounded(&self, made_before: Timestamp, page: PageRequest) -> Page<Uuid> {
         let feed = FeedRequest { made_before: Some(made_before), page };
         let page = self.db.posts.list_followed(self.people.viewer, &Visibility::ALL, feed).await.unwrap();

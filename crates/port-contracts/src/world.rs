@@ -44,12 +44,12 @@ pub(crate) const ODD_TEXTS: [&str; 14] = [
 pub(crate) const INSTANTS: [i64; 8] =
     [-2_208_988_800_001, -1001, -1, 0, 1, 1_709_210_096_789, 1_709_210_096_790, 253_402_300_799_999];
 
-/// The instant `n` milliseconds after an ordinary one.
+/// Returns the instant `n` milliseconds after an ordinary one.
 pub(crate) const fn at(n: i64) -> Timestamp {
     Timestamp::from_unix_millis(1_700_000_000_000 + n)
 }
 
-/// The `n`th of an increasing sequence of UUIDs with the version and variant of UUIDv7.
+/// Returns the `n`th of an increasing sequence of UUIDs with the version and variant of UUIDv7.
 pub(crate) const fn uuid(n: u64) -> Uuid {
     Uuid::from_u64_pair(0x018b_cfe5_6800_7000, 0x8000_0000_0000_0000 | n)
 }
@@ -103,7 +103,7 @@ pub(crate) fn liker(account: &Account) -> Liker {
     Liker { id, username, profile_picture }
 }
 
-/// What anybody sees of a post that nobody has liked or commented on.
+/// Returns what anybody sees of a post that nobody has liked or commented on.
 pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
     PostView {
         post: post.clone(),
@@ -131,7 +131,7 @@ impl World {
         self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// An id greater than every one before.
+    /// Returns an id greater than every one before.
     pub(crate) fn id<T: From<Uuid>>(&self) -> T {
         uuid(self.next()).into()
     }
@@ -141,17 +141,17 @@ impl World {
         (0..count).map(|_| self.id()).collect()
     }
 
-    /// An instant later than every one before.
+    /// Returns an instant later than every one before.
     pub(crate) fn now(&self) -> Timestamp {
         at(self.next().cast_signed())
     }
 
-    /// The key of an image that is not on record.
+    /// Returns the key of an image that is not on record.
     pub(crate) fn new_image(&self) -> ImageKey {
         ImageKey::new(uuid(self.next()).into_bytes(), ImageFormat::Png)
     }
 
-    /// The key of an image that a row may name.
+    /// Returns the key of an image that a row may name.
     pub(crate) async fn image(&self) -> ImageKey {
         let key = self.new_image();
         self.announce(Some(&key)).await;
@@ -174,13 +174,13 @@ impl World {
         }
     }
 
-    /// What is on record. It is condemned by that.
+    /// Returns what is on record. It is condemned by that.
     pub(crate) async fn unnamed(&self) -> HashSet<ImageKey> {
         let condemned = self.db.images.mark_for_deletion(at(1_000_000_000), self.now(), 10_000).await.unwrap();
         condemned.into_iter().collect()
     }
 
-    /// An account with role USER, a name, and nothing else that can be left out.
+    /// Returns an account with role USER, a name, and nothing else that can be left out.
     pub(crate) fn new_account(&self, name: &str) -> NewAccount {
         let n = self.next();
         let account = Account {
@@ -227,7 +227,7 @@ impl World {
         accounts.try_into().unwrap()
     }
 
-    /// The ids of so many accounts, oldest first.
+    /// Returns the ids of so many accounts, oldest first.
     pub(crate) async fn users<const N: usize>(&self) -> [UserId; N] {
         self.accounts().await.map(|account| account.id)
     }
@@ -244,7 +244,7 @@ impl World {
         self.db.sessions.open(session, &password).await.unwrap()
     }
 
-    /// A PUBLIC post with text, without an image.
+    /// Returns a PUBLIC post with text, without an image.
     pub(crate) fn new_post(&self, author: UserId) -> Post {
         let now = self.now();
         Post {
@@ -298,7 +298,7 @@ impl World {
         self.comment_with(post, author, |_| {}).await
     }
 
-    /// A product without variants and images.
+    /// Returns a product without variants and images.
     pub(crate) fn new_product(&self, sku: &str) -> Product {
         let now = self.now();
         Product {

@@ -27,19 +27,20 @@ impl BcryptHasher {
         Self { cost, dummy: dummy(cost), workers: Workers::new(parallel, waiting) }
     }
 
-    /// How busy it is.
+    /// Returns how busy it is.
     pub fn figures(&self) -> HasherFigures {
         self.workers.figures()
     }
 }
 
-/// A well-formed hash that costs as much to verify as a real one. Salt and digest are all zeros (`.` in bcrypt's
-/// base 64), so that none had to be computed; no password is known to hash to that, and a match would not count.
+/// Returns a well-formed hash that costs as much to verify as a real one. Salt and digest are all zeros (`.` in
+/// bcrypt's base 64), so that none had to be computed; no password is known to hash to that, and a match would not
+/// count.
 fn dummy(cost: u32) -> PasswordHash {
     PasswordHash::new(format!("$2b${cost:02}${}", ".".repeat(22 + 31)))
 }
 
-/// Whether the attempt is the hashed password, by one hash whatever the answer.
+/// Returns whether the attempt is the hashed password, by one hash whatever the answer.
 fn matches(attempt: &str, hash: &PasswordHash) -> Result<bool> {
     // bcrypt ignores what follows the 72nd byte or a NUL: such an attempt is no password, however its beginning looks.
     let is_whole = attempt.len() <= Password::MAX_BYTES && !attempt.contains('\0');

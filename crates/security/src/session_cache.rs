@@ -44,9 +44,9 @@ impl CachedSessions {
         self.cache.len()
     }
 
-    /// A lookup that read the database before a change must not enter what it read after that change was forgotten.
-    /// So each change is counted, under the lock under which it is forgotten, and a lookup enters its result under the
-    /// same lock, and only if none was counted since it began.
+    /// Returns a lookup that read the database before a change must not enter what it read after that change was
+    /// forgotten. So each change is counted, under the lock under which it is forgotten, and a lookup enters its result
+    /// under the same lock, and only if none was counted since it began.
     fn changes(&self) -> MutexGuard<'_, u64> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -75,7 +75,7 @@ impl JwtIssuer {
         Self { accepted: Some(CheckingKey::new(secret)), ..self }
     }
 
-    /// The claims of a token that is rightly signed.
+    /// Returns the claims of a token that is rightly signed.
     fn claims(&self, token: &str) -> Option<Claims> {
         let check = |key: &CheckingKey| jsonwebtoken::decode(token, &key.key, &self.validation).ok();
         let Some(accepted) = &self.accepted else { return check(&self.own).map(|token| token.claims) };

@@ -30,7 +30,7 @@ pub struct HasherFigures {
     pub refused: u64,
 }
 
-/// How many hashes to run at once on this machine: one fewer than it has cores, so that one stays free to serve
+/// Returns how many hashes to run at once on this machine: one fewer than it has cores, so that one stays free to serve
 /// requests; at least one.
 pub fn default_parallelism() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1)

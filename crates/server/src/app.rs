@@ -117,7 +117,7 @@ impl Adapters {
         })
     }
 
-    /// The use cases of accounts.
+    /// Returns the use cases of accounts.
     pub fn accounts(&self) -> Accounts {
         Accounts::new(
             self.database.accounts(),
@@ -184,7 +184,7 @@ impl Adapters {
         Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
     }
 
-    /// The parts whose figures are shown.
+    /// Returns the parts whose figures are shown.
     fn metrics(&self, sweep: &Arc<SweepRecord>) -> ServiceMetrics {
         ServiceMetrics {
             database: self.database.clone(),
@@ -314,12 +314,12 @@ impl App {
         })
     }
 
-    /// What stops the service from outside.
+    /// Returns what stops the service from outside.
     pub fn handle(&self) -> ServerHandle {
         self.server.handle()
     }
 
-    /// What has the service say that it is not ready, from when it is going to be stopped.
+    /// Returns what has the service say that it is not ready, from when it is going to be stopped.
     pub fn stopping(&self) -> Stopping {
         self.stopping.clone()
     }
@@ -344,7 +344,7 @@ impl App {
     }
 }
 
-/// The URL of the database: of the one in the data directory, if no other is configured.
+/// Returns the URL of the database: of the one in the data directory, if no other is configured.
 pub(crate) fn database_url(config: &Config, data_dir: &Path) -> Secret {
     let configured = config.database_url.clone();
     configured.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("agora.db").display()).into())
@@ -363,7 +363,7 @@ pub(crate) async fn open_existing_database(config: &Config) -> Result<Database> 
     opened.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")
 }
 
-/// The URL of the image store: of the one in the data directory, if no other is configured.
+/// Returns the URL of the image store: of the one in the data directory, if no other is configured.
 pub(crate) fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
     config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)
 }
@@ -376,7 +376,7 @@ pub(crate) async fn open_images(config: &Config, data_dir: &Path) -> Result<Obje
     Ok(store.with_public_base(config.media_public_url.clone()))
 }
 
-/// The URL of an absolute path, whatever characters are in it.
+/// Returns the URL of an absolute path, whatever characters are in it.
 fn file_url(path: &Path) -> Result<String> {
     let url = Url::from_file_path(path).map_err(|()| anyhow::anyhow!("{} is no absolute path", path.display()))?;
     Ok(url.into())

@@ -30,7 +30,7 @@ impl AtomicFile {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// What is written to.
+    /// Returns what is written to.
     pub(crate) fn file(&self) -> &File {
         self.file.as_file()
     }
@@ -59,7 +59,7 @@ impl io::Write for AtomicFile {
     }
 }
 
-/// The directory that a file is in.
+/// Returns the directory that a file is in.
 pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -21,7 +21,7 @@ pub(crate) fn prepare(path: &Path) -> Result<PathBuf> {
     path.canonicalize().with_context(|| format!("cannot read the data directory {} (AGORA_DATA_DIR)", path.display()))
 }
 
-/// The secret kept in the directory, and whether it was drawn just now: the first time, one is.
+/// Returns the secret kept in the directory, and whether it was drawn just now: the first time, one is.
 pub(crate) fn signing_secret(data_dir: &Path) -> Result<(Secret, bool)> {
     if let Some(secret) = existing_secret(data_dir)? {
         return Ok((secret, false));
@@ -42,7 +42,7 @@ fn read(file: &Path) -> Result<Secret> {
     Ok(Secret::from(secret))
 }
 
-/// The secret kept in the directory, if there is one.
+/// Returns the secret kept in the directory, if there is one.
 pub(crate) fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
     let file = data_dir.join(SECRET_FILE);
     file.exists().then(|| read(&file)).transpose()

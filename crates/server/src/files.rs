@@ -17,7 +17,7 @@ pub(crate) fn connections(config: &Config) -> Result<usize> {
     within(raise(), others(config), config.max_connections)
 }
 
-/// How many open files the most connections by default take.
+/// Returns how many open files the most connections by default take.
 pub(crate) fn wanted(config: &Config) -> u64 {
     others(config) + 2 * u64::try_from(Config::MAX_CONNECTIONS).unwrap_or(u64::MAX / 4)
 }

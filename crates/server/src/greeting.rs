@@ -40,7 +40,7 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     text
 }
 
-/// The command that makes an administrator of this service, from whatever directory it is called.
+/// Returns the command that makes an administrator of this service, from whatever directory it is called.
 fn making_an_administrator(app: &App, config: &Config) -> String {
     let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
     let file = config.file.as_ref().map(|file| format!("--config {} ", shell_word(&file.to_string_lossy())));
@@ -52,7 +52,7 @@ fn making_an_administrator(app: &App, config: &Config) -> String {
     )
 }
 
-/// A text as one word of a shell command.
+/// Returns a text as one word of a shell command.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -61,7 +61,7 @@ pub(crate) fn health(config: &Config, arguments: &HealthArguments) -> Result<Str
     }
 }
 
-/// A URL of the command line.
+/// Returns a URL of the command line.
 fn given(url: &str) -> Result<Url, Invalid> {
     let refused = |what: &str| Invalid::because(&format!("{url}: {what}"));
     let parsed = Url::parse(url).map_err(|error| refused(&format!("the URL cannot be understood: {error}")))?;
@@ -107,7 +107,7 @@ impl Deadline {
         Self(Instant::now() + time)
     }
 
-    /// The time that is left.
+    /// Returns the time that is left.
     fn left(self) -> io::Result<Duration> {
         let left = self.0.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

@@ -19,7 +19,8 @@ pub(crate) fn listen(address: &str, setting: &str) -> Result<TcpListener> {
     first(address, setting, |candidate| bind(candidate)?.listen(BACKLOG)?.into_std())
 }
 
-/// Whether anybody listens at an address, or nobody but could: without listening, so that a service may start meanwhile.
+/// Returns whether anybody listens at an address, or nobody but could: without listening, so that a service may start
+/// meanwhile.
 ///
 /// # Errors
 /// When nobody can, with the name of the setting.
@@ -30,7 +31,7 @@ pub(crate) fn is_taken(address: &str, setting: &str) -> Result<bool> {
     })
 }
 
-/// What can be done with the first of the addresses that a name stands for.
+/// Returns what can be done with the first of the addresses that a name stands for.
 fn first<T>(address: &str, setting: &str, listen: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T> {
     let context = || format!("cannot listen on {address} ({setting})");
     let mut failure = anyhow::anyhow!("it names no address");
@@ -50,7 +51,8 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// The address under which this machine reaches a listener: one on all interfaces is reached on the loopback one.
+/// Returns the address under which this machine reaches a listener: one on all interfaces is reached on the loopback
+/// one.
 pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });

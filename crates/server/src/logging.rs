@@ -32,7 +32,7 @@ pub(crate) fn start(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// How much there is to be had of each library, whatever else is asked for.
+/// Returns how much there is to be had of each library, whatever else is asked for.
 fn bounds(asked: &str) -> Targets {
     let is_named = |library: &str| {
         asked.split(',').any(|directive| {

@@ -12,14 +12,14 @@ use clap_mangen::{
 
 use crate::config::table::{self, DefaultValue, Setting};
 
-/// What makes the shell complete this command.
+/// Returns what makes the shell complete this command.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "agora", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The manual page of the command, with its settings.
+/// Returns the manual page of the command, with its settings.
 pub(crate) fn page(command: Command) -> Result<String> {
     let man = Man::new(command.disable_help_subcommand(true)).manual("Agora");
     let mut page = Vec::new();
@@ -69,7 +69,7 @@ fn default(setting: &Setting) -> String {
     }
 }
 
-/// A text without the marks of Markdown.
+/// Returns a text without the marks of Markdown.
 fn plain(text: &str) -> String {
     text.replace('`', "")
 }

@@ -31,7 +31,7 @@ pub(crate) enum NotUpToDate {
 }
 
 impl NotUpToDate {
-    /// What the program ends with.
+    /// Returns what the program ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Pending => 3.into(),

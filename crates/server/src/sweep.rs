@@ -50,12 +50,12 @@ impl SweepRecord {
         self.last_success_millis.load(Relaxed).div_euclid(1000)
     }
 
-    /// How many could not begin, or failed in part.
+    /// Returns how many could not begin, or failed in part.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Relaxed)
     }
 
-    /// How much was deleted, by what it was.
+    /// Returns how much was deleted, by what it was.
     pub(crate) fn deleted(&self) -> [(&'static str, u64); 4] {
         [
             ("images", &self.images),
@@ -97,7 +97,7 @@ impl Sweep {
         }
     }
 
-    /// Whether nothing failed.
+    /// Returns whether nothing failed.
     async fn sweep(&self) -> bool {
         let images = self.media.run().await;
         let opened_before = self.clock.now().plus_millis(-Self::SESSION_MILLIS);

@@ -117,12 +117,12 @@ pub(crate) trait Source {
     ) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)>;
 }
 
-/// A number of rows as the value of a query.
+/// Returns a number of rows as the value of a query.
 pub(crate) fn limit(of: usize) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
 }
 
-/// The posts at these positions.
+/// Returns the posts at these positions.
 pub(crate) fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
     keys.into_iter().map(|key| DbId(key.id)).collect()
 }
@@ -192,7 +192,8 @@ struct Taken {
 }
 
 impl Feeds {
-    /// The posts of a page of the viewer's feed as they are come upon from its position, and one more if there is one.
+    /// Returns the posts of a page of the viewer's feed as they are come upon from its position, and one more if there
+    /// is one.
     pub(crate) async fn page(
         &self,
         source: &impl Source,
@@ -272,7 +273,7 @@ impl Feeds {
         })
     }
 
-    /// The positions of a window, with what came in up to now; nothing when that is not known any more.
+    /// Returns the positions of a window, with what came in up to now; nothing when that is not known any more.
     fn take(&self, remembered: &Remembered, window: &Window, candidates: usize) -> Option<Taken> {
         let recent = self.recent();
         let mut timeline = lock(remembered);

@@ -21,7 +21,7 @@ impl Snapshot {
         transaction < self.end && !self.running.contains(&transaction)
     }
 
-    /// Whether it sees all that another one does.
+    /// Returns whether it sees all that another one does.
     pub(super) fn sees_all_of(&self, other: &Self) -> bool {
         self.end >= other.end && self.running.iter().all(|running| !other.sees(*running))
     }
@@ -67,7 +67,7 @@ impl Recent {
         self.known.as_ref()
     }
 
-    /// The number of the next post.
+    /// Returns the number of the next post.
     pub(super) fn next(&self) -> u64 {
         self.first + self.posts.len() as u64
     }
@@ -122,7 +122,7 @@ impl Recent {
         }
     }
 
-    /// The posts from a number on; nothing when some of them were dropped.
+    /// Returns the posts from a number on; nothing when some of them were dropped.
     pub(super) fn since(&self, number: u64) -> Option<impl Iterator<Item = &NewPost>> {
         let skipped = usize::try_from(number.checked_sub(self.first)?).ok()?;
         (skipped <= self.posts.len()).then(|| self.posts.range(skipped..))

@@ -67,7 +67,7 @@ impl Timeline {
         Self { version, visible, followed, keys, is_whole, generation, next, read_at: Instant::now() }
     }
 
-    /// Whether it has the posts of these visibilities, and was read no longer ago.
+    /// Returns whether it has the posts of these visibilities, and was read no longer ago.
     pub(super) fn is_of(&self, visible: Visible, age: Duration) -> bool {
         self.visible == visible && self.read_at.elapsed() < age
     }
@@ -96,7 +96,7 @@ impl Timeline {
         }
     }
 
-    /// Whether a post belongs among positions, all that there are in a window, and is not there.
+    /// Returns whether a post belongs among positions, all that there are in a window, and is not there.
     pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], window: &Window) -> bool {
         window.contains(post.key) && self.is_candidate(post) && !among.contains(&post.key)
     }

@@ -30,7 +30,7 @@ impl Window {
         Self { toward, below, above }
     }
 
-    /// The bound at which it begins.
+    /// Returns the bound at which it begins.
     pub(super) fn beginning(&self) -> Option<Keyset> {
         match self.toward {
             Toward::Older => self.below,

@@ -23,7 +23,7 @@ use crate::{
 
 const AT: crate::sql_types::DbInstant = crate::sql_types::DbInstant(Timestamp::from_unix_millis(1));
 
-/// A database with user 1, their post 1 and a product, and its URL.
+/// Returns a database with user 1, their post 1 and a product, and its URL.
 async fn with_rows(options: &Options) -> (String, Arc<Postgres>) {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let database = Arc::new(Postgres::open(Opening::Serve, &url, options).await.unwrap());
@@ -101,7 +101,7 @@ async fn a_refusal_that_passes_is_not_taken_for_one_that_does_not() {
     write(&database, "DO $$ BEGIN ASSERT (SELECT last_value FROM tries) = 2; END $$").await.unwrap();
 }
 
-/// How many others are connected to the database of this client.
+/// Returns how many others are connected to the database of this client.
 async fn others(client: &tokio_postgres::Client) -> usize {
     let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
     let answer = client.simple_query(count).await.unwrap();

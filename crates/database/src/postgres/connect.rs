@@ -37,8 +37,8 @@ const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval'
 /// A standby that takes over has another one than the server in whose place it comes.
 const WHICH_SERVER: &str = "SELECT pg_postmaster_start_time()";
 
-/// What the server is told about every connection: how long a statement may take and wait for a lock, and that what a
-/// lost client left open ends soon after.
+/// Returns what the server is told about every connection: how long a statement may take and wait for a lock, and that
+/// what a lost client left open ends soon after.
 fn settings(options: &Options) -> String {
     let settings = [
         ("timezone", "UTC".to_owned()),
@@ -219,7 +219,8 @@ impl Connector {
         .await
     }
 
-    /// The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
+    /// Returns the driver's own limit ends where the handshake begins, which a server that never answers would draw
+    /// out.
     async fn in_time<T>(&self, make: impl Future<Output = ConnectionResult<T>>) -> ConnectionResult<T> {
         let made = tokio::time::timeout(self.timeout, make).await;
         let too_long = || Err(ConnectionError::BadConnection(format!("PostgreSQL at {} takes too long", self.server)));
@@ -231,7 +232,7 @@ impl Connector {
     }
 }
 
-/// An error with its causes: the driver's own text is only "error connecting to server".
+/// Returns an error with its causes: the driver's own text is only "error connecting to server".
 fn in_words(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -259,7 +260,7 @@ fn client_config(tls: Tls, authorities: Option<&str>) -> Result<ClientConfig, Op
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// The authorities in a PEM file, or those that the system trusts.
+/// Returns the authorities in a PEM file, or those that the system trusts.
 fn roots(file: Option<&str>) -> Result<RootCertStore, OpenError> {
     let failed = |error: io::Error| OpenError::Tls(error.into());
     let mut roots = RootCertStore::empty();

@@ -135,14 +135,15 @@ impl Postgres {
         prepare(Opening::Change, &Connector::new(url, options)?).await
     }
 
-    /// The versions of the migrations that were applied.
+    /// Returns the versions of the migrations that were applied.
     pub(crate) async fn applied(url: &str, options: &Options) -> std::result::Result<Vec<String>, OpenError> {
         let conn = Connector::new(url, options)?.connect().await;
         let mut conn = conn.map_err(|error| OpenError::Connect(error.into()))?;
         queries::transfer::applied(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))
     }
 
-    /// A connection from the pool, or a new one, which goes on being made for others when the request goes away.
+    /// Returns a connection from the pool, or a new one, which goes on being made for others when the request goes
+    /// away.
     async fn lease(&self) -> Result<Lease> {
         let (pool, wait) = (self.pool.clone(), self.wait);
         let got = self.runtime.spawn(async move { timeout(wait, pool.get()).await }).await.map_err(ended)?;
@@ -253,7 +254,7 @@ impl Postgres {
         Session::change(&self.connector, tables).await
     }
 
-    /// How busy the connections are.
+    /// Returns how busy the connections are.
     pub(crate) fn lanes(&self) -> [Lane; 4] {
         let pool = self.pool.status();
         let busy = pool.size.saturating_sub(pool.available);
@@ -289,7 +290,7 @@ pub(crate) async fn connect_to_inspect(url: &str, options: &Options) -> std::res
     connector.connect().await.map_err(|error| OpenError::Connect(error.into()))
 }
 
-/// The key of a task's advisory lock.
+/// Returns the key of a task's advisory lock.
 fn key(task: Task) -> i64 {
     match task {
         Task::Sweep => MIGRATION_LOCK + 1,
@@ -354,8 +355,9 @@ fn ended(error: JoinError) -> Error {
     }
 }
 
-/// Whether the server refused for a reason that the driver does not tell, and that is none of those which the server
-/// explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's language.
+/// Returns whether the server refused for a reason that the driver does not tell, and that is none of those which the
+/// server explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's
+/// language.
 fn is_unexplained(failure: &Failure) -> bool {
     match failure {
         Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
@@ -365,7 +367,7 @@ fn is_unexplained(failure: &Failure) -> bool {
     }
 }
 
-/// Whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
+/// Returns whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
 ///
 /// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of
 /// a deadlock from all other errors without a kind of their own that these queries can meet is that it has both a

@@ -25,7 +25,7 @@ pub(super) const ATTEMPTS: u32 = 5;
 /// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
 const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
 
-/// The accounts with ADMIN, locked against changes by others.
+/// Returns the accounts with ADMIN, locked against changes by others.
 ///
 /// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
 /// follow each other. The rows are locked as well, for what does not know of that: a node of the release before, and a
@@ -37,26 +37,26 @@ pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
     Ok(())
 }
 
-/// The account, locked against changes by others.
+/// Returns the account, locked against changes by others.
 pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
     let row = users::table.find(id).select(UserRow::as_select()).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
 
-/// The post that is not deleted, locked against changes by others.
+/// Returns the post that is not deleted, locked against changes by others.
 pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
     let row =
         posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
 
-/// The post's counters, locked against changes by others.
+/// Returns the post's counters, locked against changes by others.
 pub(crate) async fn lock_counters(conn: &mut Conn, post: DbId) -> Outcome<()> {
     posts::table.find(post).select(posts::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
 }
 
-/// The counters of the post that the comment belongs to, locked against changes by others.
+/// Returns the counters of the post that the comment belongs to, locked against changes by others.
 pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<()> {
     let post = comments::table.find(comment).select(comments::post_id);
     let row = posts::table.filter(posts::id.eq_any(post)).select(posts::id).for_no_key_update();
@@ -64,18 +64,18 @@ pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<
     Ok(())
 }
 
-/// The product, locked against changes by others.
+/// Returns the product, locked against changes by others.
 pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
     products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
 }
 
-/// Whether `posts.id` is one of these.
+/// Returns whether `posts.id` is one of these.
 pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>> {
     posts::id.eq_any(ids)
 }
 
-/// Whether migrations were ever applied.
+/// Returns whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
     let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
     Ok(diesel::sql_query(table).get_result::<YesOrNo>(conn).await?.holds)

@@ -179,7 +179,7 @@ impl Pipelines {
         }
     }
 
-    /// A connection that is there.
+    /// Returns a connection that is there.
     async fn acquire(self: &Arc<Self>) -> agora_domain::Result<(&Slot, Arc<Pipeline>)> {
         let home = Handle::current().id();
         loop {
@@ -207,8 +207,8 @@ impl Pipelines {
         }
     }
 
-    /// The place of a connection of this runtime that nothing waits on; or an empty place; or that with the least to
-    /// wait for.
+    /// Returns the place of a connection of this runtime that nothing waits on; or an empty place; or that with the
+    /// least to wait for.
     fn choose(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
         let mut own: Option<(usize, usize)> = None;
         let mut others: Option<(usize, usize)> = None;
@@ -269,7 +269,7 @@ impl Pipelines {
         Ok(Some(made))
     }
 
-    /// How busy the connections are.
+    /// Returns how busy the connections are.
     pub(super) fn lane(&self, name: &'static str) -> Lane {
         let open = self.slots.iter().filter_map(Slot::current).filter(|pipeline| !pipeline.client.is_closed());
         let (open, busy) =
@@ -277,8 +277,8 @@ impl Pipelines {
         Lane { name, size: self.slots.len(), open, busy, waiting: self.queued.load(Ordering::Relaxed) }
     }
 
-    /// How many connections were lost so far, or led to another server than those before: in the place of the database
-    /// there may be another now.
+    /// Returns how many connections were lost so far, or led to another server than those before: in the place of the
+    /// database there may be another now.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Acquire)
     }

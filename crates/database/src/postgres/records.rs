@@ -46,7 +46,7 @@ impl<'a> Records<'a> {
 pub(crate) struct Fields<'a>(Bytes<'a>);
 
 impl<'a> Fields<'a> {
-    /// The next field.
+    /// Returns the next field.
     pub(crate) fn take<T: FromSql<'a>>(&mut self) -> Parsed<T> {
         let oid = u32::try_from(self.0.number()?)?;
         let ty = Type::from_oid(oid).filter(T::accepts).ok_or("a field of a row has another type")?;
@@ -63,7 +63,7 @@ impl<'a> Bytes<'a> {
         Ok(i32::from_be_bytes(*number))
     }
 
-    /// A value after its length; nothing for NULL.
+    /// Returns a value after its length; nothing for NULL.
     fn value(&mut self) -> Parsed<Option<&'a [u8]>> {
         let Ok(length) = usize::try_from(self.number()?) else { return Ok(None) };
         let (value, rest) = self.0.split_at_checked(length).ok_or("a row ends early")?;

@@ -15,7 +15,7 @@ use crate::{schema::products, values::TextFilter};
 #[derive(Debug, Clone, QueryId, ValidGrouping)]
 pub(crate) struct TextIn(String);
 
-/// Whether a product may have a text in it: it has all of the text's sequences of characters.
+/// Returns whether a product may have a text in it: it has all of the text's sequences of characters.
 pub(crate) fn may_have_text(text: &TextFilter) -> TextIn {
     let quoted = |ngram: &String| format!("'{}'", ngram.replace('\\', "\\\\").replace('\'', "''"));
     match text.ngrams.as_slice() {

@@ -34,7 +34,7 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> 
     Ok(users::table.find(id).select(UserRow::as_select()).get_result(conn).await.optional()?)
 }
 
-/// The id, password hash and enabled flag of the account named.
+/// Returns the id, password hash and enabled flag of the account named.
 pub(crate) async fn find_login(conn: &mut Conn, login: Login) -> Outcome<Option<(DbId, String, bool)>> {
     let columns = (users::id, users::password_hash, users::enabled);
     let found = match login {
@@ -66,7 +66,7 @@ pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }
 
-/// How many enabled accounts with ADMIN there are besides this one.
+/// Returns how many enabled accounts with ADMIN there are besides this one.
 async fn count_other_admins(conn: &mut Conn, id: DbId) -> Outcome<i64> {
     Ok(users::table
         .filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id)))

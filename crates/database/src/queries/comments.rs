@@ -21,7 +21,7 @@ pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<Com
         .optional()?)
 }
 
-/// The newest comment of `author` on `post`.
+/// Returns the newest comment of `author` on `post`.
 pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
         .inner_join(posts::table)
@@ -49,7 +49,7 @@ pub(crate) async fn insert(conn: &mut Conn, row: CommentRow, once: Option<Once<(
     super::idempotency::complete(conn, once, &()).await
 }
 
-/// Whether there was such a comment.
+/// Returns whether there was such a comment.
 pub(crate) async fn update(conn: &mut Conn, id: DbId, content: String, at: DbInstant) -> Outcome<bool> {
     let updated = diesel::update(comments::table.find(id))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
@@ -58,7 +58,7 @@ pub(crate) async fn update(conn: &mut Conn, id: DbId, content: String, at: DbIns
     Ok(updated > 0)
 }
 
-/// Whether there was such a comment.
+/// Returns whether there was such a comment.
 pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
     super::lock_counters_of(conn, id).await?;
     let post: Option<DbId> =

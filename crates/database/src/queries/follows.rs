@@ -36,7 +36,7 @@ pub(crate) async fn set(conn: &mut Conn, follow: FollowRow) -> Outcome<()> {
     insert(conn, follow).await.map(|_| ())
 }
 
-/// Whether there is a user `followed`.
+/// Returns whether there is a user `followed`.
 pub(crate) async fn unset(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {
     let known: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
     delete(conn, follower, followed).await?;
@@ -64,7 +64,7 @@ async fn insert(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
     Ok(inserted > 0)
 }
 
-/// The domain's rule of how many accounts one account may follow, the last one included.
+/// Returns the domain's rule of how many accounts one account may follow, the last one included.
 async fn ensure_within_limit(conn: &mut Conn, follower: DbId) -> Outcome<()> {
     let beyond = follows::table
         .filter(follows::follower_id.eq(follower))
@@ -86,7 +86,7 @@ async fn delete(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool
     Ok(deleted > 0)
 }
 
-/// What is remembered of the follower's feed is of an earlier state from now on.
+/// Returns what is remembered of the follower's feed is of an earlier state from now on.
 async fn count_change(conn: &mut Conn, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
     diesel::update(users::table.find(follower)).set(counted).execute(conn).await?;

@@ -34,7 +34,7 @@ pub(crate) async fn mark_for_deletion(
         .await?)
 }
 
-/// Those of the images that are on record.
+/// Returns those of the images that are on record.
 pub(crate) async fn recorded(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<String>> {
     let recorded = unnamed_images::table.filter(unnamed_images::key.eq_any(keys));
     Ok(recorded.select(unnamed_images::key).load(conn).await?)
@@ -43,7 +43,7 @@ pub(crate) async fn recorded(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<
 /// An image that a row names, and whose it is.
 type Named = (Option<String>, DbId);
 
-/// The images that rows name, from one text on to before another, and whose they are.
+/// Returns the images that rows name, from one text on to before another, and whose they are.
 pub(crate) async fn named_between(conn: &mut Conn, from: String, to: String) -> Outcome<Vec<Named>> {
     let posted = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
     let mut named: Vec<Named> = posted.select((posts::image, posts::author_id)).load(conn).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn named_between(conn: &mut Conn, from: String, to: String) -> 
     Ok(named)
 }
 
-/// Those of the images that rows name.
+/// Returns those of the images that rows name.
 pub(crate) async fn named_of(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<Option<String>>> {
     let posted = posts::table.filter(posts::image.eq_any(keys.clone()));
     let mut named: Vec<Option<String>> = posted.select(posts::image).load(conn).await?;

@@ -24,7 +24,7 @@ use crate::{
 };
 
 diesel::define_sql_function! {
-    /// The first argument that is not null.
+    /// Returns the first argument that is not null.
     fn coalesce(first: diesel::sql_types::Nullable<Instant>, otherwise: Instant) -> Instant;
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn with_likers<A>(conn: &mut Conn, rows: Vec<ViewRow<A>>) -> Ou
     Ok(rows.into_iter().map(seen).collect())
 }
 
-/// The newest likers of each post: of a post with many likes only the newest are read, from the index.
+/// Returns the newest likers of each post: of a post with many likes only the newest are read, from the index.
 async fn likers_of(conn: &mut Conn, liked: Vec<DbId>) -> Outcome<HashMap<DbId, Vec<Liker>>> {
     let mut likers: HashMap<DbId, Vec<Liker>> = HashMap::with_capacity(liked.len());
     let newest = diesel::alias!(likes as newest);
@@ -199,7 +199,7 @@ pub(crate) async fn set_like(conn: &mut Conn, like: LikeRow) -> Outcome<()> {
     if insert_like(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
 }
 
-/// Whether there was such a post.
+/// Returns whether there was such a post.
 pub(crate) async fn unset_like(conn: &mut Conn, post: DbId, user: DbId) -> Outcome<bool> {
     super::lock_counters(conn, post).await?;
     let is_there = is_there(conn, post).await?;

@@ -42,7 +42,7 @@ pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<ProductRows> {
     with_parts(conn, found.into_iter().collect()).await
 }
 
-/// The products whose SKU has one of these keys.
+/// Returns the products whose SKU has one of these keys.
 pub(crate) async fn find_by_sku(conn: &mut Conn, keys: Vec<String>) -> Outcome<ProductRows> {
     let named = products::table.filter(products::sku_key.eq_any(keys));
     let found = named.select(ProductRow::as_select()).load(conn).await?;
@@ -77,7 +77,7 @@ pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outco
     with_parts(conn, found).await
 }
 
-/// The products of a part of a list that have a text in them.
+/// Returns the products of a part of a list that have a text in them.
 async fn search(conn: &mut Conn, filter: &Filter, text: &TextFilter, slice: Slice) -> Outcome<Vec<ProductRow>> {
     let has_text = || products::search_key.like(text.pattern.clone()).escape('\\');
     let next = Slice { limit: LOOKED_AT, ..slice };
@@ -177,7 +177,7 @@ pub(crate) async fn replace(conn: &mut Conn, replaced: Vec<DbId>, rows: ProductR
     Ok(())
 }
 
-/// Whether there was such a product.
+/// Returns whether there was such a product.
 pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
     Ok(diesel::delete(products::table.find(id)).execute(conn).await? > 0)
 }

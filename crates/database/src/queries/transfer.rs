@@ -47,7 +47,7 @@ struct Applied {
     version: String,
 }
 
-/// The versions of the migrations that were applied, in order; none when the schema is none of ours.
+/// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.
 pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
     if !has_migrations(conn).await? {
         return Ok(Vec::new());
@@ -57,7 +57,7 @@ pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
     Ok(versions.load::<Applied>(conn).await?.into_iter().map(|applied| applied.version).collect())
 }
 
-/// How many rows the table has.
+/// Returns how many rows the table has.
 pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
     macro_rules! count {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
@@ -67,7 +67,7 @@ pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
     Ok(for_table!(table, count))
 }
 
-/// The rows that follow the one of a key.
+/// Returns the rows that follow the one of a key.
 pub(crate) async fn page(conn: &mut Conn, table: Table, after: Option<AnyKey>, limit: i64) -> Outcome<AnyRows> {
     macro_rules! page {
         ($variant:ident, $table:ident, $row:ident, $key:ident) => {{
@@ -103,7 +103,8 @@ fn other_table() -> Failure {
     Failure::Rule(Error::internal("the key is of another table"))
 }
 
-/// A row that contradicts others of the same source is a defect of that source, unlike one that is there already.
+/// A row that contradicts others of the same source is a defect of that source, unlike one that is there
+/// already.
 fn refused(error: DieselError) -> Failure {
     match error {
         DieselError::DatabaseError(
@@ -148,7 +149,7 @@ pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
     Ok(())
 }
 
-/// The names of the images that posts name, after the post of an id, and the last of these posts.
+/// Returns the names of the images that posts name, after the post of an id, and the last of these posts.
 pub(crate) async fn post_images(
     conn: &mut Conn,
     after: Option<DbId>,
@@ -159,7 +160,7 @@ pub(crate) async fn post_images(
     Ok(named.order(posts::id).limit(limit).select((posts::id, posts::image)).load(conn).await?)
 }
 
-/// The names of the images that profiles name, after the account of an id, and the last of these accounts.
+/// Returns the names of the images that profiles name, after the account of an id, and the last of these accounts.
 pub(crate) async fn profile_images(
     conn: &mut Conn,
     after: Option<DbId>,

@@ -30,8 +30,8 @@ pub(super) fn inspect(file: &Path) -> Result<(), OpenError> {
     version::check(&applied(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
 }
 
-/// A connection that changes nothing, not even how the file keeps its log: one that may write would make it a database
-/// that keeps a write-ahead log.
+/// Returns a connection that changes nothing, not even how the file keeps its log: one that may write would make it a
+/// database that keeps a write-ahead log.
 pub(super) fn connect_to_inspect(file: &Path) -> Result<Conn, OpenError> {
     open_to_read(file, "mode=ro")
 }
@@ -57,7 +57,7 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
     Ok(conn)
 }
 
-/// The versions of the migrations that were applied to the database, in order; none when it is not one of ours.
+/// Returns the versions of the migrations that were applied to the database, in order; none when it is not one of ours.
 pub(crate) fn applied(conn: &mut Conn, file: &Path) -> Result<Vec<String>, OpenError> {
     told(complete(queries::transfer::applied(conn)), file)
 }
@@ -113,7 +113,7 @@ struct BuildOption {
     compile_options: String,
 }
 
-/// How SQLite was built unlike it was meant to be, by a build that did not read those flags.
+/// Returns how SQLite was built unlike it was meant to be, by a build that did not read those flags.
 pub(super) fn built_unlike(conn: &mut Conn) -> Outcome<Vec<String>> {
     let rows: Vec<BuildOption> = diesel::sql_query("PRAGMA compile_options").load(conn)?;
     Ok(unlike(&rows.iter().map(|row| row.compile_options.as_str()).collect::<Vec<_>>()))

@@ -96,7 +96,7 @@ impl Sqlite {
         migrate::run(&mut connection, file, found.last(), false)
     }
 
-    /// The versions of the migrations that were applied to the file, which is only read.
+    /// Returns the versions of the migrations that were applied to the file, which is only read.
     pub(crate) fn applied(file: &Path) -> Result<Vec<String>, OpenError> {
         applied(&mut connect_to_inspect(file)?, file)
     }
@@ -174,12 +174,12 @@ impl Sqlite {
 }
 
 impl Sqlite {
-    /// The file of the database.
+    /// Returns the file of the database.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
-    /// How busy the readers and the writer are.
+    /// Returns how busy the readers and the writer are.
     pub(crate) fn lanes(&self) -> [Lane; 3] {
         let writers = usize::from(lock(&self.writer_thread).is_some());
         let (busy, waiting) = (self.work.in_progress(), self.writer.len());
@@ -187,7 +187,7 @@ impl Sqlite {
         [self.readers.lane("read"), self.lists.lane("list"), writer]
     }
 
-    /// What the writer has committed.
+    /// Returns what the writer has committed.
     pub(crate) fn write_groups(&self) -> WriteGroups {
         self.work.groups()
     }

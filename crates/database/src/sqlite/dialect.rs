@@ -49,17 +49,17 @@ impl<T> RunQueryDsl for T {}
 
 // There is one writer at a time: what it reads is locked already.
 
-/// The accounts with ADMIN, locked against changes by others.
+/// Returns the accounts with ADMIN, locked against changes by others.
 pub(crate) async fn lock_admins(_: &mut Conn) -> Outcome<()> {
     Ok(())
 }
 
-/// The account, locked against changes by others.
+/// Returns the account, locked against changes by others.
 pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
     Ok(RunQueryDsl::get_result(users::table.find(id).select(UserRow::as_select()), conn).await.optional()?)
 }
 
-/// The post that is not deleted, locked against changes by others.
+/// Returns the post that is not deleted, locked against changes by others.
 pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
     Ok(RunQueryDsl::get_result(
         posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()),
@@ -69,28 +69,28 @@ pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostR
     .optional()?)
 }
 
-/// The post's counters, locked against changes by others.
+/// Returns the post's counters, locked against changes by others.
 pub(crate) async fn lock_counters(_: &mut Conn, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// The counters of the post that the comment belongs to, locked against changes by others.
+/// Returns the counters of the post that the comment belongs to, locked against changes by others.
 pub(crate) async fn lock_counters_of(_: &mut Conn, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// The product, locked against changes by others.
+/// Returns the product, locked against changes by others.
 pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Whether migrations were ever applied.
+/// Returns whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
     let tables = "SELECT count(*) > 0 AS holds FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
     Ok(RunQueryDsl::get_result::<YesOrNo>(diesel::sql_query(tables), conn).await?.holds)
 }
 
-/// The result of a query function: on SQLite its future is ready when it is first polled.
+/// Returns the result of a query function: on SQLite its future is ready when it is first polled.
 pub(crate) fn complete<T>(query: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let waited = || Failure::Rule(Error::internal("a query function waited for something other than the database"));
     query.now_or_never().unwrap_or_else(|| Err(waited()))

@@ -36,7 +36,7 @@ pub(super) struct Read {
 type ReadJob = Box<dyn FnOnce(Result<&mut Conn, DieselError>) -> bool + Send>;
 
 impl Read {
-    /// A read whose outcome goes to `reply`.
+    /// Returns a read whose outcome goes to `reply`.
     pub(super) fn new<T: Send + 'static>(
         asked: &AtomicU64,
         work: impl FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
@@ -163,7 +163,7 @@ fn read_group(conn: &mut Conn, first: Read, jobs: &Receiver<Next<Read>>, asked: 
     beyond
 }
 
-/// The outcome of work; a panic in it is a failure like others, and undone like them.
+/// Returns the outcome of work; a panic in it is a failure like others, and undone like them.
 pub(super) fn catching_panics<T>(work: impl FnOnce(&mut Conn) -> Outcome<T>, conn: &mut Conn) -> Outcome<T> {
     let panicked = |_| Err(Failure::Rule(Error::internal("work on the database panicked")));
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)

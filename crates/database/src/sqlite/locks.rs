@@ -28,8 +28,8 @@ pub(super) fn lock_companion(database: &Path, name: &str) -> io::Result<Option<F
     }
 }
 
-/// A file next to the database that a lock is on. It is never deleted: whoever opened it before would hold a lock that
-/// nobody else can see.
+/// Returns a file next to the database that a lock is on. It is never deleted: whoever opened it before would hold a
+/// lock that nobody else can see.
 fn companion(database: &Path, suffix: &str) -> io::Result<File> {
     // One database has one lock, whatever links lead to it.
     let database = database.canonicalize()?;

@@ -17,7 +17,7 @@ use crate::{schema::posts, sql_types::DbId};
 #[derive(Debug, Clone, QueryId, ValidGrouping)]
 pub(crate) struct PostIn(String);
 
-/// Whether `posts.id` is one of these.
+/// Returns whether `posts.id` is one of these.
 pub(crate) fn post_in(ids: Vec<DbId>) -> PostIn {
     let mut list = String::with_capacity(2 + ids.len() * 35);
     for id in ids {

@@ -72,7 +72,7 @@ impl Readers {
         }
     }
 
-    /// How busy they are.
+    /// Returns how busy they are.
     pub(super) fn lane(&self, name: &'static str) -> Lane {
         let size = lock(&self.threads).len();
         Lane { name, size, open: size, busy: self.busy.load(Relaxed), waiting: self.jobs.len() }

@@ -20,7 +20,7 @@ pub(crate) enum TextIn {
     Beginning(String, String),
 }
 
-/// Whether a product may have a text in it: it has all of the text's sequences of characters.
+/// Returns whether a product may have a text in it: it has all of the text's sequences of characters.
 pub(crate) fn may_have_text(text: &TextFilter) -> TextIn {
     match text.ngrams.as_slice() {
         [short] if short.chars().count() < 3 => TextIn::Beginning(short.clone(), format!("{short}{0}{0}", char::MAX)),

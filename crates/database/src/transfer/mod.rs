@@ -26,17 +26,17 @@ const BATCH: i64 = 500;
 pub struct Rows(AnyRows);
 
 impl Rows {
-    /// The table they are of.
+    /// Returns the table they are of.
     pub fn table(&self) -> Table {
         self.0.table()
     }
 
-    /// How many they are.
+    /// Returns how many they are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -46,8 +46,8 @@ impl Rows {
         self.0.last_key().map(Position)
     }
 
-    /// The rows as text: each a line with a JSON object of all columns. The text is the same for equal rows, whatever
-    /// database they come from. Instants are milliseconds since 1970.
+    /// Returns the rows as text: each a line with a JSON object of all columns. The text is the same for equal rows,
+    /// whatever database they come from. Instants are milliseconds since 1970.
     ///
     /// # Errors
     /// None that is expected.
@@ -57,7 +57,7 @@ impl Rows {
         Ok(text)
     }
 
-    /// The rows of a text that [`Self::to_lines`] made.
+    /// Returns the rows of a text that [`Self::to_lines`] made.
     ///
     /// # Errors
     /// When the text is no such thing.
@@ -125,7 +125,7 @@ impl Session {
 pub struct Snapshot(Session);
 
 impl Snapshot {
-    /// How many rows the table has.
+    /// Returns how many rows the table has.
     ///
     /// # Errors
     /// When the database fails.
@@ -135,7 +135,7 @@ impl Snapshot {
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
-    /// Whether no table has a row.
+    /// Returns whether no table has a row.
     ///
     /// # Errors
     /// When the database fails.
@@ -148,8 +148,8 @@ impl Snapshot {
         Ok(true)
     }
 
-    /// The next rows of a table, in the order of its primary key, from its beginning or a position on. None are left
-    /// when the page is empty.
+    /// Returns the next rows of a table, in the order of its primary key, from its beginning or a position on. None are
+    /// left when the page is empty.
     ///
     /// # Errors
     /// When the database fails.
@@ -158,7 +158,7 @@ impl Snapshot {
         run!(&mut self.0, transfer::page(table, after, BATCH)).map(Rows)
     }
 
-    /// The images that posts and profiles name, some at a time.
+    /// Returns the images that posts and profiles name, some at a time.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
         stream::try_unfold((self, Names::Posts(None)), async |(snapshot, names)| {
             let (page, of_posts) = match names {
@@ -189,7 +189,7 @@ enum Names {
 pub struct Load(Snapshot);
 
 impl Load {
-    /// The database as it is in the course of being filled.
+    /// Returns the database as it is in the course of being filled.
     pub fn contents(&mut self) -> &mut Snapshot {
         &mut self.0
     }

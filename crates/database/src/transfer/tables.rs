@@ -50,7 +50,7 @@ macro_rules! tables {
             /// All of them, each after those that its rows refer to.
             pub const ALL: [Self; [$(Self::$Table),+].len()] = [$(Self::$Table),+];
 
-            /// Its name in the database.
+            /// Returns its name in the database.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Table => stringify!($table),)+

@@ -32,8 +32,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account after a role was added or removed; the same when there was nothing to do. `other_admins` counts
-    /// the other enabled accounts with ADMIN.
+    /// Returns the account after a role was added or removed; the same when there was nothing to do. `other_admins`
+    /// counts the other enabled accounts with ADMIN.
     ///
     /// # Errors
     /// [`Error::Disallowed`] when this would leave no enabled ADMIN.
@@ -46,7 +46,7 @@ impl Account {
         Ok(self)
     }
 
-    /// The account enabled or disabled. `other_admins` counts the other enabled accounts with ADMIN.
+    /// Returns the account enabled or disabled. `other_admins` counts the other enabled accounts with ADMIN.
     ///
     /// # Errors
     /// [`Error::Disallowed`] when this would leave no enabled ADMIN.
@@ -58,7 +58,7 @@ impl Account {
         Ok(self)
     }
 
-    /// The account after a change of its profile, and the picture that no longer belongs to it.
+    /// Returns the account after a change of its profile, and the picture that no longer belongs to it.
     pub fn with_profile(mut self, changes: &ProfileChanges) -> (Self, Option<ImageKey>) {
         if let Some(biography) = &changes.biography {
             self.biography.clone_from(biography);
@@ -144,7 +144,7 @@ impl Session {
     /// How long after login a token may still be renewed: 30 days.
     pub const RENEWABLE_MILLIS: i64 = 30 * 24 * 60 * 60 * 1000;
 
-    /// Whether a token of this session may be renewed at `now`.
+    /// Returns whether a token of this session may be renewed at `now`.
     pub const fn is_renewable(&self, now: Timestamp) -> bool {
         now.unix_millis() < self.opened_at.plus_millis(Self::RENEWABLE_MILLIS).unix_millis()
     }
@@ -175,13 +175,13 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The caller a session stands for; `None` when it was revoked or its account disabled.
+    /// Returns the caller a session stands for; `None` when it was revoked or its account disabled.
     pub fn of(state: SessionState) -> Option<Self> {
         let SessionState { session, revoked, enabled, roles } = state;
         (enabled && !revoked).then_some(Self { user: session.user, session, roles })
     }
 
-    /// The caller as one who has USER or ADMIN, which all but their own profile and logout need.
+    /// Returns the caller as one who has USER or ADMIN, which all but their own profile and logout need.
     ///
     /// # Errors
     /// [`Error::Forbidden`] without either role.
@@ -189,7 +189,7 @@ impl Caller {
         if self.roles.is_empty() { Err(Error::Forbidden(Forbidden::NoRole)) } else { Ok(Member(self)) }
     }
 
-    /// The caller as an administrator.
+    /// Returns the caller as an administrator.
     ///
     /// # Errors
     /// [`Error::Forbidden`] without ADMIN.
@@ -208,12 +208,12 @@ impl Member {
         self.0.user
     }
 
-    /// The session of the token.
+    /// Returns the session of the token.
     pub const fn session(&self) -> Session {
         self.0.session
     }
 
-    /// Whether the caller is an administrator as well.
+    /// Returns whether the caller is an administrator as well.
     pub fn is_admin(&self) -> bool {
         self.0.roles.contains(Role::Admin)
     }

@@ -50,28 +50,29 @@ pub trait AccountRepository: Send + Sync {
     /// [`Username::key`](super::Username::key) or [`Email::key`](super::Email::key), however many try at once.
     async fn create(&self, account: &NewAccount, once: Option<Once<()>>) -> Result<()>;
 
-    /// The account; `None` when there is none.
+    /// Returns the account; `None` when there is none.
     async fn find(&self, id: UserId) -> Result<Option<Account>>;
 
-    /// The id of the account that the identifier names; `None` when there is none.
+    /// Returns the id of the account that the identifier names; `None` when there is none.
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>>;
 
-    /// What a login is checked against; `None` when there is no such account.
+    /// Returns what a login is checked against; `None` when there is no such account.
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>>;
 
-    /// The password hash of an account; `None` when there is none.
+    /// Returns the password hash of an account; `None` when there is none.
     async fn find_password(&self, id: UserId) -> Result<Option<PasswordHash>>;
 
-    /// All accounts, oldest first.
+    /// Returns all accounts, oldest first.
     async fn list(&self, page: PageRequest) -> Result<Page<Account>>;
 
-    /// The accounts with ADMIN, disabled ones too, oldest first.
+    /// Returns the accounts with ADMIN, disabled ones too, oldest first.
     async fn list_admins(&self) -> Result<Vec<Account>>;
 
-    /// How many sessions of the account were opened after an instant and are not revoked; none of one that is not there.
+    /// Returns how many sessions of the account were opened after an instant and are not revoked; none of one that is
+    /// not there.
     async fn count_sessions(&self, id: UserId, opened_after: Timestamp) -> Result<u64>;
 
-    /// Whether any account has ADMIN.
+    /// Returns whether any account has ADMIN.
     async fn has_admin(&self) -> Result<bool>;
 
     /// Applies [`Account::with_role_change`]; `None` when there is no such account. Concurrent changes MUST NOT leave
@@ -109,7 +110,7 @@ pub trait SessionRepository: Send + Sync {
     /// NOT leave a live session behind.
     async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>>;
 
-    /// The session with the present state of its account; `None` when there is none.
+    /// Returns the session with the present state of its account; `None` when there is none.
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>>;
 
     /// Ends a session; no error when it has ended already.
@@ -162,7 +163,7 @@ pub struct TokenClaims {
 /// Issues and checks access tokens.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait TokenIssuer: Send + Sync {
-    /// A signed token that is valid from `now` for the configured lifetime.
+    /// Returns a signed token that is valid from `now` for the configured lifetime.
     ///
     /// # Errors
     /// [`Error::Internal`](crate::Error::Internal) when signing fails.

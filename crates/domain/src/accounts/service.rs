@@ -106,7 +106,7 @@ impl Accounts {
         Ok(id)
     }
 
-    /// The account that the identifier names, to be changed: for the operator, not for clients.
+    /// Returns the account that the identifier names, to be changed: for the operator, not for clients.
     ///
     /// # Errors
     /// [`Error::NotFound`] when it names none.
@@ -114,7 +114,7 @@ impl Accounts {
         self.accounts.find_id(identifier).await?.map(ManagedAccount).ok_or(Error::NotFound(Resource::User))
     }
 
-    /// An account, whatever its roles, and how many sessions it has: for the operator, not for clients.
+    /// Returns an account, whatever its roles, and how many sessions it has: for the operator, not for clients.
     ///
     /// # Errors
     /// [`Error::NotFound`] when it no longer exists.
@@ -137,7 +137,7 @@ impl Accounts {
         self.accounts.change_password(&change).await?.ok_or(Error::Conflict(Conflict::Unforeseen))
     }
 
-    /// The accounts with ADMIN, oldest first: for the operator, not for clients.
+    /// Returns the accounts with ADMIN, oldest first: for the operator, not for clients.
     ///
     /// # Errors
     /// Those of the repository.
@@ -145,7 +145,7 @@ impl Accounts {
         self.accounts.list_admins().await
     }
 
-    /// Whether any account has ADMIN.
+    /// Returns whether any account has ADMIN.
     ///
     /// # Errors
     /// Those of the repository.
@@ -153,7 +153,7 @@ impl Accounts {
         self.accounts.has_admin().await
     }
 
-    /// The caller's own account, which a caller without any role may see too.
+    /// Returns the caller's own account, which a caller without any role may see too.
     ///
     /// # Errors
     /// [`Error::NotFound`] when it no longer exists.
@@ -169,7 +169,7 @@ impl Accounts {
         self.accounts.find(id).await?.ok_or(Error::NotFound(Resource::User))
     }
 
-    /// All accounts, oldest first.
+    /// Returns all accounts, oldest first.
     ///
     /// # Errors
     /// Those of the repository.

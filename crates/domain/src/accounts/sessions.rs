@@ -145,7 +145,7 @@ impl Authentication {
         Caller::of(state).filter(|caller| caller.user == claims.user).ok_or(Error::InvalidToken)
     }
 
-    /// A new token of the same session.
+    /// Returns a new token of the same session.
     ///
     /// # Errors
     /// [`Error::InvalidToken`] once the login is 30 days old.

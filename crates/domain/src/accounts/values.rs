@@ -47,12 +47,12 @@ impl Username {
         Self(stored)
     }
 
-    /// The name as the user spelled it.
+    /// Returns the name as the user spelled it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The form that is unique: equal for names that differ in letter case only.
+    /// Returns the form that is unique: equal for names that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
@@ -84,12 +84,12 @@ impl Email {
         Self(stored)
     }
 
-    /// The address as the user spelled it.
+    /// Returns the address as the user spelled it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The form that is unique: equal for addresses that differ in letter case only.
+    /// Returns the form that is unique: equal for addresses that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
@@ -126,7 +126,7 @@ impl Password {
         Ok(Self(password.to_owned()))
     }
 
-    /// The password itself, for hashing.
+    /// Returns the password itself, for hashing.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -156,7 +156,7 @@ impl PasswordAttempt {
         }
     }
 
-    /// The attempt itself, for comparing with a hash.
+    /// Returns the attempt itself, for comparing with a hash.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -178,7 +178,7 @@ impl PasswordHash {
         Self(hash)
     }
 
-    /// The hasher's notation.
+    /// Returns the hasher's notation.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -212,7 +212,7 @@ impl Biography {
         Self(stored)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -258,7 +258,7 @@ impl Role {
     /// Every role, in the order they are listed.
     pub const ALL: [Self; 2] = [Self::Admin, Self::User];
 
-    /// The name in the contract.
+    /// Returns the name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "ADMIN",
@@ -291,7 +291,7 @@ impl Roles {
     /// What the first administrator has.
     pub const ADMIN_AND_USER: Self = Self { admin: true, user: true };
 
-    /// Whether the role is in the set.
+    /// Returns whether the role is in the set.
     pub const fn contains(self, role: Role) -> bool {
         match role {
             Role::Admin => self.admin,
@@ -309,12 +309,12 @@ impl Roles {
         self
     }
 
-    /// Whether there is any role.
+    /// Returns whether there is any role.
     pub const fn is_empty(self) -> bool {
         !self.admin && !self.user
     }
 
-    /// The roles, ADMIN first.
+    /// Returns the roles, ADMIN first.
     pub fn iter(self) -> impl Iterator<Item = Role> {
         Role::ALL.into_iter().filter(move |role| self.contains(*role))
     }

@@ -29,7 +29,7 @@ impl CommentText {
         Self(stored)
     }
 
-    /// The content.
+    /// Returns the content.
     pub fn as_str(&self) -> &str {
         &self.0
     }

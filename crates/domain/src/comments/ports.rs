@@ -18,7 +18,8 @@ pub trait CommentRepository: Send + Sync {
     /// Stores a new comment. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the post does not exist.
     async fn create(&self, comment: &Comment, once: Option<Once<()>>) -> Result<()>;
 
-    /// What decides about the comment named, by id or as the newest of `caller` on a post; `None` when there is none.
+    /// Returns what decides about the comment named, by id or as the newest of `caller` on a post; `None` when there is
+    /// none.
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>>;
 
     /// Replaces the content; `None` when there is no such comment.
@@ -27,6 +28,6 @@ pub trait CommentRepository: Send + Sync {
     /// Deletes a comment; `None` when there is none.
     async fn delete(&self, id: CommentId) -> Result<Option<()>>;
 
-    /// The comments of a post, oldest first.
+    /// Returns the comments of a post, oldest first.
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>>;
 }

@@ -59,7 +59,7 @@ impl Comments {
         self.comments.create(&comment, once).await
     }
 
-    /// The comments of a post the viewer may see, oldest first.
+    /// Returns the comments of a post the viewer may see, oldest first.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.

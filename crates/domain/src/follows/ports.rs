@@ -15,7 +15,7 @@ use crate::{
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait FollowRepository: Send + Sync {
-    /// Whether `follower` follows `followed`; `None` when there is no user `followed`.
+    /// Returns whether `follower` follows `followed`; `None` when there is no user `followed`.
     async fn is_following(&self, follower: UserId, followed: UserId) -> Result<Option<bool>>;
 
     /// Turns the relation on if it is off and off if it is on; returns whether it is on now. Any number of concurrent
@@ -38,9 +38,9 @@ pub trait FollowRepository: Send + Sync {
     /// Turns the relation off; nothing happens when it is.
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()>;
 
-    /// Those who follow a user, newest relation first.
+    /// Returns those who follow a user, newest relation first.
     async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>>;
 
-    /// Those whom a user follows, newest relation first.
+    /// Returns those whom a user follows, newest relation first.
     async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>>;
 }

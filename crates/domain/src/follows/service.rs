@@ -77,7 +77,7 @@ impl Follows {
         self.follows.unset(caller.id(), followed).await
     }
 
-    /// Those who follow a user, newest first.
+    /// Returns those who follow a user, newest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown user; [`Error::Forbidden`] when the caller may not know.
@@ -86,7 +86,7 @@ impl Follows {
         self.follows.list_followers(user, page).await
     }
 
-    /// Those whom a user follows, newest first.
+    /// Returns those whom a user follows, newest first.
     ///
     /// # Errors
     /// Those of [`list_followers`](Self::list_followers).

@@ -19,7 +19,7 @@ impl IdempotencyKey {
     /// The most characters of a key.
     pub const MAX: usize = 255;
 
-    /// The key that a client sent.
+    /// Returns the key that a client sent.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -31,7 +31,7 @@ impl IdempotencyKey {
             .map_err(|message| Violation::new(InvalidFormat, message))
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,7 +84,7 @@ impl AttemptId {
         Self(value)
     }
 
-    /// The identifier.
+    /// Returns the identifier.
     pub const fn uuid(self) -> Uuid {
         self.0
     }
@@ -127,8 +127,8 @@ impl Record {
     /// may take, so that clocks of several nodes may differ. It is also how far ahead it may have begun.
     pub const LOST_MILLIS: i64 = 60 * 1000;
 
-    /// What a request with these fingerprints meets at `now`; nothing when the record no longer counts, and the request
-    /// takes its place. This is the rule of what a retry gets.
+    /// Returns what a request with these fingerprints meets at `now`; nothing when the record no longer counts, and the
+    /// request takes its place. This is the rule of what a retry gets.
     pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Lookup> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
         // Begun when the clock was far ahead: it would seem to be under way until that time has come.
@@ -153,7 +153,7 @@ pub struct Once<T> {
 }
 
 impl<T> Once<T> {
-    /// The write of this attempt, which is answered so.
+    /// Returns the write of this attempt, which is answered so.
     pub fn new(attempt: AttemptId, answer: impl Fn(&T) -> Result<Answer> + Send + Sync + 'static) -> Self {
         Self { attempt, answer: Arc::new(answer) }
     }
@@ -163,7 +163,7 @@ impl<T> Once<T> {
         self.attempt
     }
 
-    /// What the request is answered when the write gave this.
+    /// Returns what the request is answered when the write gave this.
     ///
     /// # Errors
     /// When the answer cannot be made, which is a defect.

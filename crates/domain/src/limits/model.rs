@@ -29,7 +29,7 @@ impl ClientAddress {
         })
     }
 
-    /// Whether the client is on this machine.
+    /// Returns whether the client is on this machine.
     pub fn is_loopback(&self) -> bool {
         self.0.is_loopback()
     }
@@ -75,8 +75,8 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// How much of it is allowed (contract, limits). Names that no account has are like accounts, so that a refusal does
-    /// not tell the two apart.
+    /// Returns how much of it is allowed (contract, limits). Names that no account has are like accounts, so that a
+    /// refusal does not tell the two apart.
     pub fn limit(&self) -> Limit {
         match self {
             Self::Requests(_, most) | Self::AccountRequests(_, most) => Limit::a_minute(most.get()),
@@ -85,7 +85,8 @@ impl Counted {
         }
     }
 
-    /// Whether it is allowed without limit: what only counts by address is, from this machine itself (contract, limits).
+    /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself (contract,
+    /// limits).
     pub(super) fn is_exempt(&self) -> bool {
         match self {
             Self::Requests(client, _) | Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),
@@ -119,7 +120,7 @@ impl Window {
         Self { count: self.count.saturating_add(1), ..self }
     }
 
-    /// What is left at an instant within the window.
+    /// Returns what is left at an instant within the window.
     pub(super) fn allowance(self, limit: Limit, now: Timestamp) -> Allowance {
         let left = self.begun.plus_millis(limit.period_millis()).unix_millis().saturating_sub(now.unix_millis());
         Allowance {

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 /// forget those that were counted least lately. What one node counts, others need not know.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Counters: Send + Sync {
-    /// The window at this instant, by [`Window::at`].
+    /// Returns the window at this instant, by [`Window::at`].
     fn get(&self, counted: &Counted, now: Timestamp) -> Window;
 
     /// Counts one more, by [`Window::with_one_more`]; the window with it. However many count at once, each counts.

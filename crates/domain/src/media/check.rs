@@ -147,7 +147,7 @@ impl MediaCheck {
         Ok(())
     }
 
-    /// Those of the images that are not there although a row names them still.
+    /// Returns those of the images that are not there although a row names them still.
     async fn lost(&self, named: &[(ImageKey, UserId)]) -> Result<Vec<(ImageKey, UserId)>> {
         let looked = named.iter().map(async |named| {
             let found = self.store.open(&named.0, Some(ByteRange::Last(0))).await?;

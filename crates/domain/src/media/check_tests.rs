@@ -21,7 +21,7 @@ fn key(n: u8) -> ImageKey {
     ImageKey::new(bits, ImageFormat::Png)
 }
 
-/// The image of a number, of as many bytes, stored at an instant.
+/// Returns the image of a number, of as many bytes, stored at an instant.
 fn stored(n: u8, modified: i64) -> StoredImage {
     StoredImage { key: key(n), bytes: n.into(), modified: Timestamp::from_unix_millis(modified) }
 }
@@ -47,7 +47,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    /// A comparison at 10,000, by which what is stored since 9,000 may be of an upload in flight.
+    /// Returns a comparison at 10,000, by which what is stored since 9,000 may be of an upload in flight.
     async fn check(self, delete: bool) -> MediaReport {
         let (mut store, mut named, mut unnamed) =
             (MockImageStore::new(), MockImageReferences::new(), MockUnreferencedImages::new());

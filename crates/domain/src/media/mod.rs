@@ -39,7 +39,7 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// The media type, as in `Content-Type`.
+    /// Returns the media type, as in `Content-Type`.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Jpeg => "image/jpeg",
@@ -49,7 +49,7 @@ impl ImageFormat {
         }
     }
 
-    /// The ending of a key.
+    /// Returns the ending of a key.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Jpeg => "jpg",
@@ -82,7 +82,7 @@ impl ImageKey {
         Self { text, format }
     }
 
-    /// The key with this text; `None` when no key is spelled like that.
+    /// Returns the key with this text; `None` when no key is spelled like that.
     pub fn parse(text: &str) -> Option<Self> {
         let (stem, ending) = text.split_once('.')?;
         let format = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP]
@@ -92,12 +92,12 @@ impl ImageKey {
         (stem.len() == 32 && stem.bytes().all(hex)).then(|| Self { text: text.to_owned(), format })
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The format of the image it names.
+    /// Returns the format of the image it names.
     pub const fn format(&self) -> ImageFormat {
         self.format
     }
@@ -164,7 +164,7 @@ pub enum ByteRange {
 }
 
 impl ByteRange {
-    /// The offsets it stands for in an image of `size` bytes, the end excluded; `None` when it lies outside.
+    /// Returns the offsets it stands for in an image of `size` bytes, the end excluded; `None` when it lies outside.
     pub fn within(self, size: u64) -> Option<std::ops::Range<u64>> {
         let range = match self {
             Self::FromTo(first, last) => first..last.saturating_add(1).min(size),
@@ -215,15 +215,15 @@ pub trait ImageStore: Send + Sync {
     /// Deletes an image; no error when there is none.
     async fn delete(&self, key: &ImageKey) -> Result<()>;
 
-    /// The keys of all images, in any order. Objects whose name is no key are passed over.
+    /// Returns the keys of all images, in any order. Objects whose name is no key are passed over.
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>>;
 
-    /// The images whose keys begin with this byte, in any order: a 256th of all. Objects whose name is no key are passed
-    /// over.
+    /// Returns the images whose keys begin with this byte, in any order: a 256th of all. Objects whose name is no key
+    /// are passed over.
     async fn list_folder(&self, folder: u8) -> Result<BoxStream<'static, Result<StoredImage>>>;
 
-    /// The address at which clients fetch an image from where it is kept; `None` when the service alone serves it.
-    /// Whether there is such an image is not looked up.
+    /// Returns the address at which clients fetch an image from where it is kept; `None` when the service alone serves
+    /// it. Whether there is such an image is not looked up.
     fn public_url(&self, key: &ImageKey) -> Option<String>;
 }
 
@@ -243,7 +243,7 @@ pub trait UnreferencedImages: Send + Sync {
     /// one that cannot be deleted comes again, after those that were not tried.
     async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
 
-    /// Those of the images that are on record, condemned or not, in any order.
+    /// Returns those of the images that are on record, condemned or not, in any order.
     async fn recorded(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
 
     /// Takes images off the record whose objects are deleted; no error when they are not on it.
@@ -254,10 +254,11 @@ pub trait UnreferencedImages: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ImageReferences: Send + Sync {
-    /// The images that posts and profiles name and whose keys begin with this byte, each with whose it is, in any order.
+    /// Returns the images that posts and profiles name and whose keys begin with this byte, each with whose it is, in
+    /// any order.
     async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>>;
 
-    /// Those of the images, a few hundred at most, that rows name, in any order.
+    /// Returns those of the images, a few hundred at most, that rows name, in any order.
     async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
 }
 
@@ -291,7 +292,7 @@ impl Media {
         self.store.open(key, range).await?.ok_or(Error::NotFound(Resource::Image))
     }
 
-    /// The address at which clients fetch an image without the service, if there is one.
+    /// Returns the address at which clients fetch an image without the service, if there is one.
     pub fn public_url(&self, key: &ImageKey) -> Option<String> {
         self.store.public_url(key)
     }

@@ -36,12 +36,12 @@ impl PostText {
         Self(stored)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is no text.
+    /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -63,7 +63,7 @@ impl Visibility {
     /// Every visibility.
     pub const ALL: [Self; 3] = [Self::Public, Self::Followers, Self::Private];
 
-    /// The name in the contract.
+    /// Returns the name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Public => "PUBLIC",
@@ -105,7 +105,7 @@ impl Audience {
         }
     }
 
-    /// The posts this audience may view. This is the rule of who may view; it holds for every read.
+    /// Returns the posts this audience may view. This is the rule of who may view; it holds for every read.
     pub const fn may_view(self) -> &'static [Visibility] {
         match self {
             Self::Privileged => &Visibility::ALL,
@@ -147,7 +147,7 @@ impl Post {
         }
     }
 
-    /// The post after an edit at `at`, and the image that no longer belongs to it.
+    /// Returns the post after an edit at `at`, and the image that no longer belongs to it.
     ///
     /// # Errors
     /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming `text` when neither text

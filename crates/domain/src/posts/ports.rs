@@ -24,7 +24,7 @@ pub struct FoundPost {
 }
 
 impl FoundPost {
-    /// What decides who may do what with it.
+    /// Returns what decides who may do what with it.
     pub fn access(&self) -> PostAccess {
         let Post { id, author, visibility, .. } = self.view.post;
         PostAccess { id, author, visibility, viewer_follows: self.viewer_follows }
@@ -63,16 +63,16 @@ pub trait PostRepository: Send + Sync {
     /// Stores a new post and returns it as its author sees it.
     async fn create(&self, post: &Post, once: Option<Once<PostView>>) -> Result<PostView>;
 
-    /// The post as `viewer` sees it, whether or not they may; `None` when there is none.
+    /// Returns the post as `viewer` sees it, whether or not they may; `None` when there is none.
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>>;
 
-    /// What decides about the rights of `viewer`; `None` when there is no such post.
+    /// Returns what decides about the rights of `viewer`; `None` when there is no such post.
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>>;
 
-    /// All posts of all authors.
+    /// Returns all posts of all authors.
     async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>>;
 
-    /// The posts of `author` with one of these visibilities.
+    /// Returns the posts of `author` with one of these visibilities.
     async fn list_by_author(
         &self,
         author: UserId,
@@ -81,7 +81,7 @@ pub trait PostRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<PostView>>;
 
-    /// The posts with one of these visibilities whose author `viewer` follows.
+    /// Returns the posts with one of these visibilities whose author `viewer` follows.
     async fn list_followed(
         &self,
         viewer: UserId,
@@ -119,6 +119,6 @@ pub trait PostRepository: Send + Sync {
     /// Turns the like of `user` off; nothing happens when it is.
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<()>;
 
-    /// Those who like a post, newest like first.
+    /// Returns those who like a post, newest like first.
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>>;
 }

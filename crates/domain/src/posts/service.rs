@@ -76,7 +76,7 @@ impl Posts {
         }
     }
 
-    /// A post, if the viewer may see it.
+    /// Returns a post, if the viewer may see it.
     ///
     /// # Errors
     /// [`Error::NotFound`] or [`Error::Forbidden`].
@@ -86,7 +86,7 @@ impl Posts {
         Ok(found.view)
     }
 
-    /// All posts of all authors, newest first.
+    /// Returns all posts of all authors, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -94,7 +94,7 @@ impl Posts {
         self.posts.list_all(admin.id(), page).await
     }
 
-    /// The posts of a user that the viewer may see, newest first.
+    /// Returns the posts of a user that the viewer may see, newest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown user.
@@ -105,7 +105,7 @@ impl Posts {
         self.posts.list_by_author(author, visible, viewer.id(), page).await
     }
 
-    /// The following feed: the posts of those the viewer follows that the viewer may see, newest first.
+    /// Returns the following feed: the posts of those the viewer follows that the viewer may see, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -196,7 +196,7 @@ impl Posts {
         self.posts.unset_like(id, caller.id()).await
     }
 
-    /// Those who like a post, newest like first.
+    /// Returns those who like a post, newest like first.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.

@@ -65,9 +65,9 @@ impl ImportPass {
         Self { clock, ids, lines: HashMap::new() }
     }
 
-    /// What the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, do to the catalog. A product with the SKU of a row, in
-    /// any letter case, is changed in what the row gives; without one, a product is added. A SKU that an earlier row of
-    /// the pass has is refused.
+    /// Returns what the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, do to the catalog. A product with the SKU of a
+    /// row, in any letter case, is changed in what the row gives; without one, a product is added. A SKU that an
+    /// earlier row of the pass has is refused.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -108,7 +108,7 @@ impl ImportPass {
         Ok(plan)
     }
 
-    /// What the fields do to the product that has their SKU, if there is one.
+    /// Returns what the fields do to the product that has their SKU, if there is one.
     fn change(&self, stored: Option<&Product>, fields: ProductFields, at: Timestamp) -> Result<Option<CatalogChange>> {
         let Some(stored) = stored else {
             let id = ProductId::new(self.ids.generate());

@@ -38,7 +38,7 @@ macro_rules! texts {
                 Self(stored)
             }
 
-            /// The text as given.
+            /// Returns the text as given.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -63,14 +63,14 @@ texts! {
 }
 
 impl Sku {
-    /// The form that is unique: equal for SKUs that differ in letter case only.
+    /// Returns the form that is unique: equal for SKUs that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
 }
 
 impl Category {
-    /// The form that is compared: equal for categories that differ in letter case only.
+    /// Returns the form that is compared: equal for categories that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
@@ -104,7 +104,7 @@ impl Price {
         Self::from_hundredths(number(units)? * 100 + hundredths)
     }
 
-    /// The price of so many hundredths of a unit.
+    /// Returns the price of so many hundredths of a unit.
     ///
     /// # Errors
     /// The violation, when it is out of bounds.
@@ -116,7 +116,7 @@ impl Price {
         }
     }
 
-    /// The price in hundredths of a unit.
+    /// Returns the price in hundredths of a unit.
     pub const fn hundredths(self) -> i64 {
         self.0
     }
@@ -145,12 +145,12 @@ impl Stock {
         }
     }
 
-    /// The number of pieces.
+    /// Returns the number of pieces.
     pub const fn get(self) -> i32 {
         self.0
     }
 
-    /// The rule that the stock of a product with variants is the sum of theirs.
+    /// Returns the rule that the stock of a product with variants is the sum of theirs.
     ///
     /// # Errors
     /// The violation, when the sum is out of bounds or not the number `given`.
@@ -193,7 +193,7 @@ impl ImageUrl {
         Self(stored)
     }
 
-    /// The address.
+    /// Returns the address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -259,7 +259,7 @@ pub struct NewProduct {
 }
 
 impl NewProduct {
-    /// The product as it enters the catalog.
+    /// Returns the product as it enters the catalog.
     pub fn into_product(self, id: ProductId, at: Timestamp) -> Product {
         let Self { sku, name, description, price, category, stock, variants, images } = self;
         let (created_at, updated_at) = (at, at);
@@ -268,12 +268,12 @@ impl NewProduct {
 }
 
 impl Product {
-    /// The form in which a text filter finds it: name, description and SKU in the form of [`text::fold`].
+    /// Returns the form in which a text filter finds it: name, description and SKU in the form of [`text::fold`].
     pub fn search_key(&self) -> String {
         text::fold(&format!("{}\n{}\n{}", self.name.as_str(), self.description.as_str(), self.sku.as_str()))
     }
 
-    /// The product after an edit at `at`: what is given changes.
+    /// Returns the product after an edit at `at`: what is given changes.
     ///
     /// # Errors
     /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming `stock` when it is not the
@@ -334,7 +334,7 @@ impl CatalogVersion {
         Self(value)
     }
 
-    /// The name.
+    /// Returns the name.
     pub const fn uuid(self) -> Uuid {
         self.0
     }

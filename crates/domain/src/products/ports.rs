@@ -30,16 +30,16 @@ pub trait ProductRepository: Send + Sync {
     /// [`Sku::key`](super::Sku::key), however many try at once; so must [`edit`](Self::edit).
     async fn create(&self, product: &Product, once: Option<Once<()>>) -> Result<()>;
 
-    /// The product; `None` when there is none.
+    /// Returns the product; `None` when there is none.
     async fn find(&self, id: ProductId) -> Result<Option<Product>>;
 
     /// Which state the catalog is in: MUST be another one, never met before, after each change of any product.
     async fn version(&self) -> Result<CatalogVersion>;
 
-    /// The products that pass the filter.
+    /// Returns the products that pass the filter.
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>>;
 
-    /// All products, in short.
+    /// Returns all products, in short.
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>>;
 
     /// Applies [`Product::apply`] to the stored product and returns it; `None` when there is none.
@@ -53,11 +53,11 @@ pub trait ProductRepository: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CatalogSnapshot: Send {
-    /// The products whose [`Sku::key`](super::Sku::key) is one of these, a few hundred at most, in any order.
+    /// Returns the products whose [`Sku::key`](super::Sku::key) is one of these, a few hundred at most, in any order.
     async fn find_by_sku(&mut self, keys: Vec<String>) -> Result<Vec<Product>>;
 
-    /// The products after a position, oldest first, from the very first one on without; so many at most. None are left
-    /// when there is none.
+    /// Returns the products after a position, oldest first, from the very first one on without; so many at most. None
+    /// are left when there is none.
     async fn after(&mut self, position: Option<Keyset>, limit: usize) -> Result<Vec<Product>>;
 }
 
@@ -76,7 +76,7 @@ pub trait CatalogTransaction: CatalogSnapshot {
 /// Keeps the catalog, for work on all of it that takes long. What reads goes on meanwhile.
 #[async_trait]
 pub trait Catalog: Send + Sync {
-    /// The catalog as it is now.
+    /// Returns the catalog as it is now.
     async fn snapshot(&self) -> Result<Box<dyn CatalogSnapshot>>;
 
     /// Begins to change the catalog. Nobody else can, until it is over.

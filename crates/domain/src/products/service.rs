@@ -37,7 +37,7 @@ impl Products {
         self.products.version().await
     }
 
-    /// The products that pass the filter, oldest first. Public.
+    /// Returns the products that pass the filter, oldest first. Public.
     ///
     /// # Errors
     /// Those of the repository.
@@ -45,7 +45,7 @@ impl Products {
         self.products.list(filter, page).await
     }
 
-    /// All products in short, oldest first.
+    /// Returns all products in short, oldest first.
     ///
     /// # Errors
     /// Those of the repository.

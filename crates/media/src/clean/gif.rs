@@ -61,7 +61,7 @@ fn decode(cleaned: &[u8], limits: &ImageLimits) -> Result<()> {
     Ok(())
 }
 
-/// What the header says of the pixels in memory: frames are decoded one by one, to a byte for each pixel.
+/// Returns what the header says of the pixels in memory: frames are decoded one by one, to a byte for each pixel.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
     let [_, _, _, _, _, _, w0, w1, h0, h1, ..] = upload else { return Err(undecodable()) };
     let [width, height] = [[*w0, *w1], [*h0, *h1]].map(u16::from_le_bytes);
@@ -69,7 +69,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     Ok((Pixels { decoding, turning: 0 }, Orientation::NoTransforms))
 }
 
-/// A reader of the frames, either decoding them or handing out their compressed pixels.
+/// Returns a reader of the frames, either decoding them or handing out their compressed pixels.
 fn reader<'a>(upload: &'a [u8], limits: &ImageLimits, compressed: bool) -> Result<Decoder<&'a [u8]>> {
     let mut options = DecodeOptions::new();
     options.skip_frame_decoding(compressed);

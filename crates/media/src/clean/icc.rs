@@ -15,8 +15,8 @@ const SIGNATURE: &[u8] = b"acsp";
 /// The signature, the offset and the size of an element.
 const TAG: usize = 12;
 
-/// Whether a profile may be kept: it is not too large, as long as its header says, and all that its tag table names
-/// lies within it, behind the table.
+/// Returns whether a profile may be kept: it is not too large, as long as its header says, and all that its tag table
+/// names lies within it, behind the table.
 pub(super) fn is_valid(profile: &[u8]) -> bool {
     profile.len() < MAX_BYTES && elements(profile).is_some_and(|mut elements| elements.all(|lies_within| lies_within))
 }

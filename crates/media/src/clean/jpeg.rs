@@ -47,7 +47,7 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     }
 }
 
-/// What the header says of the pixels in memory, up to the first scan.
+/// Returns what the header says of the pixels in memory, up to the first scan.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
     let mut rest = upload;
     take(&mut rest, 2)?;
@@ -80,7 +80,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     }
 }
 
-/// The pixels of a frame whose first scan has so many components. When it has not all of them, or the frame is
+/// Returns the pixels of a frame whose first scan has so many components. When it has not all of them, or the frame is
 /// progressive, the decoder keeps two bytes for each sample of each component until the last scan.
 fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, upload: usize) -> Result<Pixels> {
     let [_, h1, h0, w1, w0, count, components @ ..] = frame else { return Err(undecodable()) };
@@ -98,8 +98,8 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, uploa
     Ok(Pixels { decoding: picture.saturating_add(kept), turning })
 }
 
-/// The most bytes of what is encoded again, of which the upload had so many pixels and bytes. Photographs stay well below.
-/// Noise that was compressed to almost nothing can have several bytes a pixel, and is refused.
+/// Returns the most bytes of what is encoded again, of which the upload had so many pixels and bytes. Photographs stay
+/// well below. Noise that was compressed to almost nothing can have several bytes a pixel, and is refused.
 fn max_encoded_bytes(pixels: u64, upload: usize) -> u64 {
     pixels.saturating_add(upload as u64 * 2)
 }
@@ -138,7 +138,7 @@ fn encode(
     Ok(file)
 }
 
-/// The image with only the segments that are needed to render it.
+/// Returns the image with only the segments that are needed to render it.
 fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let mut rest = upload;
     let mut out = Vec::with_capacity(upload.len());
@@ -225,7 +225,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// The parts in the order of their numbers, which begin with 1.
+    /// Returns the parts in the order of their numbers, which begin with 1.
     fn joined(&self) -> Option<Vec<u8>> {
         let count = u8::try_from(self.segments.len()).ok()?;
         let mut parts = Vec::new();
@@ -252,7 +252,7 @@ fn next_marker(rest: &mut &[u8]) -> Result<u8> {
     Ok(marker)
 }
 
-/// How far the entropy-coded data reaches: to the first marker other than a restart.
+/// Returns how far the entropy-coded data reaches: to the first marker other than a restart.
 fn entropy_length(data: &[u8]) -> Option<usize> {
     data.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0x00 | 0xd0..=0xd7 | 0xff))
 }

@@ -37,7 +37,7 @@ impl ImageLimits {
         Err(ImageProblem::TooLarge(format!("Image must be at most {limit}")))
     }
 
-    /// The number of pixels of an image that is not too large. An image without any cannot be decoded.
+    /// Returns the number of pixels of an image that is not too large. An image without any cannot be decoded.
     pub(super) fn check_pixels(&self, width: u32, height: u32) -> Result<u64> {
         match u64::from(width) * u64::from(height) {
             0 => Err(undecodable()),
@@ -49,7 +49,7 @@ impl ImageLimits {
         }
     }
 
-    /// The most pixels that all frames of an animation together may have.
+    /// Returns the most pixels that all frames of an animation together may have.
     pub(super) fn max_animation_pixels(&self) -> u64 {
         self.max_pixels.saturating_mul(Self::ANIMATION)
     }
@@ -64,7 +64,7 @@ impl ImageLimits {
     }
 }
 
-/// A number in the larger unit when it is a multiple of it.
+/// Returns a number in the larger unit when it is a multiple of it.
 fn scaled(number: u64, unit: u64, large: &str, small: &str) -> String {
     if number.is_multiple_of(unit) { format!("{} {large}", number / unit) } else { format!("{number} {small}") }
 }

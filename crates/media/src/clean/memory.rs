@@ -11,8 +11,8 @@ const BESIDES: u64 = 2 * 1024 * 1024;
 /// How many times a file is in memory: as it came, cleaned, and as the decoder reads it.
 const COPIES: u64 = 3;
 
-/// The bytes of memory that it takes to clean an upload, of which its format tells what it makes of the pixels. A
-/// header that tells nothing is refused before anything is decoded.
+/// Returns the bytes of memory that it takes to clean an upload, of which its format tells what it makes of the pixels.
+/// A header that tells nothing is refused before anything is decoded.
 ///
 /// # Errors
 /// When it has too many pixels.

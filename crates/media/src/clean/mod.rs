@@ -103,7 +103,7 @@ impl Cleaner {
         }
     }
 
-    /// How busy it is.
+    /// Returns how busy it is.
     pub fn figures(&self) -> CleanerFigures {
         let running = self.at_once.saturating_sub(self.slots.available_permits());
         let admitted = (self.at_once + Self::WAITING).saturating_sub(self.queue.available_permits());
@@ -118,13 +118,13 @@ impl Cleaner {
         }
     }
 
-    /// The error of an image for which there is no place in the queue.
+    /// Returns the error of an image for which there is no place in the queue.
     fn refuse(&self, why: &'static str) -> Error {
         self.refused.fetch_add(1, Ordering::Relaxed);
         Error::unavailable(why)
     }
 
-    /// How many KiB an upload takes, which are not more than there are.
+    /// Returns how many KiB an upload takes, which are not more than there are.
     fn kibibytes(&self, format: ImageFormat, upload: &[u8]) -> Result<u32> {
         let needed = memory::needed(format, upload, &self.limits)?.div_ceil(KIBIBYTE);
         u32::try_from(needed).ok().filter(|needed| *needed <= self.kibibytes).ok_or_else(|| {
@@ -210,7 +210,7 @@ pub(crate) fn format_of(upload: &[u8]) -> Result<ImageFormat> {
     }
 }
 
-/// The problem of a file that is broken, cut off or of a kind that the decoder does not know.
+/// Returns the problem of a file that is broken, cut off or of a kind that the decoder does not know.
 fn undecodable() -> ImageProblem {
     ImageProblem::Unacceptable("Image cannot be decoded".to_owned())
 }

@@ -5,7 +5,7 @@ use image::{DynamicImage, GenericImageView, ImageDecoder, metadata::Orientation}
 
 use super::{Result, undecodable};
 
-/// The orientation that a block of EXIF asks for; none when it does not say.
+/// Returns the orientation that a block of EXIF asks for; none when it does not say.
 pub(super) fn orientation_of(exif: &[u8]) -> Orientation {
     // PNG and WebP hold bare TIFF data, but some writers leave the prefix that JPEG has.
     let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif);
@@ -63,7 +63,7 @@ impl<Picture: GenericImageView> GenericImageView for OrientedView<'_, Picture> {
     }
 }
 
-/// Whether an ICC profile describes the colours the picture has now. Decoding turns CMYK into RGB, for example.
+/// Returns whether an ICC profile describes the colours the picture has now. Decoding turns CMYK into RGB, for example.
 pub(super) fn profile_fits(profile: &[u8], picture: &DynamicImage) -> bool {
     let space: &[u8] = if picture.color().has_color() { b"RGB " } else { b"GRAY" };
     profile.get(16..20) == Some(space)

@@ -81,7 +81,7 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     Ok(turned)
 }
 
-/// What the header says of the pixels in memory. Only what is turned is decoded as a whole.
+/// Returns what the header says of the pixels in memory. Only what is turned is decoded as a whole.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
     let [width, height] = [16, 20].map(|at| take_array(&mut upload.get(at..).unwrap_or_default()));
     let (width, height) = (u32::from_be_bytes(width?), u32::from_be_bytes(height?));
@@ -114,7 +114,8 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     Ok((Pixels { decoding: u64::from(width) * 16, turning: picture * 2 }, orientation))
 }
 
-/// Whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be kept.
+/// Returns whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be
+/// kept.
 fn is_profile(data: &[u8]) -> bool {
     let name = data.iter().take(80).position(|byte| *byte == 0).filter(|length| *length > 0);
     match name.and_then(|length| data.get(length + 1..)) {
@@ -123,7 +124,7 @@ fn is_profile(data: &[u8]) -> bool {
     }
 }
 
-/// The chunks up to IEND; what comes after it is no part of the image.
+/// Returns the chunks up to IEND; what comes after it is no part of the image.
 fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
     let mut rest = upload.strip_prefix(SIGNATURE).ok_or_else(undecodable)?;
     let mut chunks = Vec::new();
@@ -140,8 +141,8 @@ fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
     }
 }
 
-/// Whether the image is an animation, whose frames then are as many as announced and not too large, with the picture that
-/// may stand before them.
+/// Returns whether the image is an animation, whose frames then are as many as announced and not too large, with the
+/// picture that may stand before them.
 fn check_animation(chunks: &[Chunk<'_>], canvas: u64, limits: &ImageLimits) -> Result<bool> {
     let Some(control) = chunks.iter().find(|chunk| chunk.kind == *b"acTL") else { return Ok(false) };
     let announced = u32::from_be_bytes(take_array(&mut &*control.data)?);
@@ -187,7 +188,7 @@ fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::De
     reader.finish()
 }
 
-/// What a decoder may allocate: it adds up the rows of all frames, and a pixel has eight bytes at most.
+/// Returns what a decoder may allocate: it adds up the rows of all frames, and a pixel has eight bytes at most.
 fn decoder_bytes(limits: &ImageLimits) -> usize {
     let bytes = limits.max_animation_pixels().saturating_mul(8).saturating_add(limits.max_bytes);
     usize::try_from(bytes).unwrap_or(usize::MAX)

@@ -21,8 +21,8 @@ const ENTRY: u64 = 4;
 const NODE: u64 = 16;
 const CODE: u64 = 56;
 
-/// The bytes that the codes of a picture take in the decoder. It stops reading once they are more than `most`. `None`
-/// when the picture is broken.
+/// Returns the bytes that the codes of a picture take in the decoder. It stops reading once they are more than `most`.
+/// `None` when the picture is broken.
 ///
 /// The stream is that of a picture of this size, without the header.
 pub(super) fn code_bytes(stream: &[u8], (width, height): (u32, u32), most: u64) -> Option<u64> {
@@ -91,7 +91,7 @@ impl Code {
         Self { counts, symbols }
     }
 
-    /// What the decoder allocates for it. A code of one symbol has no table.
+    /// Returns what the decoder allocates for it. A code of one symbol has no table.
     fn decoder_bytes(&self) -> u64 {
         if self.symbols.len() < 2 {
             return CODE;
@@ -109,7 +109,7 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// The number in the next bits, 18 at most; `None` when there are not as many.
+    /// Returns the number in the next bits, 18 at most; `None` when there are not as many.
     fn take(&mut self, count: usize) -> Option<u32> {
         let mut window = [0; 4];
         let rest = self.stream.get(self.at / 8..)?;
@@ -137,7 +137,7 @@ impl Bits<'_> {
         None
     }
 
-    /// How many colours are remembered.
+    /// Returns how many colours are remembered.
     fn cache_size(&mut self) -> Option<usize> {
         match self.take(1)? {
             0 => Some(0),
@@ -222,7 +222,7 @@ impl Bits<'_> {
         Some(largest)
     }
 
-    /// The length or distance of a copy that begins with this symbol.
+    /// Returns the length or distance of a copy that begins with this symbol.
     fn number(&mut self, symbol: usize) -> Option<u32> {
         if symbol < 4 {
             return Some(symbol as u32 + 1);

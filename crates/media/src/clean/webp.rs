@@ -46,9 +46,9 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
 }
 
-/// What the header says of the pixels in memory. A lossy picture is decoded to planes and transparency of its own
-/// before it is put together, a lossless one to four bytes for each pixel and then to three; a frame of an animation is
-/// as large as the canvas at most.
+/// Returns what the header says of the pixels in memory. A lossy picture is decoded to planes and transparency of its
+/// own before it is put together, a lossless one to four bytes for each pixel and then to three; a frame of an
+/// animation is as large as the canvas at most.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
     let chunks = chunks(upload.get(12..).ok_or_else(undecodable)?)?;
     let first = *chunks.first().ok_or_else(undecodable)?;
@@ -95,7 +95,7 @@ fn encode(picture: &DynamicImage, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The image with only the chunks that are needed to render it.
+/// Returns the image with only the chunks that are needed to render it.
 fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let mut rest = upload;
     take(&mut rest, 4)?;
@@ -147,7 +147,7 @@ fn find<'a>(chunks: &[Chunk<'a>], kind: &[u8; 4]) -> Option<Chunk<'a>> {
     chunks.iter().copied().find(|chunk| chunk.kind == *kind)
 }
 
-/// A file of these chunks.
+/// Returns a file of these chunks.
 fn file<'a>(chunks: impl IntoIterator<Item = Chunk<'a>>) -> Vec<u8> {
     let mut body = b"WEBP".to_vec();
     chunks.into_iter().for_each(|chunk| push(&mut body, chunk));
@@ -165,13 +165,13 @@ fn push(out: &mut Vec<u8>, chunk: Chunk<'_>) {
     out.extend(std::iter::repeat_n(0, chunk.data.len() % 2));
 }
 
-/// The data of the chunk VP8X.
+/// Returns the data of the chunk VP8X.
 fn header(flags: u8, [w0, w1, w2, h0, h1, h2]: [u8; 6]) -> [u8; 10] {
     [flags, 0, 0, 0, w0, w1, w2, h0, h1, h2]
 }
 
-/// The chunks of a picture: its transparency, unless that is in the picture itself as in a lossless one, and the
-/// picture. Its size must be the one announced, which was checked.
+/// Returns the chunks of a picture: its transparency, unless that is in the picture itself as in a lossless one, and
+/// the picture. Its size must be the one announced, which was checked.
 fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>> {
     let is_picture = |chunk: &&Chunk<'_>| matches!(&chunk.kind, b"VP8 " | b"VP8L");
     let picture = *chunks.iter().find(is_picture).ok_or_else(undecodable)?;
@@ -217,7 +217,7 @@ impl Frame<'_> {
     }
 }
 
-/// The frames of an animation, of which none has been decoded.
+/// Returns the frames of an animation, of which none has been decoded.
 fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> Result<Vec<Frame<'a>>> {
     let mut frames = Vec::new();
     let mut total = 0u64;
@@ -238,8 +238,8 @@ fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> 
     if frames.is_empty() { Err(undecodable()) } else { Ok(frames) }
 }
 
-/// What the frames of an animation consist of. Each is decoded as a picture of its own, which takes less time and
-/// memory than to composite the animation.
+/// Returns what the frames of an animation consist of. Each is decoded as a picture of its own, which takes less time
+/// and memory than to composite the animation.
 fn clean_frames(frames: &[Frame<'_>]) -> Result<Vec<Vec<u8>>> {
     let clean = |frame: &Frame<'_>| {
         let picture = picture(&chunks(frame.data)?, size_of(frame.size()))?;

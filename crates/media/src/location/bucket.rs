@@ -22,7 +22,7 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// How long this machine may take to say that it has no role.
 const ROLE: Duration = Duration::from_secs(5);
 
-/// The bucket, or part of a bucket, of an `s3:` URL, reached as variables such as those of the environment say.
+/// Returns the bucket, or part of a bucket, of an `s3:` URL, reached as variables such as those of the environment say.
 pub(crate) async fn objects(
     url: &str,
     variables: impl Iterator<Item = (String, String)>,
@@ -56,7 +56,7 @@ pub(super) fn check(url: &str) -> Result<(), OpenError> {
     parse(url).map(drop).ok_or(OpenError::Bucket)
 }
 
-/// The bucket and the prefix that a URL names.
+/// Returns the bucket and the prefix that a URL names.
 fn parse(url: &str) -> Option<(String, Path)> {
     let parsed = Url::parse(url).ok().filter(|parsed| parsed.scheme() == "s3")?;
     let bucket = parsed.host_str().filter(|name| !name.is_empty())?;
@@ -65,13 +65,13 @@ fn parse(url: &str) -> Option<(String, Path)> {
     (named && !more).then(|| Some((bucket.to_owned(), Path::from_url_path(parsed.path()).ok()?))).flatten()
 }
 
-/// Whether the URL names a user or a password.
+/// Returns whether the URL names a user or a password.
 fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
-/// A client with our limits and what the variables say. The time of a whole answer is not limited by the client: an
-/// image may go to a slow reader. [`crate::limit`] bounds what must not take long.
+/// Returns a client with our limits and what the variables say. The time of a whole answer is not limited by the
+/// client: an image may go to a slow reader. [`crate::limit`] bounds what must not take long.
 fn builder(variables: impl Iterator<Item = (String, String)>) -> AmazonS3Builder {
     let options = ClientOptions::new().with_connect_timeout(CONNECT).with_timeout_disabled();
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(1), ..BackoffConfig::default() };

@@ -53,7 +53,7 @@ fn remove_abandoned(directory: &Path) {
     }
 }
 
-/// The path of a `file:` URL. Without the three slashes a URL's first directory would be taken for a host, or a
+/// Returns the path of a `file:` URL. Without the three slashes a URL's first directory would be taken for a host, or a
 /// relative path for an absolute one.
 pub(super) fn path(url: &str) -> Option<PathBuf> {
     let parsed = Url::parse(url).ok().filter(|_| url.starts_with("file:///"))?;

@@ -63,7 +63,7 @@ impl ObjectImageStore {
         Self { directory: Some(directory), ..self }
     }
 
-    /// The directory in which the objects are files; nothing when they are none.
+    /// Returns the directory in which the objects are files; nothing when they are none.
     pub fn directory(&self) -> Option<&std::path::Path> {
         self.directory.as_deref()
     }
@@ -162,7 +162,7 @@ impl ImageStore for ObjectImageStore {
     }
 }
 
-/// The objects in the folder of the keys that begin with this byte.
+/// Returns the objects in the folder of the keys that begin with this byte.
 fn listed(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
     each_within(ANSWER, objects.list(Some(&Path::from(format!("{folder:02x}")))))
 }
@@ -173,14 +173,14 @@ fn path_of(key: &ImageKey) -> Path {
     Path::from_iter([&folder, name])
 }
 
-/// The key of the image that an object is; `None` for anything else.
+/// Returns the key of the image that an object is; `None` for anything else.
 fn key_of(meta: &ObjectMeta) -> Option<ImageKey> {
     let key = ImageKey::parse(meta.location.filename()?)?;
     (path_of(&key) == meta.location).then_some(key)
 }
 
-/// What was found; `None` when there is no such object. That there is no such bucket is a failure: else every image
-/// would seem to be gone.
+/// Returns what was found; `None` when there is no such object. That there is no such bucket is a failure: else every
+/// image would seem to be gone.
 pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
@@ -192,7 +192,7 @@ pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
 /// How much of a file is read at once. Each time is work for another thread; `object_store` reads an eighth of it.
 const PART: usize = 64 * 1024;
 
-/// The parts of an object.
+/// Returns the parts of an object.
 fn parts(found: GetResult) -> BoxStream<'static, object_store::Result<Bytes>> {
     match found.payload {
         GetResultPayload::File(file, _) => parts_of_file(file, found.range).map_err(unreadable).boxed(),
@@ -200,7 +200,7 @@ fn parts(found: GetResult) -> BoxStream<'static, object_store::Result<Bytes>> {
     }
 }
 
-/// The parts of a file, or a failure when it ends before the range does: it was shortened while it is read.
+/// Returns the parts of a file, or a failure when it ends before the range does: it was shortened while it is read.
 fn parts_of_file(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
     let opened = async move {
         let mut file = File::from_std(file);

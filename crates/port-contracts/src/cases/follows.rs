@@ -19,7 +19,7 @@ async fn follows(db: &Repositories, follower: UserId, followed: UserId) -> bool 
     db.follows.is_following(follower, followed).await.unwrap().unwrap()
 }
 
-/// The ids of a user's followers and of those the user follows.
+/// Returns the ids of a user's followers and of those the user follows.
 async fn lists(db: &Repositories, user: UserId) -> (Vec<UserId>, Vec<UserId>) {
     let ids = |users: Vec<UserSummary>| users.into_iter().map(|user| user.id).collect();
     let followers = pages(100, async |page| db.follows.list_followers(user, page).await).await;

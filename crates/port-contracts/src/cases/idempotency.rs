@@ -44,7 +44,7 @@ async fn begin(db: &Repositories, w: &World, key: &str) -> AttemptId {
     attempt
 }
 
-/// What the same request meets under the key.
+/// Returns what the same request meets under the key.
 async fn met(db: &Repositories, w: &World, key: &str) -> Lookup {
     match begin_at(db, w, &name(None, "POST /", key), at(0)).await.0 {
         Begun::Found(met) => met,
@@ -202,7 +202,8 @@ pub async fn records_of_what_began_before_an_instant_are_deleted_and_counted(db:
     assert_eq!(met(&db, &w, "key4").await, Lookup::Answered(answer("done")));
 }
 
-/// The write of an attempt under this key, which is answered with the key and what `show` makes of what it gave.
+/// Returns the write of an attempt under this key, which is answered with the key and what `show` makes of what it
+/// gave.
 async fn once<T>(
     db: &Repositories,
     w: &World,

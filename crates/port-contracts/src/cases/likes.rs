@@ -15,7 +15,7 @@ use crate::{
     world::{World, at, liker, shuffled},
 };
 
-/// How many like a post, and whether `viewer` does.
+/// Returns how many like a post, and whether `viewer` does.
 async fn likes(db: &Repositories, post: PostId, viewer: UserId) -> (u64, bool) {
     let view = db.posts.find(post, viewer).await.unwrap().unwrap().view;
     assert_eq!(view.liked_by.len() as u64, view.like_count);

@@ -14,7 +14,7 @@ fn request(from: Position, size: usize) -> PageRequest {
     PageRequest { from, size: PageSize::parse(&size.to_string()).unwrap() }
 }
 
-/// The `n`th id of those for a list, and the `more`th of those between it and the next.
+/// Returns the `n`th id of those for a list, and the `more`th of those between it and the next.
 fn id(list: List, n: i64, more: u32) -> Uuid {
     uuid((1000 * (1 + list as u64) + n.cast_unsigned()) << 16 | u64::from(more))
 }
@@ -32,7 +32,7 @@ async fn fill(lists: &Lists, list: List, places: &[Keyset]) -> Vec<Uuid> {
     lists.read(list, PageRequest::FIRST).await.unwrap().items
 }
 
-/// The places of these entries, of those given.
+/// Returns the places of these entries, of those given.
 fn place_of(places: &[Keyset], id: Uuid) -> Keyset {
     *places.iter().find(|place| place.id == id).unwrap()
 }

@@ -104,13 +104,13 @@ impl Administration {
     }
 }
 
-/// An instant to the second, such as `2026-11-22T10:30:00Z`.
+/// Returns an instant to the second, such as `2026-11-22T10:30:00Z`.
 fn in_utc(at: Timestamp) -> String {
     let time = OffsetDateTime::from_unix_timestamp(at.unix_seconds()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     time.format(&Rfc3339).unwrap_or_else(|_| at.unix_seconds().to_string())
 }
 
-/// A new password: asked for twice on a terminal, otherwise the first line of the standard input.
+/// Returns a new password: asked for twice on a terminal, otherwise the first line of the standard input.
 fn ask_password() -> Result<String> {
     if io::stdin().is_terminal() {
         let password = rpassword::prompt_password("Password: ")?;

@@ -7,7 +7,7 @@ use super::table::{self, DefaultValue, Kind, Setting};
 const BEGIN: &str = "<!-- From the table of settings: renew with `just settings`. -->";
 const END: &str = "<!-- The end of the settings. -->";
 
-/// The settings by groups, in Markdown.
+/// Returns the settings by groups, in Markdown.
 fn tables() -> String {
     let mut text = String::new();
     let mut group = "";

@@ -12,7 +12,7 @@ use super::{
     table::{self, Kind, Setting},
 };
 
-/// What the file says, and what is wrong with it. No message repeats a value, which may be a secret.
+/// Returns what the file says, and what is wrong with it. No message repeats a value, which may be a secret.
 pub(super) fn parse(path: &Path, text: &str) -> (Vec<Entry>, Vec<Problem>) {
     let mut reader = Reader { path, text, entries: Vec::new(), problems: Vec::new() };
     match DeTable::parse(text) {
@@ -87,7 +87,7 @@ impl Reader<'_> {
     }
 }
 
-/// The setting of a key, and whether the key is the one of its own file.
+/// Returns the setting of a key, and whether the key is the one of its own file.
 fn setting(keys: &[&str]) -> Option<(&'static Setting, bool)> {
     let [key] = keys else { return None };
     table::ALL.iter().filter(|setting| setting.group.in_file).find_map(|setting| {
@@ -99,7 +99,7 @@ fn setting(keys: &[&str]) -> Option<(&'static Setting, bool)> {
     })
 }
 
-/// The setting that was probably meant by a key that is none, and what to say of the key.
+/// Returns the setting that was probably meant by a key that is none, and what to say of the key.
 fn unknown(keys: &[&str]) -> (Option<&'static Setting>, String) {
     let (name, joined) = (keys.join("."), keys.join("_"));
     if let Some(setting) = table::ALL.iter().find(|setting| !setting.group.in_file && setting.key() == joined) {
@@ -114,7 +114,7 @@ fn unknown(keys: &[&str]) -> (Option<&'static Setting>, String) {
     }
 }
 
-/// The value as a variable would hold it; nothing when it is of another kind.
+/// Returns the value as a variable would hold it; nothing when it is of another kind.
 fn of_kind(kind: Kind, value: &DeValue<'_>) -> Option<String> {
     match (kind, value) {
         (_, DeValue::String(text)) => Some(text.clone().into_owned()),

@@ -44,7 +44,7 @@ pub(crate) use self::{
 pub struct Secret(String);
 
 impl Secret {
-    /// The text.
+    /// Returns the text.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -216,7 +216,7 @@ impl Loaded {
         Self { values, problems, warnings, config }
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     ///
     /// # Errors
     /// When anything is wrong with it.
@@ -224,7 +224,7 @@ impl Loaded {
         self.config().cloned()
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     ///
     /// # Errors
     /// When anything is wrong with it.
@@ -246,12 +246,12 @@ impl Loaded {
         if all.is_empty() { "defaults alone".to_owned() } else { all.join(", ") }
     }
 
-    /// The configuration with defaults in place of what is bad.
+    /// Returns the configuration with defaults in place of what is bad.
     pub(crate) fn best_guess(&self) -> &Config {
         &self.config
     }
 
-    /// Whether a setting's value is what was meant, as far as can be told.
+    /// Returns whether a setting's value is what was meant, as far as can be told.
     pub(crate) fn is_certain(&self, setting: &Setting) -> bool {
         let is_outside = matches!(
             self.values.given(setting),

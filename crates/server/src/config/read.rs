@@ -15,8 +15,8 @@ use super::{
     values::Values,
 };
 
-/// The configuration that these values make. Where one is bad, its default stands in for it, and it is among the
-/// problems.
+/// Returns the configuration that these values make. Where one is bad, its default stands in for it, and it is among
+/// the problems.
 pub(super) fn config(values: &Values, purpose: Purpose, problems: &mut Vec<Problem>) -> Config {
     let mut reader = Reader { values, problems };
     reader.refuse_images_of_memory_elsewhere();
@@ -89,7 +89,7 @@ impl Reader<'_> {
         self.values.effective(setting)
     }
 
-    /// What a text means; what its default does when it means nothing.
+    /// Returns what a text means; what its default does when it means nothing.
     fn parse<T>(&mut self, setting: &Setting, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.text(setting)?;
         parse(text.trim()).or_else(|| {
@@ -271,7 +271,7 @@ impl Reader<'_> {
     }
 }
 
-/// A number of seconds, or of another unit when followed by s, m, h or d.
+/// Returns a number of seconds, or of another unit when followed by s, m, h or d.
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -285,7 +285,7 @@ fn duration(text: &str) -> Option<Duration> {
     (1..=Config::LONGEST.as_secs()).contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
-/// What is wrong with the fields, on one line.
+/// Returns what is wrong with the fields, on one line.
 pub(crate) fn in_words(errors: &agora_domain::FieldErrors) -> String {
     errors.iter().flat_map(|(_, violations)| violations).map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

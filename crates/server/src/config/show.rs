@@ -9,8 +9,8 @@ use super::{
     table::{self, DefaultValue, Kind, Setting},
 };
 
-/// Every setting with its value and where that comes from, in the form of the configuration file, which is the one that
-/// was read, if any was. Secrets are left out.
+/// Returns every setting with its value and where that comes from, in the form of the configuration file, which is the
+/// one that was read, if any was. Secrets are left out.
 pub(crate) fn show(values: &Values, file: Option<&Path>) -> String {
     let file = file.map_or_else(|| "No file was read".to_owned(), |file| format!("The file is {}", file.display()));
     let mut text = format!(
@@ -64,13 +64,13 @@ fn line(setting: &Setting, given: Option<&SettingValue>) -> String {
     }
 }
 
-/// A URL as anybody may see it.
+/// Returns a URL as anybody may see it.
 pub(crate) fn shown_url(url: &str) -> String {
     let (shown, _) = without_password(url);
     if shown.is_empty() { "what the setting says, which is not shown".to_owned() } else { shown }
 }
 
-/// A URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
+/// Returns a URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
 fn without_password(text: &str) -> (String, bool) {
     if text.starts_with("sqlite:") {
         return (text.to_owned(), false);
@@ -89,7 +89,7 @@ fn without_password(text: &str) -> (String, bool) {
     (url.to_string(), is_secret)
 }
 
-/// A value as the file has it.
+/// Returns a value as the file has it.
 fn value_of(kind: Kind, text: &str) -> String {
     match kind {
         Kind::Number(..) | Kind::Bytes(..) => text.trim().to_owned(),
@@ -102,7 +102,7 @@ fn value_of(kind: Kind, text: &str) -> String {
     }
 }
 
-/// A text in quotes. What JSON escapes TOML reads; and DEL, which JSON leaves, TOML does not.
+/// Returns a text in quotes. What JSON escapes TOML reads; and DEL, which JSON leaves, TOML does not.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -68,7 +68,7 @@ pub(crate) fn load(flags: &Flags, purpose: Purpose) -> Loaded {
     loaded
 }
 
-/// The variables of the environment that begin like ours.
+/// Returns the variables of the environment that begin like ours.
 fn variables() -> (BTreeMap<String, String>, Vec<Problem>) {
     let (mut variables, mut problems) = (BTreeMap::new(), Vec::new());
     for (name, value) in env::vars_os() {
@@ -88,7 +88,7 @@ fn variables() -> (BTreeMap<String, String>, Vec<Problem>) {
     (variables, problems)
 }
 
-/// The file to read: the one that is named, or else the one in the working directory, if it is there.
+/// Returns the file to read: the one that is named, or else the one in the working directory, if it is there.
 fn file(flags: &Flags, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
     let named = flags.config.as_ref().or_else(|| variables.get(table::CONFIG.variable));
     let named = named.filter(|path| !path.trim().is_empty()).map(PathBuf::from);

@@ -68,22 +68,23 @@ pub enum DefaultValue {
 }
 
 impl Setting {
-    /// Its key in the file: the variable in small letters, without the prefix.
+    /// Returns its key in the file: the variable in small letters, without the prefix.
     pub fn key(&self) -> String {
         self.variable.trim_start_matches(PREFIX).to_ascii_lowercase()
     }
 
-    /// The flag of the command line that sets it.
+    /// Returns the flag of the command line that sets it.
     pub fn flag(&self) -> Option<&'static str> {
         Some(self.flag).filter(|flag| !flag.is_empty())
     }
 
-    /// Whether its value may stand in a file of its own, which the variable and the key with `_FILE` behind them name.
+    /// Returns whether its value may stand in a file of its own, which the variable and the key with `_FILE` behind
+    /// them name.
     pub fn may_be_in_own_file(&self) -> bool {
         matches!(self.kind, Kind::Secret | Kind::SecretUrl)
     }
 
-    /// The value that holds where nobody sets it.
+    /// Returns the value that holds where nobody sets it.
     pub fn default_value(&self) -> Option<String> {
         match self.default {
             DefaultValue::Is(value) => Some(value.to_owned()),
@@ -236,8 +237,8 @@ settings! {
     }
 }
 
-/// The setting whose own name, if it has one, is most like this one, when any is like it at all; and that name, which is
-/// a key of the file or a variable.
+/// Returns the setting whose own name, if it has one, is most like this one, when any is like it at all; and that name,
+/// which is a key of the file or a variable.
 pub fn nearest(name: &str, own: impl Fn(&Setting) -> Option<String>) -> Option<(&'static Setting, String)> {
     let names = |setting: &'static Setting| {
         let own = own(setting);

@@ -136,22 +136,22 @@ impl Values {
         self.problems.push(Problem { of: vec![setting.variable], is_of_whole_file: false, text });
     }
 
-    /// What was given for a setting.
+    /// Returns what was given for a setting.
     pub fn given(&self, setting: &Setting) -> Option<&SettingValue> {
         self.given.get(setting.variable)
     }
 
-    /// The value given for a setting, where it is known.
+    /// Returns the value given for a setting, where it is known.
     pub fn text(&self, setting: &Setting) -> Option<&str> {
         self.given(setting)?.text.as_deref()
     }
 
-    /// The value given for a setting, or its default.
+    /// Returns the value given for a setting, or its default.
     pub(super) fn effective(&self, setting: &Setting) -> Option<String> {
         self.text(setting).map(str::to_owned).or_else(|| setting.default_value())
     }
 
-    /// How many settings were given by each of the sources: the file, variables, flags.
+    /// Returns how many settings were given by each of the sources: the file, variables, flags.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let count = |is: fn(&ValueSource) -> bool| self.given.values().filter(|given| is(&given.place)).count();
         [
@@ -161,7 +161,7 @@ impl Values {
         ]
     }
 
-    /// The setting as who gave it knows it.
+    /// Returns the setting as who gave it knows it.
     pub(super) fn name(&self, setting: &Setting) -> String {
         self.given(setting).map_or_else(|| setting.variable.to_owned(), |given| given.name(setting))
     }
@@ -175,13 +175,13 @@ impl Values {
     }
 }
 
-/// A value without the white space around it, which a password alone may mean.
+/// Returns a value without the white space around it, which a password alone may mean.
 fn without_white_space(setting: &Setting, text: String) -> String {
     if matches!(setting.kind, Kind::Secret) { text } else { text.trim().to_owned() }
 }
 
 impl SettingValue {
-    /// The setting as who gave it knows it: with the line of the file, by the variable, or by the flag.
+    /// Returns the setting as who gave it knows it: with the line of the file, by the variable, or by the flag.
     pub fn name(&self, setting: &Setting) -> String {
         let own_file = self.own_file.is_some();
         match &self.place {

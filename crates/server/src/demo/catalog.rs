@@ -53,7 +53,7 @@ const CATEGORIES: [Category; 8] = [
     category("Toys", "TOY", ["Kite", "Puzzle", "Train set", "Marbles", "Card game"], (390, 12_900), false),
 ];
 
-/// The products, oldest first.
+/// Returns the products, oldest first.
 pub(super) fn products(seed: u64) -> impl Iterator<Item = Result<Product>> {
     let mut random = Random::new(seed, Purpose::Products);
     let mut ids = Ids::default();

@@ -114,7 +114,7 @@ pub(crate) async fn seed(config: &Config, arguments: SeedArguments, interrupt: I
     Ok(summary(&network, &counts))
 }
 
-/// What was made, in words.
+/// Returns what was made, in words.
 fn summary(network: &Network, counts: &[(Table, u64)]) -> String {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
     let mut told = format!("Made {total} rows. The last are of 2026-06-30.");

@@ -40,7 +40,7 @@ pub(super) enum Special {
     Hermit,
 }
 
-/// Those there are beside so many ordinary accounts, with their names.
+/// Returns those there are beside so many ordinary accounts, with their names.
 fn specials(users: usize) -> Vec<(String, Special)> {
     let readers = READERS.into_iter().filter(|(follows, _)| *follows < users).flat_map(|(follows, count)| {
         (1..=count).map(move |k| (format!("reader_{follows}_{k}"), Special::Reader(follows)))
@@ -163,7 +163,7 @@ impl FollowTimes {
         Self { random: Random::new(seed, Purpose::FollowTimes), ids: Ids::default() }
     }
 
-    /// The identifier and the instant of a follow between accounts of which the last joined then.
+    /// Returns the identifier and the instant of a follow between accounts of which the last joined then.
     pub(super) fn next(&mut self, both_joined: i64) -> (Uuid, i64) {
         let at = both_joined + self.random.below((FOLLOWS_UNTIL - both_joined).unsigned_abs()) as i64;
         (self.ids.next(&mut self.random, at), at)
@@ -203,7 +203,7 @@ impl Followers {
         Self { ends, all }
     }
 
-    /// Those of one account.
+    /// Returns those of one account.
     pub(super) fn of(&self, user: usize) -> &[u32] {
         let begin = user.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.all[begin..self.ends[user]]

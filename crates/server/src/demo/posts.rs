@@ -52,19 +52,19 @@ impl Network {
         Self { seed, people, followers, hours: hours(seed), average, posts }
     }
 
-    /// The posts in their order. They can be gone through again.
+    /// Returns the posts in their order. They can be gone through again.
     pub(super) fn posts(&self) -> Posts<'_> {
         let random = Random::new(self.seed, Purpose::Posts);
         let activity = Ranks::new(self.people.posters.len());
         Posts { network: self, activity, random, ids: Ids::default(), next: 0, hour: 0, recent: VecDeque::new() }
     }
 
-    /// How likely the author's posts are liked: 1 on average.
+    /// Returns how likely the author's posts are liked: 1 on average.
     fn appeal(&self, author: usize) -> f64 {
         (2.0 + self.followers.of(author).len() as f64) / (2.0 + self.average)
     }
 
-    /// An ordinary account that may see the post, most likely a follower. There must be one.
+    /// Returns an ordinary account that may see the post, most likely a follower. There must be one.
     fn viewer(&self, post: &Post, random: &mut Random) -> usize {
         let followers = self.followers.of(post.author);
         let by_follower = post.visibility == Visibility::Followers || random.percent(FROM_FOLLOWERS);
@@ -198,7 +198,7 @@ impl<'a> Reactions<'a> {
         Self { network, random: Random::new(network.seed, purpose), ids: Ids::default(), seen: HashSet::new() }
     }
 
-    /// The likes of the post, each of somebody else, in the order they were made.
+    /// Returns the likes of the post, each of somebody else, in the order they were made.
     pub(super) fn likes(&mut self, post: &Post) -> Vec<Reaction> {
         self.seen.clear();
         let times = self.times(post, post.likes);
@@ -214,7 +214,7 @@ impl<'a> Reactions<'a> {
         times.into_iter().map(like).collect()
     }
 
-    /// The comments on the post, in the order they were made.
+    /// Returns the comments on the post, in the order they were made.
     pub(super) fn comments(&mut self, post: &Post) -> Vec<Reaction> {
         let times = self.times(post, post.comments);
         let comment = |at| {
@@ -240,7 +240,7 @@ impl<'a> Reactions<'a> {
 
 #[cfg(test)]
 impl Network {
-    /// The ordinary followers of an ordinary account.
+    /// Returns the ordinary followers of an ordinary account.
     pub(super) fn followers(&self, user: usize) -> &[u32] {
         self.followers.of(user)
     }

@@ -37,12 +37,12 @@ impl Random {
         Self(Pcg64::seed_from_u64(state))
     }
 
-    /// A number below the bound; 0 when that is 0.
+    /// Returns a number below the bound; 0 when that is 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// The index of one of so many.
+    /// Returns the index of one of so many.
     pub(super) fn index(&mut self, count: usize) -> usize {
         self.below(count as u64) as usize
     }
@@ -52,19 +52,19 @@ impl Random {
         from[self.index(from.len())]
     }
 
-    /// Whether something happens that does in so many of a hundred cases.
+    /// Returns whether something happens that does in so many of a hundred cases.
     pub(super) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// A number from 0 on, below 1.
+    /// Returns a number from 0 on, below 1.
     pub(super) fn unit(&mut self) -> f64 {
         // As many bits as the type holds exactly.
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number from 0 on with a heavy tail (Pareto's, exponent 4/3): half of all are below 0.7, their mean is 3, and
-    /// one in ten thousand is above 1,000.
+    /// Returns a number from 0 on with a heavy tail (Pareto's, exponent 4/3): half of all are below 0.7, their mean is
+    /// 3, and one in ten thousand is above 1,000.
     pub(super) fn tail(&mut self) -> f64 {
         let root = (1.0 - self.unit()).sqrt();
         1.0 / (root * root.sqrt()) - 1.0
@@ -125,7 +125,7 @@ impl Ranks {
         ((square * square) as usize - 1).min(self.count - 1)
     }
 
-    /// How likely the rank is.
+    /// Returns how likely the rank is.
     pub(super) fn share(self, rank: usize) -> f64 {
         (fourth_root(rank as f64 + 2.0) - fourth_root(rank as f64 + 1.0)) / self.scale
     }
@@ -139,7 +139,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// The identifier of what was made at an instant. When the one before was of the same, this is greater.
+    /// Returns the identifier of what was made at an instant. When the one before was of the same, this is greater.
     pub(super) fn next(&mut self, random: &mut Random, millis: i64) -> Uuid {
         if millis == self.millis {
             self.tail += 1 + u128::from(random.below(1 << 32));

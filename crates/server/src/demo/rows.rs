@@ -110,7 +110,7 @@ impl<'a> Batches<'a> {
 }
 
 impl Network {
-    /// How many rows there are.
+    /// Returns how many rows there are.
     pub(super) fn count(&self) -> u64 {
         let posts = self.posts().map(|post| 1 + post.likes + post.comments).sum::<usize>();
         let follows = self.people.follows().map(|followed| followed.len()).sum::<usize>();
@@ -132,7 +132,7 @@ impl Network {
         self.variants(Batches::new(Table::ProductVariants, take))
     }
 
-    /// The usernames of all accounts, by their number, each with its biography.
+    /// Returns the usernames of all accounts, by their number, each with its biography.
     pub(super) fn names(&self) -> impl Iterator<Item = (String, Option<String>)> {
         let mut random = Random::new(self.seed, Purpose::Profiles);
         let ordinary = (1..=self.people.users).map(move |number| {

@@ -8,12 +8,12 @@ use super::{
     },
 };
 
-/// A username for the account of a number, which no other has.
+/// Returns a username for the account of a number, which no other has.
 pub(super) fn username(random: &mut Random, number: usize) -> String {
     format!("{}{number}", random.pick(&FIRST_NAMES))
 }
 
-/// What somebody says of themselves.
+/// Returns what somebody says of themselves.
 pub(super) fn biography(random: &mut Random) -> String {
     let mut text = format!("{} from {}.", random.pick(&PROFESSIONS), random.pick(&TOWNS));
     if random.percent(50) {
@@ -26,7 +26,7 @@ pub(super) fn biography(random: &mut Random) -> String {
     text
 }
 
-/// The text of a post: 20 to 500 characters, mostly short.
+/// Returns the text of a post: 20 to 500 characters, mostly short.
 pub(super) fn post(random: &mut Random) -> String {
     let part = random.unit();
     // The longest sentence and what may follow it still go into 500.
@@ -49,7 +49,7 @@ pub(super) fn post(random: &mut Random) -> String {
     text
 }
 
-/// The text of a comment.
+/// Returns the text of a comment.
 pub(super) fn comment(random: &mut Random) -> String {
     let mut text = String::new();
     if random.percent(65) {

@@ -61,7 +61,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
 /// How long the file is looked through.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is wrong within the file of an embedded database.
+/// Returns what is wrong within the file of an embedded database.
 async fn damage(url: &str) -> Option<Finding> {
     let (sender, looked) = oneshot::channel();
     let url = url.to_owned();
@@ -89,14 +89,14 @@ async fn damage(url: &str) -> Option<Finding> {
     }
 }
 
-/// The file of an embedded database.
+/// Returns the file of an embedded database.
 pub(super) fn file(config: &Config) -> Option<PathBuf> {
     let url = app::database_url(config, &data_dir(config));
     let path = url.expose().strip_prefix("sqlite:")?;
     Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
 }
 
-/// Whether the file can be written, and its companions beside it.
+/// Returns whether the file can be written, and its companions beside it.
 fn is_writable(file: &Path) -> bool {
     let directory = directory_of(file);
     rustix::fs::access(file, Access::READ_OK | Access::WRITE_OK).is_ok() && is_ours(directory)

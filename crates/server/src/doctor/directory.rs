@@ -26,12 +26,12 @@ pub(super) fn findings(loaded: &Loaded) -> Vec<Finding> {
     vec![directory(&path), secret(loaded, &path)]
 }
 
-/// Whether this process may read, write and search the directory.
+/// Returns whether this process may read, write and search the directory.
 pub(super) fn is_ours(directory: &Path) -> bool {
     rustix::fs::access(directory, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// The directory, or what it would be made in.
+/// Returns the directory, or what it would be made in.
 pub(super) fn nearest(directory: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(directory).ok()?;
     whole.ancestors().find(|directory| directory.exists()).map(Path::to_owned)

@@ -87,12 +87,12 @@ pub(crate) async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -
     Ok(worst < State::Failed)
 }
 
-/// The data directory as an absolute path, which need not be there.
+/// Returns the data directory as an absolute path, which need not be there.
 fn data_dir(config: &Config) -> PathBuf {
     std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone())
 }
 
-/// What is to be said where a bad setting hides what would be looked at.
+/// Returns what is to be said where a bad setting hides what would be looked at.
 fn unknown(subject: &'static str, setting: &Setting) -> Finding {
     Finding::failed(subject, format!("not looked at, since {} is not clear: see the configuration", setting.variable))
 }

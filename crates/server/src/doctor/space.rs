@@ -22,7 +22,7 @@ const WARNING: u64 = 1024 * MIB;
 /// Less may not do for a start and an upload.
 const FAILURE: u64 = 64 * MIB;
 
-/// A finding for each disk.
+/// Returns a finding for each disk.
 pub(super) fn findings(config: &Config) -> Vec<Finding> {
     let images = config.media_url.as_deref().and_then(|url| Url::parse(url).ok()).filter(|url| url.scheme() == "file");
     let images = images.and_then(|url| url.to_file_path().ok());

@@ -49,7 +49,7 @@ struct Figures {
     threads: i64,
 }
 
-/// What the system says; nothing where it does not.
+/// Returns what the system says; nothing where it does not.
 #[cfg(target_os = "linux")]
 fn figures() -> Option<Figures> {
     let process = procfs::process::Process::myself().ok()?;

@@ -21,7 +21,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What a file with this name is.
+    /// Returns what a file with this name is.
     ///
     /// # Errors
     /// When its ending does not tell.

@@ -144,7 +144,7 @@ impl Import {
     }
 }
 
-/// What is wrong with the fields of a row, on one line.
+/// Returns what is wrong with the fields of a row, on one line.
 fn in_words(errors: &FieldErrors) -> String {
     let messages = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let reasons = errors.iter().map(|(field, violations)| format!("{field}: {}", messages(violations)));

@@ -78,7 +78,7 @@ impl ParsedRow {
     }
 }
 
-/// The row that a JSON text is.
+/// Returns the row that a JSON text is.
 fn row(line: u64, json: &str) -> Row {
     let bad = |reason| Row::Bad { line, reason };
     if !json.trim_start().starts_with('{') {
@@ -104,7 +104,7 @@ fn row(line: u64, json: &str) -> Row {
     given.into_row(line)
 }
 
-/// What is wrong with a JSON text, without its lines, which are not those of the file.
+/// Returns what is wrong with a JSON text, without its lines, which are not those of the file.
 fn in_words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);

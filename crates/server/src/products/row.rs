@@ -41,13 +41,13 @@ impl Position {
         self.row.set(self.offset.get());
     }
 
-    /// Whether the present row is longer than it may be.
+    /// Returns whether the present row is longer than it may be.
     pub(super) fn is_too_long(&self) -> bool {
         self.offset.get() - self.row.get() > MAX_ROW
     }
 }
 
-/// What is wrong with such a row.
+/// Returns what is wrong with such a row.
 pub(super) fn too_long() -> String {
     format!("it is longer than {} MiB", MAX_ROW >> 20)
 }

@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// How long it is.
+    /// Returns how long it is.
     pub(super) fn kib(&self) -> Result<u64> {
         Ok(self.file.metadata()?.len() >> 10)
     }
@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-/// A file, or what could be read only once in a file of its own.
+/// Returns a file, or what could be read only once in a file of its own.
 fn open(path: &Path) -> Result<File> {
     let name = path.display();
     if path.as_os_str() == "-" {

@@ -62,7 +62,7 @@ pub(super) fn read(input: impl Read, position: &Position, take: Take<'_>) -> Res
     Ok(())
 }
 
-/// The cells of a record, the last without the carriage return of its line.
+/// Returns the cells of a record, the last without the carriage return of its line.
 fn cells(record: &ByteRecord) -> Vec<&[u8]> {
     let mut cells: Vec<&[u8]> = record.iter().collect();
     if let Some(last) = cells.last_mut() {
@@ -71,7 +71,7 @@ fn cells(record: &ByteRecord) -> Vec<&[u8]> {
     cells
 }
 
-/// The columns that the first line names.
+/// Returns the columns that the first line names.
 fn parse_columns(cells: &[&[u8]]) -> Result<Vec<&'static str>> {
     let names: Vec<_> = cells.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
     let (mut columns, mut unknown): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());

@@ -77,12 +77,12 @@ pub(crate) struct Summary {
     pub(crate) missing: Vec<String>,
 }
 
-/// The keys of images as the text of an entry.
+/// Returns the keys of images as the text of an entry.
 pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
     keys.iter().map(|key| key.as_str().to_owned() + "\n").collect()
 }
 
-/// The keys of images that an entry has.
+/// Returns the keys of images that an entry has.
 pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
     let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
     keys.collect::<Option<_>>().context("the archive names images as no backup does")
@@ -120,7 +120,7 @@ fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> io::
     tar.append_data(&mut header, name, bytes)
 }
 
-/// The end of an archive whose bytes before it have this checksum.
+/// Returns the end of an archive whose bytes before it have this checksum.
 fn tail(checksum: &str) -> io::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::new());
     append(&mut tar, CHECKSUM, checksum.as_bytes())?;
@@ -208,7 +208,7 @@ impl Archive {
         Ok(Self { file })
     }
 
-    /// What the archive is, and the secret in it.
+    /// Returns what the archive is, and the secret in it.
     pub(crate) async fn beginning(&self) -> Result<(Header, Option<String>)> {
         let mut entries = self.entries();
         let first = entries.next().await?.filter(|entry| entry.name == HEADER);
@@ -222,7 +222,7 @@ impl Archive {
         Ok((header, secret))
     }
 
-    /// The entries, one by one, read by a thread of their own.
+    /// Returns the entries, one by one, read by a thread of their own.
     pub(crate) fn entries(&self) -> Entries {
         let content = At { file: Arc::clone(&self.file), offset: 0 };
         let (sender, entries) = mpsc::channel(1);

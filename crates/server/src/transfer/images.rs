@@ -88,12 +88,12 @@ impl Memory {
     }
 }
 
-/// Every image of a store.
+/// Returns every image of a store.
 pub(crate) async fn all(store: &ObjectImageStore) -> Result<BoxStream<'static, Result<ImageKey>>> {
     store.list().await
 }
 
-/// All bytes of an image, and their room; nothing when there is none of that key.
+/// Returns all bytes of an image, and their room; nothing when there is none of that key.
 pub(crate) async fn read(
     store: &ObjectImageStore,
     key: &ImageKey,
@@ -111,7 +111,7 @@ pub(crate) async fn read(
     Ok(Some((all.freeze(), room)))
 }
 
-/// Whether a stored image consists of these bytes.
+/// Returns whether a stored image consists of these bytes.
 async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
     let Some(mut image) = image.filter(|image| usize::try_from(image.size) == Ok(expected.len())) else {
         return Ok(false);
@@ -164,7 +164,7 @@ pub(crate) async fn copy(
     Ok(tally)
 }
 
-/// Those of the keys that the store has no image of. No image is read for that.
+/// Returns those of the keys that the store has no image of. No image is read for that.
 pub(crate) async fn missing(store: &ObjectImageStore, keys: Vec<ImageKey>) -> Result<Vec<ImageKey>> {
     let looked = stream::iter(keys).map(async |key| {
         let found = store.open(&key, Some(ByteRange::Last(0))).await?;
@@ -173,7 +173,7 @@ pub(crate) async fn missing(store: &ObjectImageStore, keys: Vec<ImageKey>) -> Re
     looked.buffer_unordered(AT_ONCE).try_filter_map(async |key| Ok(key)).try_collect().await
 }
 
-/// Those of the images that the rows of a target name and its store has not.
+/// Returns those of the images that the rows of a target name and its store has not.
 pub(crate) async fn lost(
     rows: &mut Snapshot,
     store: &ObjectImageStore,

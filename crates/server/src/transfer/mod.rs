@@ -29,7 +29,7 @@ mod rows;
 
 /// What went wrong in an operator's words: those of the domain are for clients.
 pub(crate) trait OperatorContext<T> {
-    /// The outcome, or what went wrong with `what`.
+    /// Returns the outcome, or what went wrong with `what`.
     fn operator_context(self, what: &str) -> anyhow::Result<T>;
 }
 

@@ -179,7 +179,7 @@ pub(super) fn image_key(name: &str) -> Option<ImageKey> {
     name.strip_prefix("images/").and_then(ImageKey::parse)
 }
 
-/// The table of an entry such as `rows/users-000001.jsonl`.
+/// Returns the table of an entry such as `rows/users-000001.jsonl`.
 pub(super) fn table(name: &str) -> Option<Table> {
     let (table, _) = name.strip_prefix("rows/")?.split_once('-')?;
     Table::ALL.into_iter().find(|known| known.name() == table)

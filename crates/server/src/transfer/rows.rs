@@ -51,7 +51,7 @@ pub(crate) fn count(rows: &Rows) -> u64 {
     u64::try_from(rows.len()).unwrap_or(u64::MAX)
 }
 
-/// How many rows all tables have.
+/// Returns how many rows all tables have.
 pub(crate) async fn total(snapshot: &mut Snapshot) -> Result<u64> {
     let mut total = 0;
     for table in Table::ALL {
@@ -103,7 +103,7 @@ pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mu
     Ok(())
 }
 
-/// The sums as lines for an operator.
+/// Returns the sums as lines for an operator.
 pub(crate) fn in_words(sums: &Sums) -> String {
     let line = |table: Table| {
         let sum = sums.get(table.name())?;

@@ -54,7 +54,7 @@ impl std::fmt::Debug for Transaction {
 }
 
 impl FromSql<'_> for Snapshot {
-    /// The number of those running, the lowest of them, the end, then each of them.
+    /// Returns the number of those running, the lowest of them, the end, then each of them.
     fn from_sql(_: &Type, raw: &[u8]) -> Converted<Self> {
         let numbers =
             raw.get(4..).unwrap_or_default().chunks_exact(8).map(|number| Ok(u64::from_be_bytes(number.try_into()?)));

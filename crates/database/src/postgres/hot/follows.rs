@@ -13,7 +13,7 @@ pub(super) static IS_FOLLOWING: PreparedSql = PreparedSql {
     types: &[Type::UUID, Type::UUID],
 };
 
-/// Whether `follower` follows `followed`; nothing when there is no such user.
+/// Returns whether `follower` follows `followed`; nothing when there is no such user.
 pub(crate) async fn is_following(database: &Postgres, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
     let rows = database.shared.query(&IS_FOLLOWING, &[&follower, &followed]).await?;
     rows.first().map(|row| Columns::of(row).take()).transpose()

@@ -15,7 +15,7 @@ pub(crate) async fn ping(database: &Postgres) -> Outcome<()> {
     Ok(())
 }
 
-/// The versions of the migrations that were applied, in order.
+/// Returns the versions of the migrations that were applied, in order.
 pub(crate) async fn applied(database: &Postgres) -> Outcome<Vec<String>> {
     let rows = database.shared.query(&APPLIED, &[]).await?;
     rows.iter().map(|row| Columns::of(row).take()).collect()

@@ -85,7 +85,7 @@ impl Pipeline {
         self.client.query(&statement, values).await
     }
 
-    /// Whether it answers within the time.
+    /// Returns whether it answers within the time.
     pub(super) async fn is_there(&self, proof: Duration) -> bool {
         let _waiting = Waiting::on(&self.waiting);
         let answers = matches!(timeout(proof, self.client.batch_execute("")).await, Ok(Ok(())));
@@ -116,7 +116,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a statement is prepared under: the address of its text.
+/// Returns what a statement is prepared under: the address of its text.
 fn key(text: &PreparedSql) -> usize {
     text.sql.as_ptr().addr()
 }

@@ -99,7 +99,7 @@ macro_rules! load_positions {
     }};
 }
 
-/// The positions of a feed from one on that have one of the visibilities.
+/// Returns the positions of a feed from one on that have one of the visibilities.
 pub(super) async fn positions(conn: &mut Conn, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>> {
     let mut found = Vec::new();
     for visibility in distinct(visible) {

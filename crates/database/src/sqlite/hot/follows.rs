@@ -7,7 +7,7 @@ use crate::{
     sql_types::DbId,
 };
 
-/// Whether `follower` follows `followed`; nothing when there is no such user.
+/// Returns whether `follower` follows `followed`; nothing when there is no such user.
 pub(crate) async fn is_following(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
     let relation = follows::table.filter(follows::follower_id.eq(follower).and(follows::followed_id.eq(users::id)));
     Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)

@@ -8,7 +8,7 @@ pub(crate) async fn ping(conn: &mut Conn) -> Outcome<()> {
     Ok(())
 }
 
-/// The versions of the migrations that were applied, in order.
+/// Returns the versions of the migrations that were applied, in order.
 pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
     queries::transfer::applied(conn).await
 }

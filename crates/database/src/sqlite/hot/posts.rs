@@ -74,7 +74,7 @@ pub(crate) async fn list_by_author(
     with_likers(conn, rows).await
 }
 
-/// The posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
+/// Returns the posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
 pub(crate) async fn list_at(
     conn: &mut Conn,
     FeedQuery { viewer, visible: [one, two, three], toward, limit: most }: FeedQuery,

@@ -24,7 +24,7 @@ async fn find(db: &Repositories, id: UserId) -> Account {
     db.accounts.find(id).await.unwrap().unwrap()
 }
 
-/// What the session repository says after it was told of a change of the account.
+/// Returns what the session repository says after it was told of a change of the account.
 async fn session(db: &Repositories, user: UserId, id: SessionId) -> SessionState {
     db.sessions.account_changed(user);
     db.sessions.find(id).await.unwrap().unwrap()

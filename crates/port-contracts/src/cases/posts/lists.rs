@@ -26,7 +26,7 @@ pub(super) enum List {
 impl List {
     const EACH: [Self; 3] = [Self::All, Self::ByAuthor, Self::Followed];
 
-    /// A page of the posts, of every visibility.
+    /// Returns a page of the posts, of every visibility.
     pub(super) async fn read(
         self,
         db: &Repositories,
@@ -43,14 +43,14 @@ impl List {
         }
     }
 
-    /// The ids of the posts, in the list's order, read in pages of a size.
+    /// Returns the ids of the posts, in the list's order, read in pages of a size.
     async fn ids(self, db: &Repositories, who: (UserId, UserId), size: usize) -> Vec<PostId> {
         let views = pages(size, async |page| self.read(db, who, page).await).await;
         views.into_iter().map(|view| view.post.id).collect()
     }
 }
 
-/// The view with its author as the other lists show them.
+/// Returns the view with its author as the other lists show them.
 fn plain(view: PostView<Account>) -> PostView {
     PostView {
         author: author(&view.author),
@@ -62,7 +62,7 @@ fn plain(view: PostView<Account>) -> PostView {
     }
 }
 
-/// An author and somebody who follows them.
+/// Returns an author and somebody who follows them.
 pub(super) async fn author_and_follower(w: &World) -> (UserId, UserId) {
     let [author, follower] = w.accounts().await;
     w.follow(follower.id, author.id).await;

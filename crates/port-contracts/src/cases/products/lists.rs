@@ -37,7 +37,7 @@ fn variant(color: &str) -> Variant {
     Variant { color: Color::parse(color).unwrap(), size: Size::parse("S").unwrap(), stock: stock(1) }
 }
 
-/// The SKUs of the products a filter passes.
+/// Returns the SKUs of the products a filter passes.
 async fn skus(db: &Repositories, category: Option<&str>, text: Option<&str>) -> Vec<String> {
     let filter = ProductFilter::parse(category, text).unwrap();
     let products = pages(100, async |page| db.products.list(&filter, page).await).await;
