@@ -4,29 +4,26 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use agora_domain::{
-    accounts::{
-        Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
-        MockTokenIssuer, Username,
-    },
-    clock::{MockClock, Timestamp},
-    comments::{Comments, MockCommentRepository},
-    follows::{Follows, MockFollowRepository},
-    health::{MockProbe, Probes},
-    id::{MockIdGenerator, PostId, UserId},
-    idempotency::{Idempotency, MockIdempotencyRepository},
-    limits::{Limits, MockCounters},
-    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages},
-    page::{Keyset, Page, Position},
-    posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility},
-    products::{MockProductRepository, Products},
+use agora_domain::accounts::{
+    Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
+    MockTokenIssuer, Username,
 };
-use agora_http::{
-    CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies,
-    bench::{Rendering, count, decode_cursor, encode_cursor},
-};
+use agora_domain::clock::{MockClock, Timestamp};
+use agora_domain::comments::{Comments, MockCommentRepository};
+use agora_domain::follows::{Follows, MockFollowRepository};
+use agora_domain::health::{MockProbe, Probes};
+use agora_domain::id::{MockIdGenerator, PostId, UserId};
+use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
+use agora_domain::limits::{Limits, MockCounters};
+use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
+use agora_domain::page::{Keyset, Page, Position};
+use agora_domain::posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility};
+use agora_domain::products::{MockProductRepository, Products};
+use agora_http::bench::{Rendering, count, decode_cursor, encode_cursor};
+use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies};
 use divan::Bencher;
 use prometheus_client::registry::Registry;
 use uuid::Uuid;

@@ -30,8 +30,6 @@ use crate::middleware::{authorize, compress, idempotency};
 use crate::request::{Body, List, Query, cursor, paging, parse_object, preconditions, violations};
 use crate::response::{Instant, etag};
 
-const LISTS: [List; 6] = [List::Users, List::Posts, List::Likes, List::Comments, List::Follows, List::Products];
-
 /// What the body of a post says that arrives in these pieces, or the status and the words of its refusal.
 ///
 /// # Errors
@@ -84,12 +82,12 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
 
 /// Returns the cursor of a position in each list; nothing for the beginning.
 pub fn cursors(mac_keys: &MacKeys, position: Position) -> Vec<Option<String>> {
-    LISTS.into_iter().map(|list| cursor::encode(mac_keys, list, position)).collect()
+    List::EACH.into_iter().map(|list| cursor::encode(mac_keys, list, position)).collect()
 }
 
 /// Returns the position that a text names in each list; nothing where it is no cursor of that list.
 pub fn positions(mac_keys: &MacKeys, cursor: &str) -> Vec<Option<Position>> {
-    LISTS.into_iter().map(|list| cursor::decode(mac_keys, list, cursor)).collect()
+    List::EACH.into_iter().map(|list| cursor::decode(mac_keys, list, cursor)).collect()
 }
 
 /// Returns the links of a list of posts that is asked for with this query and has a page before and after `position`;

@@ -24,9 +24,9 @@
 //! | `cors` | answers preflights, and marks responses for pages of other sites | before any refusal, which a page could not read otherwise; not there without `AGORA_CORS_ORIGINS` |
 //! | `load_shedding::shed_load` | 503 when too many requests are in flight; bounds the memory of answers and the time of bodies | before anything is done for the request |
 //! | `rate_limit::limit` | 429 by client address | before the token is looked up |
-//! | `compress::compress` | compresses the answer | inside the limits: what they refuse is small; it works while the request still counts as in flight |
+//! | `compress::compress` | compresses JSON beyond 1 KiB; `/docs` is kept compressed | inside the limits: what they refuse is small; it works while the request still counts as in flight |
 //! | `router::dispatch` | calls the endpoint; 404 and 405 | the policy of the endpoint is known from here on |
-//! | `authorize::authorize` | rate limits of logins and registrations, 401, 403, rate limit and share of the account, `Idempotency-Key`, the deadline, panics | each needs the policy or the caller |
+//! | `authorize::authorize` | rate limits of logins and registrations, 401, rate limit of the account, 403, a NUL in the address, share of the account, `Idempotency-Key`; the deadline, panics | each needs the policy or the caller; `routes` puts it in front of every handler |
 
 #![forbid(unsafe_code)]
 

@@ -4,35 +4,27 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpStream,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use agora_domain::{
-    Error, Result,
-    accounts::{Credentials, Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims},
-    clock::Timestamp,
-    error::Conflict,
-    health::MockProbe,
-    id::{SessionId, UserId},
-    idempotency::{self, Begun, Lookup, MockIdempotencyRepository},
-    limits::Requester,
-    media::OpenImage,
-    products::CatalogVersion,
-};
+use agora_domain::accounts::{Credentials, Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims};
+use agora_domain::clock::Timestamp;
+use agora_domain::error::Conflict;
+use agora_domain::health::MockProbe;
+use agora_domain::id::{SessionId, UserId};
+use agora_domain::idempotency::{Begun, Lookup, MockIdempotencyRepository};
+use agora_domain::limits::Requester;
+use agora_domain::media::OpenImage;
+use agora_domain::products::CatalogVersion;
+use agora_domain::{Error, Result, idempotency};
 use agora_http::{LoadLimits, Stopping};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use reqwest::{
-    Method,
-    header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
-};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;

@@ -3,18 +3,16 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeSet, env, fs, panic, path::Path};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{env, fs, panic};
 
-use agora_http::{
-    openapi,
-    routes::{self, Access},
-};
-use reqwest::{
-    Version,
-    header::{
-        CACHE_CONTROL, CONNECTION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
-        HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    },
+use agora_http::routes::Access;
+use agora_http::{openapi, routes};
+use reqwest::Version;
+use reqwest::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
+    HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use serde_json::{Value, json};
 

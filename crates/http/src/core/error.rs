@@ -30,7 +30,8 @@ pub(crate) enum ApiError {
     NoToken,
     /// The request cannot be understood.
     Malformed(String),
-    /// The body is beyond a limit.
+    /// The body is beyond a limit of `request::body` or `request::multipart`. An image that is too large only once it is
+    /// looked into is [`Error::TooLarge`].
     TooLarge(String),
     /// The body is of another type than the endpoint takes: one of these.
     UnsupportedMediaType(&'static str),

@@ -11,6 +11,13 @@ pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
 /// The most bytes of a JSON body.
 pub(crate) const JSON_LIMIT: usize = 64 * 1024;
 
+/// The most parts of a form.
+pub(crate) const MAX_PARTS: usize = 64;
+
+/// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
+/// the refusal. A client that sends still more is cut off.
+pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
+
 /// How much the service takes on at once, and how long a client may take for its part of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadLimits {

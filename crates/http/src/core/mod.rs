@@ -28,7 +28,7 @@ pub(crate) use self::concurrency_limit::{ConcurrencyLimit, Permit};
 pub(crate) use self::error::{ApiError, Causes, FailureBody, RETRY_AFTER, sources};
 pub(crate) use self::extractor::{extractor, shared};
 pub use self::limits::LoadLimits;
-pub(crate) use self::limits::{HEAD_LIMIT, JSON_LIMIT, LIMIT, write_allowance};
+pub(crate) use self::limits::{DRAIN_LIMIT, HEAD_LIMIT, JSON_LIMIT, LIMIT, MAX_PARTS, write_allowance};
 pub(crate) use self::log_sampler::{LogSampler, RejectionCounter};
 pub use self::mac::MacKeys;
 pub(crate) use self::mac::Purpose;

@@ -72,7 +72,7 @@ fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
     ServiceResponse::new(request, error.error_response())
 }
 
-/// Checks the token and the role that the endpoint requires, and keeps the caller with the request for the handler.
+/// Checks the token, the rate limit of the account and the role that the endpoint requires, and keeps the caller with the request for the handler.
 async fn authenticate(
     access: Access,
     state: &State,

@@ -15,12 +15,8 @@ use futures_util::StreamExt;
 use garde::Validate;
 use serde::de::DeserializeOwned;
 
-use crate::core::{ApiError, Capacity, Client, JSON_LIMIT, State, shared};
+use crate::core::{ApiError, Capacity, Client, DRAIN_LIMIT, JSON_LIMIT, State, shared};
 use crate::request::{BodyDeadline, is_too_slow, violations};
-
-/// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
-/// the refusal. A client that sends still more is cut off.
-pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
 
 /// The body of a request, not yet read.
 pub(crate) struct Body {

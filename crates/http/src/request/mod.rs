@@ -11,7 +11,7 @@ pub(crate) mod paging;
 pub(crate) mod parameters;
 pub(crate) mod preconditions;
 
-pub(crate) use self::body::{Body, ContentType, DRAIN_LIMIT, parse_object};
+pub(crate) use self::body::{Body, ContentType, parse_object};
 pub(crate) use self::body_deadline::{BodyDeadline, in_time, is_too_slow};
 pub(crate) use self::cursor::List;
 pub(crate) use self::extract::{Auth, PathId, PathText, RequestedBy, parse_uuid};

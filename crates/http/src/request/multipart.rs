@@ -11,11 +11,8 @@ use garde::Validate;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::core::{ApiError, JSON_LIMIT};
-use crate::request::{Body, ContentType, DRAIN_LIMIT, is_too_slow, parse_object, violations};
-
-/// The most parts a form has.
-const MAX_PARTS: usize = 64;
+use crate::core::{ApiError, DRAIN_LIMIT, JSON_LIMIT, MAX_PARTS};
+use crate::request::{Body, ContentType, is_too_slow, parse_object, violations};
 
 /// A body that may be a form. Its fields are the same as in JSON, but for the image, which a form alone can hold.
 pub(crate) trait FormBody: DeserializeOwned + Validate<Context = ()> {

@@ -1,16 +1,15 @@
 //! How much of a list is read for a request, and how large its answer is.
 
-use agora_domain::{
-    accounts::{Role, Roles, Session, SessionState, Username},
-    id::{PostId, ProductId},
-    page::{Keyset, Page, PageRequest, Position},
-    posts::{Liker, PostAccess, Visibility},
-    products::{Category, Description, Price, Product, ProductName, Sku, Stock},
-};
+use agora_domain::accounts::{Role, Roles, Session, SessionState, Username};
+use agora_domain::id::{PostId, ProductId};
+use agora_domain::page::{Keyset, Page, PageRequest, Position};
+use agora_domain::posts::{Liker, PostAccess, Visibility};
+use agora_domain::products::{Category, Description, Price, Product, ProductName, Sku, Stock};
 use futures_util::future::join_all;
 use reqwest::header::{CACHE_CONTROL, CONTENT_LENGTH, ETAG, IF_NONE_MATCH, LINK};
 
-use super::{client::list as entries, *};
+use super::client::list as entries;
+use super::*;
 
 const MEBIBYTE: usize = 1 << 20;
 

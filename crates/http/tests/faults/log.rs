@@ -1,8 +1,10 @@
 //! What the log is told of failures.
 
-use std::{io, sync::Once};
+use std::io;
+use std::sync::Once;
 
-use tokio::{io::AsyncWriteExt, net};
+use tokio::io::AsyncWriteExt;
+use tokio::net;
 
 use super::*;
 

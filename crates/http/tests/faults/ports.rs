@@ -1,38 +1,30 @@
 //! The service on mocked ports.
 
-use std::{
-    net::TcpListener,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use agora_domain::{
-    Error,
-    accounts::{
-        Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
-        PasswordHasher,
-    },
-    clock::{MockClock, Timestamp},
-    comments::{Comments, MockCommentRepository},
-    follows::{Follows, MockFollowRepository},
-    health::{MockProbe, Probes},
-    id::MockIdGenerator,
-    idempotency::{Idempotency, MockIdempotencyRepository},
-    limits::{Limits, MockCounters, Window},
-    media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages},
-    posts::{MockPostRepository, Posts},
-    products::{CatalogVersion, MockProductRepository, Products},
+use agora_domain::Error;
+use agora_domain::accounts::{
+    Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
+    PasswordHasher,
 };
+use agora_domain::clock::{MockClock, Timestamp};
+use agora_domain::comments::{Comments, MockCommentRepository};
+use agora_domain::follows::{Follows, MockFollowRepository};
+use agora_domain::health::{MockProbe, Probes};
+use agora_domain::id::MockIdGenerator;
+use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
+use agora_domain::limits::{Limits, MockCounters, Window};
+use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
+use agora_domain::posts::{MockPostRepository, Posts};
+use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use uuid::Uuid;
 
-use crate::{
-    client::{Client, PUBLIC_URL},
-    contract,
-};
+use crate::client::{Client, PUBLIC_URL};
+use crate::contract;
 
 /// The ports that the tests break. A mock that is not told what to do panics when it is called.
 pub(super) struct Ports {
