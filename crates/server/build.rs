@@ -2,11 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn main() {
     // Only a release says it: otherwise each commit would have everything built again that includes this crate.

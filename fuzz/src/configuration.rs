@@ -1,6 +1,8 @@
 //! The configuration, from variables and a file.
 
-use std::{io, path::Path, time::Duration};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
 
 use agora_server::config::{Config, Loaded, Purpose, Sources};
 

@@ -1,13 +1,9 @@
 //! Cursors.
 
-use agora_domain::{
-    clock::Timestamp,
-    page::{Keyset, Position},
-};
-use agora_http::{
-    MacKeys,
-    fuzzing::{cursors, positions},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::page::{Keyset, Position};
+use agora_http::MacKeys;
+use agora_http::fuzzing::{cursors, positions};
 use uuid::Uuid;
 
 /// Reads a cursor; and, with enough bytes, makes cursors of the position that they are.

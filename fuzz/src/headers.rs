@@ -1,6 +1,7 @@
 //! The headers that the service reads.
 
-use agora_domain::{clock::Timestamp, version::Versions};
+use agora_domain::clock::Timestamp;
+use agora_domain::version::Versions;
 use agora_http::fuzzing::{bearer_token, encoding, idempotency_key, if_match, if_none_match, range, version_tag};
 
 /// Reads a value as each of the headers.

@@ -3,7 +3,8 @@
 use std::io::Cursor;
 
 use agora_domain::media::ImageFormat as Format;
-use agora_media::{ImageLimits, fuzzing::clean};
+use agora_media::ImageLimits;
+use agora_media::fuzzing::clean;
 use image::{ImageFormat, ImageReader, Limits};
 
 use crate::metadata;

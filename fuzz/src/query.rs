@@ -1,13 +1,9 @@
 //! The queries of lists, and the links made of them.
 
-use agora_domain::{
-    clock::Timestamp,
-    page::{Keyset, Position},
-};
-use agora_http::{
-    MacKeys,
-    fuzzing::{links, positions},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::page::{Keyset, Position};
+use agora_http::MacKeys;
+use agora_http::fuzzing::{links, positions};
 use url::{Url, form_urlencoded};
 use uuid::Uuid;
 

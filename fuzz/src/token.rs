@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use agora_domain::{
-    accounts::{TokenClaims, TokenIssuer},
-    clock::Timestamp,
-    id::{SessionId, UserId},
-};
+use agora_domain::accounts::{TokenClaims, TokenIssuer};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{SessionId, UserId};
 use agora_security::JwtIssuer;
 use uuid::Uuid;
 

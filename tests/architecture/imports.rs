@@ -3,14 +3,13 @@
 //! It is read from `use` items and from paths that begin with `crate`, `self` or `super`; a re-export is followed to where
 //! the item is. Tests are left out.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use cargo_metadata::{Package, TargetKind};
-use syn::{Attribute, Item, ItemMod, UseTree, Visibility, visit::Visit};
+use syn::visit::Visit;
+use syn::{Attribute, Item, ItemMod, UseTree, Visibility};
 
 use crate::metadata;
 

@@ -15,10 +15,8 @@ mod process;
 #[path = "../support/store.rs"]
 mod store;
 
-use crate::{
-    process::{Home, Service},
-    store::{Kind, Store},
-};
+use crate::process::{Home, Service};
+use crate::store::{Kind, Store};
 
 /// A service on a database of each kind, one after the other: a home for it, the database, and the service.
 fn services() -> impl Iterator<Item = (Home, Store, Service)> {

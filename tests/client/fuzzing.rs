@@ -3,13 +3,11 @@
 
 use std::fs;
 
-use crate::{
-    client::{User, key, text},
-    picture::picture,
-    process::Home,
-    python::{WITHOUT_PYTHON, environment, succeed},
-    repository,
-};
+use crate::client::{User, key, text};
+use crate::picture::picture;
+use crate::process::Home;
+use crate::python::{WITHOUT_PYTHON, environment, succeed};
+use crate::repository;
 
 const USERNAME: &str = "root";
 /// Not one that the document has as an example, with which it would be changed.

@@ -1,8 +1,12 @@
 //! A client in TypeScript, made from the document as `examples/typescript` shows it.
 
-use std::{fs, path::Path, process::Command};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
-use crate::{process::Home, python::succeed, repository};
+use crate::process::Home;
+use crate::python::succeed;
+use crate::repository;
 
 const WITHOUT_NODE: &str =
     "the example needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";

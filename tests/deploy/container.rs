@@ -1,14 +1,15 @@
 //! The image and the services beside it.
 
-use std::{collections::BTreeMap, fs, net::IpAddr, process::Command};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::process::Command;
 
 use serde_json::Value;
 use url::Url;
 
-use crate::{
-    files::{lines, read, repository, yaml},
-    process::mode,
-};
+use crate::files::{lines, read, repository, yaml};
+use crate::process::mode;
 
 /// The instructions of the container file, each on one line.
 fn instructions() -> Vec<String> {

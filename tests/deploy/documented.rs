@@ -1,11 +1,10 @@
 //! Commands of docs/operations.md, as they are written there.
 
-use std::{fs, process::Command};
+use std::fs;
+use std::process::Command;
 
-use crate::{
-    files::{read, repository},
-    process::{AGORA, Home, Service},
-};
+use crate::files::{read, repository};
+use crate::process::{AGORA, Home, Service};
 
 /// The first block of commands below a heading.
 fn block(heading: &str) -> String {

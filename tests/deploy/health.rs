@@ -1,11 +1,9 @@
 //! `agora health`.
 
-use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpListener},
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::process::{Finished, Home, run};
 

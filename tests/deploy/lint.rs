@@ -1,11 +1,11 @@
 //! What others check: the schemas of Kubernetes and of compose files, and a linter of container files.
 
-use std::{path::PathBuf, process::Command, sync::OnceLock};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
 
-use crate::{
-    files::{below, repository},
-    python::{WITHOUT_PYTHON, environment, succeed},
-};
+use crate::files::{below, repository};
+use crate::python::{WITHOUT_PYTHON, environment, succeed};
 
 fn program(name: &str) -> Command {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();

@@ -2,27 +2,23 @@
 //!
 //! Of the file, only what must differ does: the addresses listened on, the service's, and the certificate.
 
-use std::{
-    fs,
-    net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
-    process::Command,
-    sync::atomic::{AtomicU8, Ordering},
-};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use reqwest::{
-    ClientBuilder, Method, Version,
-    header::{LOCATION, RETRY_AFTER},
-};
+use reqwest::header::{LOCATION, RETRY_AFTER};
+use reqwest::{ClientBuilder, Method, Version};
 use serde_json::json;
-use tokio::{io::AsyncReadExt, net::TcpListener, sync::mpsc};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 
-use crate::{
-    client::{Client, PASSWORD, Response, User, eventually, text},
-    files::read,
-    picture::{expect_picture, picture},
-    process::{Home, Process, Service},
-};
+use crate::client::{Client, PASSWORD, Response, User, eventually, text};
+use crate::files::read;
+use crate::picture::{expect_picture, picture};
+use crate::process::{Home, Process, Service};
 
 const HOST: &str = "agora.example.org";
 

@@ -5,10 +5,8 @@ use std::time::Duration;
 use agora_server::config::Config;
 use serde_json::Value;
 
-use crate::{
-    files::{lines, read, yaml},
-    systemd,
-};
+use crate::files::{lines, read, yaml};
+use crate::systemd;
 
 fn defaults() -> Config {
     Config::from_variables(|_| None).unwrap()

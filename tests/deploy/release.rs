@@ -1,10 +1,8 @@
 //! `scripts/release`: the same program wherever it is built.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
 
 use crate::files::{read, repository};
 

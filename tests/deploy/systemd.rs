@@ -1,11 +1,10 @@
 //! The units of systemd.
 
-use std::{fs, process::Command};
+use std::fs;
+use std::process::Command;
 
-use crate::{
-    files::{lines, read, repository},
-    process::mode,
-};
+use crate::files::{lines, read, repository};
+use crate::process::mode;
 
 /// What a unit says, as section, name and value.
 pub(crate) fn unit(name: &str) -> Vec<(String, String, String)> {

@@ -9,13 +9,11 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    client::{Client, User, list},
-    files::read,
-    migrations::{Migration, migrations},
-    process::{Home, Service, run},
-    store::{Kind, Rows, Store},
-};
+use crate::client::{Client, User, list};
+use crate::files::read;
+use crate::migrations::{Migration, migrations};
+use crate::process::{Home, Service, run};
+use crate::store::{Kind, Rows, Store};
 
 /// The statements of a release of the schema that a migration makes.
 fn fixture(migration: &Migration) -> String {

@@ -2,10 +2,8 @@
 
 use reqwest::Method;
 
-use crate::{
-    client::{PASSWORD, text},
-    process::Home,
-};
+use crate::client::{PASSWORD, text};
+use crate::process::Home;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_content() {

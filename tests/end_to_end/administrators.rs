@@ -4,10 +4,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::{
-    client::{Client, PASSWORD, eventually, list},
-    process::{Home, run},
-};
+use crate::client::{Client, PASSWORD, eventually, list};
+use crate::process::{Home, run};
 
 async fn is_admin(api: &Client, name: &str) -> bool {
     let user = api.log_in(name).await;

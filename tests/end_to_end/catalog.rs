@@ -4,11 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{
-    client::{Client, list, text},
-    process::{Finished, Home, run},
-    world::World,
-};
+use crate::client::{Client, list, text};
+use crate::process::{Finished, Home, run};
+use crate::world::World;
 
 /// A home whose database is there and empty.
 fn home() -> Home {

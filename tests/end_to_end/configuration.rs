@@ -1,6 +1,7 @@
 //! Settings that cannot be: the program says which, and does not start.
 
-use std::{fs, io, net::TcpListener};
+use std::net::TcpListener;
+use std::{fs, io};
 
 use crate::process::{Finished, Home, run};
 

@@ -1,9 +1,8 @@
 //! A connection of which the test decides what is sent when.
 
-use std::{
-    io::{self, Read, Write},
-    net::TcpStream,
-};
+use std::io;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use crate::client::{HANG, Response};
 

@@ -1,28 +1,21 @@
 //! SIGKILL: what was acknowledged is there, and what was left lying is collected.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File, FileTimes},
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, SystemTime},
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::fs::{File, FileTimes};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use reqwest::{
-    Method,
-    multipart::{Form, Part},
-};
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
 use serde_json::Value;
 
-use crate::{
-    backend::Backend,
-    client::{Client, User, eventually, key, list, text},
-    picture::{expect_picture, picture},
-    process::Home,
-};
+use crate::backend::Backend;
+use crate::client::{Client, User, eventually, key, list, text};
+use crate::picture::{expect_picture, picture};
+use crate::process::Home;
 
 /// Writes that the service acknowledged.
 #[derive(Debug, Default, Clone)]

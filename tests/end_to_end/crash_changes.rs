@@ -1,17 +1,13 @@
 //! SIGKILL amid every kind of change: each is found as it was acknowledged last, or as it was asked for next.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::{
-    client::{Client, PASSWORD, User, eventually, list, registration, text},
-    process::Home,
-};
+use crate::client::{Client, PASSWORD, User, eventually, list, registration, text};
+use crate::process::Home;
 
 /// What is changed again and again, so that after each change it is told by its number.
 #[derive(Debug, Clone)]

@@ -1,17 +1,13 @@
 //! `agora doctor`: what it finds, and that it leaves everything as it was.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::TcpListener,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-use crate::{
-    picture::picture,
-    process::{Finished, Home, run},
-};
+use crate::picture::picture;
+use crate::process::{Finished, Home, run};
 
 fn doctor(home: &Home, variables: &[(&str, &str)]) -> Finished {
     let mut command = home.agora(&["doctor"]);

@@ -2,11 +2,9 @@
 
 use std::fs;
 
-use crate::{
-    client::{list, text},
-    picture::{expect_picture, picture},
-    process::{Finished, Home, mode, run},
-};
+use crate::client::{list, text};
+use crate::picture::{expect_picture, picture};
+use crate::process::{Finished, Home, mode, run};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_is_needed_is_made_for_the_owner_alone() {

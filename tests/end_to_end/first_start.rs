@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use crate::{
-    client::{PASSWORD, list},
-    process::{AGORA, Home, run},
-};
+use crate::client::{PASSWORD, list};
+use crate::process::{AGORA, Home, run};
 
 const OFFER: &str = "No account has ADMIN yet. To make one: ";
 

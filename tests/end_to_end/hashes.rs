@@ -1,11 +1,11 @@
 //! The cost of password hashes is raised.
 
-use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection, dsl::sql, sql_types::Text};
+use diesel::dsl::sql;
+use diesel::sql_types::Text;
+use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 
-use crate::{
-    client::{PASSWORD, eventually},
-    process::Home,
-};
+use crate::client::{PASSWORD, eventually};
+use crate::process::Home;
 
 /// The hash that the database has of an account's password.
 fn stored_hash(home: &Home, username: &str) -> String {

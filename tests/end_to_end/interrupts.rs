@@ -1,10 +1,8 @@
 //! Commands that a signal ends, whatever they wait for.
 
-use std::{
-    fs::OpenOptions,
-    io::{Read, Write},
-    process::Command,
-};
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::process::Command;
 
 use crate::process::{Home, Process, run};
 

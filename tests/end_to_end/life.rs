@@ -2,11 +2,9 @@
 
 use reqwest::Method;
 
-use crate::{
-    client::list,
-    process::{AGORA, Home, Service},
-    world::World,
-};
+use crate::client::list;
+use crate::process::{AGORA, Home, Service};
+use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_loses_nothing() {

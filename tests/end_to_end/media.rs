@@ -1,15 +1,12 @@
 //! What is stored and what rows name, compared from the command line.
 
-use std::{
-    fs::{self, File},
-    time::{Duration, SystemTime},
-};
+use std::fs;
+use std::fs::File;
+use std::time::{Duration, SystemTime};
 
-use crate::{
-    client::{key, text},
-    picture::picture,
-    process::{Finished, Home, run},
-};
+use crate::client::{key, text};
+use crate::picture::picture;
+use crate::process::{Finished, Home, run};
 
 fn check(home: &Home, arguments: &[&str]) -> Finished {
     run(home.agora(&[&["media", "check"], arguments].concat()), "")

@@ -1,24 +1,20 @@
 //! What Prometheus is shown; and that dashboard, alerts and documentation speak of the same.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
-use reqwest::{Method, header::CONTENT_TYPE};
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, SqliteConnection};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use crate::{
-    client::{Client, JSON, eventually, registration, request_bytes, text},
-    picture::picture,
-    process::{HANG, Home, Service},
-};
+use crate::client::{Client, JSON, eventually, registration, request_bytes, text};
+use crate::picture::picture;
+use crate::process::{HANG, Home, Service};
 
 const DASHBOARD: &str = include_str!("../../deploy/grafana/agora.json");
 const RULES: &str = include_str!("../../deploy/prometheus/agora.rules.yml");

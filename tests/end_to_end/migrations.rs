@@ -1,6 +1,7 @@
 //! The schema of a database that another version of the program has left.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use crate::process::{Home, mode, run};
 

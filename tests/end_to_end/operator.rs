@@ -2,10 +2,8 @@
 
 use reqwest::Method;
 
-use crate::{
-    client::{Client, PASSWORD, User, eventually},
-    process::{Finished, Home, run},
-};
+use crate::client::{Client, PASSWORD, User, eventually};
+use crate::process::{Finished, Home, run};
 
 const NEW: &str = "battery staple";
 

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use reqwest::Method;
 use tokio::task::JoinSet;
 
-use crate::{
-    client::{Client, Response, User, list, text},
-    picture::picture,
-    process::Home,
-};
+use crate::client::{Client, Response, User, list, text};
+use crate::picture::picture;
+use crate::process::Home;
 
 /// What every writer works on.
 struct Shared {

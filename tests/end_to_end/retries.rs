@@ -1,22 +1,16 @@
 //! Clients that send a request again because they do not know what became of it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::{
-    backend::Backend,
-    client::{Client, Response, User, eventually, list, text},
-    process::Home,
-};
+use crate::backend::Backend;
+use crate::client::{Client, Response, User, eventually, list, text};
+use crate::process::Home;
 
 fn liking(api: &Client, user: &User, post: &str, key: usize) -> RequestBuilder {
     let path = format!("/api/posts/like/{post}");

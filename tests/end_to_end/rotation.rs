@@ -2,10 +2,8 @@
 
 use reqwest::Method;
 
-use crate::{
-    client::{Client, PASSWORD, Response, User, text},
-    process::{Home, Service},
-};
+use crate::client::{Client, PASSWORD, Response, User, text};
+use crate::process::{Home, Service};
 
 const OLD: &str = "the secret that was used until now, long enough";
 const NEW: &str = "the secret that is to be used from now on, too";

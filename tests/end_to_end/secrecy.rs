@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use reqwest::{Method, header::CONTENT_TYPE};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
 use serde_json::json;
 
-use crate::{
-    client::{Client, PASSWORD},
-    picture::picture,
-    process::{Home, run},
-};
+use crate::client::{Client, PASSWORD};
+use crate::picture::picture;
+use crate::process::{Home, run};
 
 async fn time_of_refusal(api: &Client, identifier: &str) -> Duration {
     let begun = Instant::now();

@@ -1,23 +1,17 @@
 //! SIGTERM and SIGINT: what is in flight is finished, then the service ends.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::Instant,
-};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
 
 use serde_json::json;
 
-use crate::{
-    client::{FORM, JSON, PASSWORD, User, eventually, form_bytes, request_bytes, text},
-    connection::Connection,
-    picture::picture,
-    process::Home,
-};
+use crate::client::{FORM, JSON, PASSWORD, User, eventually, form_bytes, request_bytes, text};
+use crate::connection::Connection;
+use crate::picture::picture;
+use crate::process::Home;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_answered_at_sigterm_and_new_connections_refused() {

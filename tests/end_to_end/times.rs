@@ -1,6 +1,7 @@
 //! Times far away, which not every database can hold.
 
-use crate::{process::Home, world::World};
+use crate::process::Home;
+use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_feed_before_any_time_is_a_page_or_a_bad_request() {

@@ -1,18 +1,18 @@
 //! The bucket is away: images cannot be had, everything else can, and all is well once it is back.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
-use reqwest::{Method, RequestBuilder, header::RETRY_AFTER};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::{
-    backend::Backend,
-    client::{Client, User, eventually, list, text},
-    crash::{age_records, record},
-    picture::{expect_picture, picture},
-    private_s3::S3Server,
-    process::Home,
-};
+use crate::backend::Backend;
+use crate::client::{Client, User, eventually, list, text};
+use crate::crash::{age_records, record};
+use crate::picture::{expect_picture, picture};
+use crate::private_s3::S3Server;
+use crate::process::Home;
 
 /// Checks that a request is answered by the error envelope of a service that is unavailable for now, not because the
 /// request's own time ran out.

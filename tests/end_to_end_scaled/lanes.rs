@@ -1,6 +1,7 @@
 //! What is shown of a PostgreSQL server's connections.
 
-use crate::{picture::picture, process::Home};
+use crate::picture::picture;
+use crate::process::Home;
 
 const MANUAL: &str = include_str!("../../docs/operations.md");
 

@@ -67,10 +67,8 @@ mod world;
 mod backend {
     use std::path::{Path, PathBuf};
 
-    use crate::{
-        private_postgres,
-        private_s3::{S3Server, SECRET_KEY},
-    };
+    use crate::private_postgres;
+    use crate::private_s3::{S3Server, SECRET_KEY};
 
     const BUCKET: &str = "agora";
 

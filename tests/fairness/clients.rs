@@ -1,23 +1,18 @@
 //! The clients of one account, each of which asks again as soon as it was answered. They are a process of their own: clients
 //! usually are other machines, and take no time from the service.
 
-use std::{
-    collections::BTreeMap,
-    env, fs, io,
-    process::{ChildStdin, Command},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    thread,
-};
+use std::collections::BTreeMap;
+use std::process::{ChildStdin, Command};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{env, fs, io, thread};
 
 use agora_http::routes;
 
-use crate::{
-    http::Client,
-    network::Network,
-    process::{HANG, Process},
-    requests::{CLIENTS, KnownIds, Template},
-    walk::{case_of, name_of},
-};
+use crate::http::Client;
+use crate::network::Network;
+use crate::process::{HANG, Process};
+use crate::requests::{CLIENTS, KnownIds, Template};
+use crate::walk::{case_of, name_of};
 
 /// How many requests were answered by each status; 0 are those that were not answered.
 pub(crate) type Answers = BTreeMap<u16, u64>;

@@ -1,10 +1,9 @@
 //! A client of its own, since it shares the machine with what is measured: it reads what it is sent, and keeps nothing.
 
-use std::{
-    io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
-    net::TcpStream,
-    time::Duration,
-};
+use std::io;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
 
 /// One connection at a time, kept from a request to the next and opened anew when it was closed.
 pub(crate) struct Client {

@@ -31,15 +31,16 @@ mod store;
 mod walk;
 mod worst_cases;
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use agora_http::routes;
 use tokio::runtime::Runtime;
 
-use crate::{network::Network, store::Store, walk::walk, worst_cases::WORST_CASES};
+use crate::network::Network;
+use crate::store::Store;
+use crate::walk::walk;
+use crate::worst_cases::WORST_CASES;
 
 /// Only one at a time has the machine.
 static MACHINE: Mutex<()> = Mutex::new(());

@@ -4,15 +4,13 @@ use std::fs;
 
 use reqwest::Method;
 
-use crate::{
-    client::{PASSWORD, User, key, list, text},
-    names::Names,
-    picture::noise,
-    process::{AGORA, Home, Service, run},
-    requests::KnownIds,
-    seed,
-    store::Store,
-};
+use crate::client::{PASSWORD, User, key, list, text};
+use crate::names::Names;
+use crate::picture::noise;
+use crate::process::{AGORA, Home, Service, run};
+use crate::requests::KnownIds;
+use crate::seed;
+use crate::store::Store;
 
 /// Who looks at what, and where.
 pub(crate) struct Network {

@@ -1,19 +1,16 @@
 //! Those who ask what everybody asks, one request at a time.
 
-use std::{
-    io::{self, ErrorKind},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::io::ErrorKind;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use serde_json::json;
 
-use crate::{
-    client::{JSON, PASSWORD, request_bytes},
-    http::Client,
-    network::Network,
-    process::HANG,
-};
+use crate::client::{JSON, PASSWORD, request_bytes};
+use crate::http::Client;
+use crate::network::Network;
+use crate::process::HANG;
 
 const ALICE_AT: &str = "203.0.113.1";
 const BOB_AT: &str = "203.0.113.2";

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::{picture::turned_jpeg, worst_cases::Picture};
+use crate::picture::turned_jpeg;
+use crate::worst_cases::Picture;
 
 impl Picture {
     pub(crate) fn file(self) -> Arc<[u8]> {

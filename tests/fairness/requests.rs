@@ -1,24 +1,18 @@
 //! Requests that are made once and sent again and again, each time with another number in them.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agora_domain::{
-    accounts::{TokenClaims, TokenIssuer as _},
-    clock::Timestamp,
-    id::{SessionId, UserId},
-};
+use agora_domain::accounts::{TokenClaims, TokenIssuer as _};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{SessionId, UserId};
 use agora_http::routes::{Endpoint, IdempotencySupport};
 use agora_security::JwtIssuer;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    client::{FORM, JSON},
-    names::{Changing, Names, digits, id, split_at_changing},
-    worst_cases::{Body, By, WorstCase},
-};
+use crate::client::{FORM, JSON};
+use crate::names::{Changing, Names, digits, id, split_at_changing};
+use crate::worst_cases::{Body, By, WorstCase};
 
 /// How many clients ask at once.
 pub(crate) const CLIENTS: usize = 16;

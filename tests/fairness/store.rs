@@ -1,10 +1,8 @@
 //! The databases, and how rows are put into them beside the program.
 
-use crate::{
-    names::{Names, id_beginning, replace_words},
-    private_postgres,
-    process::Home,
-};
+use crate::names::{Names, id_beginning, replace_words};
+use crate::private_postgres;
+use crate::process::Home;
 
 /// The first instant of anything that is stored: 2026 begins.
 const BEGIN: i64 = 1_767_225_600;

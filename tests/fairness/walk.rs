@@ -1,15 +1,16 @@
 //! The walk over the route table: each endpoint's worst case, and what it costs others.
 
-use std::{collections::BTreeMap, env, fmt, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use std::{env, fmt};
 
-use agora_http::routes::{self, Endpoint};
+use agora_http::routes;
+use agora_http::routes::Endpoint;
 
-use crate::{
-    clients::{Answers, Load},
-    network::Network,
-    ordinary::{Reader, Reads, other_requests},
-    worst_cases::{WORST_CASES, WorstCase},
-};
+use crate::clients::{Answers, Load};
+use crate::network::Network;
+use crate::ordinary::{Reader, Reads, other_requests};
+use crate::worst_cases::{WORST_CASES, WorstCase};
 
 /// How many times longer than alone somebody else's read may take.
 const RATIO: f64 = 5.0;

@@ -1,23 +1,17 @@
 //! Many writers who want to change the same things, for a while.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::{JoinSet, block_in_place};
 
-use crate::{
-    client::{Client, PASSWORD, Response, User, list, text},
-    honest::{attempt, expect_no_leak},
-    private_postgres,
-    process::Home,
-};
+use crate::client::{Client, PASSWORD, Response, User, list, text};
+use crate::honest::{attempt, expect_no_leak};
+use crate::private_postgres;
+use crate::process::Home;
 
 const WRITERS: usize = 64;
 const CONNECTIONS: usize = 6;

@@ -1,23 +1,20 @@
 //! A disk is full: what needs space is refused, all else goes on, and nothing is half there.
 
-use std::{fs, process::Command};
+use std::fs;
+use std::process::Command;
 
-use reqwest::{
-    Method, RequestBuilder,
-    multipart::{Form, Part},
-};
+use reqwest::multipart::{Form, Part};
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use crate::{
-    backend::Backend,
-    client::{Client, PASSWORD, User, eventually, key, list, text},
-    disk::Disk,
-    honest::{attempt, expect_refused},
-    load::Load,
-    picture::{expect_picture, picture},
-    process::{Home, Service, run},
-};
+use crate::backend::Backend;
+use crate::client::{Client, PASSWORD, User, eventually, key, list, text};
+use crate::disk::Disk;
+use crate::honest::{attempt, expect_refused};
+use crate::load::Load;
+use crate::picture::{expect_picture, picture};
+use crate::process::{Home, Service, run};
 
 /// Starts the service of a home, whose data directory or images are on the disk.
 fn start(home: &Home, disk: &Disk, variables: &[(&str, &str)]) -> Service {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, header::RETRY_AFTER};
+use reqwest::RequestBuilder;
+use reqwest::header::RETRY_AFTER;
 use tokio::task::block_in_place;
 
-use crate::{
-    client::{Response, eventually},
-    private_postgres::Server,
-};
+use crate::client::{Response, eventually};
+use crate::private_postgres::Server;
 
 /// A request that takes longer hangs: 30 seconds is what the service gives it.
 const LIMIT: Duration = Duration::from_secs(45);

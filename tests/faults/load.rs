@@ -1,21 +1,15 @@
 //! Clients that write and read all the time, and know what was acknowledged.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder};
 use tokio::task::JoinSet;
 
-use crate::{
-    client::{Client, Response, User, eventually, list, text},
-    honest::attempt,
-    picture::{expect_picture, picture},
-};
+use crate::client::{Client, Response, User, eventually, list, text};
+use crate::honest::attempt;
+use crate::picture::{expect_picture, picture};
 
 /// Writes that the service acknowledged.
 #[derive(Debug, Default)]

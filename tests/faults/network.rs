@@ -1,19 +1,18 @@
 //! The network between the service and PostgreSQL breaks.
 
-use std::{net::TcpListener, time::Instant};
+use std::net::TcpListener;
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use crate::{
-    client::{Client, User, eventually, list, text},
-    honest::{attempt, expect_no_leak, expect_refused},
-    load::Load,
-    private_postgres::Server,
-    process::{HANG, Home, Service},
-    proxy::{Network, Proxy},
-};
+use crate::client::{Client, User, eventually, list, text};
+use crate::honest::{attempt, expect_no_leak, expect_refused};
+use crate::load::Load;
+use crate::private_postgres::Server;
+use crate::process::{HANG, Home, Service};
+use crate::proxy::{Network, Proxy};
 
 const CONNECTIONS: usize = 5;
 

@@ -1,21 +1,17 @@
 //! Two nodes on one database and one bucket.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 use tokio::task::{JoinSet, block_in_place};
 
-use crate::{
-    client::{Client, PASSWORD, User, eventually, key, list, text},
-    picture::{expect_picture, picture},
-    private_postgres,
-    private_s3::S3Server,
-    process::{Home, Service},
-};
+use crate::client::{Client, PASSWORD, User, eventually, key, list, text};
+use crate::picture::{expect_picture, picture};
+use crate::private_postgres;
+use crate::private_s3::S3Server;
+use crate::process::{Home, Service};
 
 /// How soon what ends a right on one node counts on the others.
 const ELSEWHERE: Duration = Duration::from_secs(5);

@@ -1,15 +1,16 @@
 //! PostgreSQL is there, but what is asked of it takes too long.
 
-use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use crate::{
-    client::{Client, User, eventually, text},
-    honest::{attempt, expect_no_leak, expect_refused},
-    private_postgres::{self, Session},
-    process::{Home, Service},
-};
+use crate::client::{Client, User, eventually, text};
+use crate::honest::{attempt, expect_no_leak, expect_refused};
+use crate::private_postgres;
+use crate::private_postgres::Session;
+use crate::process::{Home, Service};
 
 /// One for reads of little and one for lists, which share them, one for single writes, two for work in several steps.
 const CONNECTIONS: usize = 5;

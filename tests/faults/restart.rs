@@ -6,12 +6,10 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use crate::{
-    honest::{attempt, expect_no_leak},
-    load::Load,
-    private_postgres::Server,
-    process::Home,
-};
+use crate::honest::{attempt, expect_no_leak};
+use crate::load::Load;
+use crate::private_postgres::Server;
+use crate::process::Home;
 
 const CONNECTIONS: usize = 6;
 

@@ -1,14 +1,13 @@
 //! More at once than the service takes on.
 
-use std::{thread, time::Duration};
+use std::thread;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::{
-    client::eventually,
-    process::{HANG, Home},
-    raw::Raw,
-};
+use crate::client::eventually;
+use crate::process::{HANG, Home};
+use crate::raw::Raw;
 
 /// What is refused is refused at once, on a busy machine.
 const QUICK: Duration = Duration::from_secs(10);

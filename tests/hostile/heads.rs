@@ -1,6 +1,7 @@
 //! Heads beyond all measure.
 
-use crate::{process::Home, raw::Raw};
+use crate::process::Home;
+use crate::raw::Raw;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_is_too_large_is_answered_431_and_cut() {

@@ -4,12 +4,12 @@ use std::thread;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use crate::{
-    client::PASSWORD,
-    process::{HANG, Home},
-};
+use crate::client::PASSWORD;
+use crate::process::{HANG, Home};
 
 /// More than run and wait at a time.
 const BEYOND: usize = 20;

@@ -1,16 +1,13 @@
 //! Connections on which a test says what is sent when, many at once.
 
-use std::{
-    io::{self, ErrorKind},
-    time::{Duration, Instant},
-};
+use std::io;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
 
 use reqwest::Version;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::client::{HANG, Response};
 

@@ -4,18 +4,15 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use image::{ImageFormat, RgbImage};
-use reqwest::{
-    Body, Method, RequestBuilder,
-    multipart::{Form, Part},
-};
-use tokio::{task::JoinSet, time::timeout};
+use reqwest::multipart::{Form, Part};
+use reqwest::{Body, Method, RequestBuilder};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use crate::{
-    client::{Client, FORM, Response, User},
-    picture::{noise, turned_jpeg},
-    process::{HANG, Home},
-    raw::Raw,
-};
+use crate::client::{Client, FORM, Response, User};
+use crate::picture::{noise, turned_jpeg};
+use crate::process::{HANG, Home};
+use crate::raw::Raw;
 
 const MEBIBYTE: usize = 1024 * 1024;
 

@@ -3,7 +3,8 @@
 mod sessions;
 
 use futures_util::future::join_all;
-use reqwest::{Method, header::WWW_AUTHENTICATE};
+use reqwest::Method;
+use reqwest::header::WWW_AUTHENTICATE;
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, Server};

@@ -2,7 +2,8 @@
 //! might have to do with it. The statuses are written out by hand, from the contract.
 
 use agora_http::routes;
-use reqwest::{Method, header::WWW_AUTHENTICATE};
+use reqwest::Method;
+use reqwest::header::WWW_AUTHENTICATE;
 use serde_json::{Value, json};
 
 use crate::support::{Response, Server, User};

@@ -1,18 +1,14 @@
 //! `ETag`, `If-None-Match`, `If-Match`, and compressed answers.
 
-use reqwest::{
-    Method, RequestBuilder,
-    header::{
-        ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH,
-        LINK, VARY,
-    },
+use reqwest::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH,
+    LINK, VARY,
 };
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::{
-    posts::form,
-    support::{Response, Server, User},
-};
+use crate::posts::form;
+use crate::support::{Response, Server, User};
 
 const STALE: &str = "It was changed in the meantime";
 

@@ -1,19 +1,13 @@
 //! A clock that is set forward and back while the service runs: nothing is lost, repeated or made old.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use agora_domain::clock::{Clock, Timestamp};
-use reqwest::{
-    Method,
-    header::{ETAG, IF_MATCH, WWW_AUTHENTICATE},
-    multipart::{Form, Part},
-};
+use reqwest::Method;
+use reqwest::header::{ETAG, IF_MATCH, WWW_AUTHENTICATE};
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use crate::support::{PUBLIC_URL, Response, Server, User};

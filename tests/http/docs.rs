@@ -1,15 +1,13 @@
 //! The description of the interface, and the page to read it.
 
-use reqwest::{
-    Method, Url,
-    header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, VARY,
-        X_CONTENT_TYPE_OPTIONS,
-    },
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use reqwest::{Method, Url};
 use serde_json::json;
 
-use crate::{contract::DOCUMENT, support::Server};
+use crate::contract::DOCUMENT;
+use crate::support::Server;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_is_served_to_everybody() {

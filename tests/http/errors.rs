@@ -6,11 +6,9 @@ mod hostile;
 
 use std::collections::{BTreeSet, HashSet};
 
-use reqwest::{
-    Method,
-    header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, IF_NONE_MATCH, RANGE, WWW_AUTHENTICATE},
-    multipart::{Form, Part},
-};
+use reqwest::Method;
+use reqwest::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, IF_NONE_MATCH, RANGE, WWW_AUTHENTICATE};
+use reqwest::multipart::{Form, Part};
 use serde_json::json;
 
 use crate::support::{PASSWORD, PUBLIC_URL, Server};

@@ -1,16 +1,12 @@
 //! How the service says that it is, in good times and bad.
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    net::TcpStream,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
-use reqwest::{
-    Method,
-    header::{CACHE_CONTROL, RETRY_AFTER},
-};
+use reqwest::Method;
+use reqwest::header::{CACHE_CONTROL, RETRY_AFTER};
 use serde_json::{Value, json};
 use url::Url;
 

@@ -1,18 +1,14 @@
 //! Requests that are sent again under an `Idempotency-Key`.
 
 use agora_http::routes::{IdempotencySupport, endpoints};
-use reqwest::{
-    Method, RequestBuilder,
-    header::{CONTENT_TYPE, RETRY_AFTER},
-    multipart::Part,
-};
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::multipart::Part;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::{
-    images,
-    posts::form_with_image,
-    support::{PASSWORD, Response, Server, User},
-};
+use crate::images;
+use crate::posts::form_with_image;
+use crate::support::{PASSWORD, Response, Server, User};
 
 const REPLAYED: &str = "idempotency-replayed";
 const REUSED: &str = "Idempotency-Key was used for another request";

@@ -1,20 +1,16 @@
 //! Images: what is accepted, and how it is served.
 
-use std::{
-    fs,
-    io::Cursor,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
 
 use image::{ImageFormat, RgbImage};
-use reqwest::{
-    Method, RequestBuilder,
-    header::{
-        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
-        LOCATION, RANGE, X_CONTENT_TYPE_OPTIONS,
-    },
-    multipart::{Form, Part},
+use reqwest::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, LOCATION,
+    RANGE, X_CONTENT_TYPE_OPTIONS,
 };
+use reqwest::multipart::{Form, Part};
+use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 
 use crate::support::{PUBLIC_URL, Response, Server, User};

@@ -1,7 +1,8 @@
 //! How often a client may call: logins, registrations, wrong passwords, and whatever the operator limits.
 
 use agora_server::config::Config;
-use reqwest::{Method, header::RETRY_AFTER};
+use reqwest::Method;
+use reqwest::header::RETRY_AFTER;
 use serde_json::json;
 
 use crate::support::{PASSWORD, Response, Server, User};

@@ -1,9 +1,7 @@
 //! Lists of the largest entries there are.
 
-use reqwest::{
-    Method,
-    header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH},
-};
+use reqwest::Method;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
 use serde_json::{Value, json};
 
 use crate::support::{Response, Server, User};

@@ -1,9 +1,7 @@
 //! Every list, page by page.
 
-use reqwest::{
-    Method,
-    header::{CONTENT_TYPE, LINK},
-};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, LINK};
 use serde_json::{Value, json};
 
 use crate::support::{PUBLIC_URL, Response, Server, User};

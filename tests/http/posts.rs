@@ -5,10 +5,8 @@ mod creation;
 mod likes;
 mod reading;
 
-use reqwest::{
-    Method,
-    multipart::{Form, Part},
-};
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
 use serde_json::Value;
 
 use crate::support::{Server, User};

@@ -5,14 +5,13 @@ mod model;
 mod reads;
 mod steps;
 
-use proptest::{
-    collection::vec,
-    test_runner::{Config, RngSeed, TestError, TestRunner},
-};
+use proptest::collection::vec;
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use tokio::runtime::Builder;
 
 use self::steps::{Step, World, step};
-use crate::{private_postgres, support::Server};
+use crate::private_postgres;
+use crate::support::Server;
 
 /// What happens, and what everybody sees of it: of the feed after each step, so that what is remembered of feeds has
 /// its part in it, and of everything at the end.

@@ -1,6 +1,7 @@
 //! `/api/products`: the catalog.
 
-use reqwest::{Method, header::CONTENT_TYPE};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use url::Url;
 

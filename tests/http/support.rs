@@ -1,18 +1,21 @@
 //! A server per test, called like its [`Client`], and what only these tests ask of it.
 
-use std::{io::Write as _, net::TcpStream, ops::Deref, sync::Arc};
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use agora_domain::{accounts::Registration, clock::Clock};
-use agora_server::{app::App, config::Config};
+use agora_domain::accounts::Registration;
+use agora_domain::clock::Clock;
+use agora_server::app::App;
+use agora_server::config::Config;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::client::{Client, HANG, text};
 pub(crate) use crate::client::{PASSWORD, PUBLIC_URL, Response, User};
-use crate::{
-    client::{Client, HANG, text},
-    contract,
-};
+use crate::contract;
 
 /// A running server. It stops with the test's runtime.
 pub(crate) struct Server {

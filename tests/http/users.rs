@@ -3,11 +3,9 @@
 use std::io::Cursor;
 
 use image::{ImageFormat, Rgb, RgbImage};
-use reqwest::{
-    Method,
-    header::CONTENT_TYPE,
-    multipart::{Form, Part},
-};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, PUBLIC_URL, Response, Server, User};

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 
 /// Nothing besides the data directory.
 pub(crate) struct Backend;

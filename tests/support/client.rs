@@ -7,17 +7,13 @@ mod response;
 
 use std::time::{Duration, Instant};
 
-use reqwest::{
-    Body, ClientBuilder, Method, RequestBuilder,
-    multipart::{Form, Part},
-    redirect::Policy,
-};
+use reqwest::multipart::{Form, Part};
+use reqwest::redirect::Policy;
+use reqwest::{Body, ClientBuilder, Method, RequestBuilder};
 use serde_json::{Value, json};
 
-pub(crate) use self::{
-    request::{FORM, JSON, form_bytes, request_bytes},
-    response::{PUBLIC_URL, Response},
-};
+pub(crate) use self::request::{FORM, JSON, form_bytes, request_bytes};
+pub(crate) use self::response::{PUBLIC_URL, Response};
 
 /// Nothing here takes that long: what does, hangs.
 pub(crate) const HANG: Duration = Duration::from_secs(90);

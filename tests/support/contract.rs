@@ -2,18 +2,14 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::Read as _,
-    sync::{LazyLock, OnceLock},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::sync::{LazyLock, OnceLock};
 
 use agora_http::{openapi, routes};
 use jsonschema::{Draft, Validator};
-use reqwest::{
-    Method,
-    header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap},
-};
+use reqwest::Method;
+use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value, json};
 
 use crate::client::Response;

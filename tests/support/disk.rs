@@ -1,12 +1,11 @@
 //! Small disks, made of memory, that a test fills up. None outlives the process, however it ends.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{BufRead, BufReader, ErrorKind, Write},
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
-};
+use std::fs;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// A disk mounted on a directory, in a mount namespace of its own: only what runs [`inside`](Self::inside) sees it, so
 /// no rights are needed that a user does not have.

@@ -4,7 +4,8 @@
 
 use std::io::Cursor;
 
-use image::{ImageFormat, Rgb, RgbImage, codecs::jpeg::JpegEncoder};
+use image::codecs::jpeg::JpegEncoder;
+use image::{ImageFormat, Rgb, RgbImage};
 
 /// Returns a picture, as a PNG file.
 pub(crate) fn picture() -> Vec<u8> {

@@ -3,19 +3,14 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::{
-    fs,
-    io::{BufRead, BufReader, Write},
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::{
-        Mutex, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// The server that the tests of this process share.
 pub(crate) fn shared() -> &'static Server {

@@ -2,20 +2,19 @@
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
-use std::{
-    env, fs,
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::{Arc, Mutex},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
 
 use tempfile::TempDir;
 
+use crate::backend::Backend;
+use crate::client::Client;
 pub(crate) use crate::client::HANG;
-use crate::{backend::Backend, client::Client};
 
 /// The path of the binary.
 pub(crate) const AGORA: &str = env!("CARGO_BIN_EXE_agora");

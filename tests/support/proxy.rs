@@ -2,14 +2,14 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::{future::Future, net::SocketAddr, pin::pin};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream, tcp},
-    sync::watch,
-    task::{JoinHandle, JoinSet},
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, tcp};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// What the network does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! Programs from the registry of Python, in an environment that is made once for each set of requirements.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What to do when it is missing.
 pub(crate) const WITHOUT_PYTHON: &str =

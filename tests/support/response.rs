@@ -1,14 +1,10 @@
 //! A response, read whole, and what tests check of it.
 
-use std::{
-    fmt,
-    io::{self, ErrorKind, Read},
-};
+use std::io::{ErrorKind, Read};
+use std::{fmt, io};
 
-use reqwest::{
-    Version,
-    header::{AsHeaderName, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LINK},
-};
+use reqwest::Version;
+use reqwest::header::{AsHeaderName, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LINK};
 use serde_json::{Value, json};
 
 /// The public URL that the services of in-process tests are given: links begin with it, whatever the `Host` header says.

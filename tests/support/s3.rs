@@ -3,30 +3,23 @@
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
-use std::{
-    fs,
-    net::SocketAddr,
-    path::PathBuf,
-    sync::mpsc::{Sender, channel},
-    thread,
-};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::{fs, thread};
 
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
-    server::conn::auto::Builder,
-};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
 use s3s::{
     auth::SimpleAuth,
     service::{S3Service, S3ServiceBuilder},
 };
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
-use tokio::{
-    net::{TcpListener, TcpSocket},
-    runtime::Runtime,
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    task::JoinSet,
-};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
 
 const ACCESS_KEY: &str = "agora";
 

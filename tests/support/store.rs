@@ -2,14 +2,16 @@
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use diesel::{
-    Connection, QueryableByName, RunQueryDsl, SqliteConnection, connection::SimpleConnection, sql_types::Text,
-};
+use diesel::connection::SimpleConnection;
+use diesel::sql_types::Text;
+use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection};
 use serde_json::{Map, Value};
 
-use crate::{private_postgres, process::Home};
+use crate::private_postgres;
+use crate::process::Home;
 
 /// `correct horse` at the lowest cost.
 const PASSWORD: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";

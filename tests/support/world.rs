@@ -3,10 +3,8 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{
-    client::{Client, User, text},
-    picture::{expect_picture, picture},
-};
+use crate::client::{Client, User, text};
+use crate::picture::{expect_picture, picture};
 
 /// Users, and the post that they all have to do with.
 pub(crate) struct World {

@@ -1,23 +1,17 @@
 //! `agora backup`, beside a service that goes on.
 
-use std::{
-    fs,
-    process::Stdio,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-};
+use std::fs;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::{
-    client::{Client, User, eventually, list, text},
-    picture::{expect_picture, picture},
-    place::{Deployment, files},
-    process::{Home, mode},
-};
+use crate::client::{Client, User, eventually, list, text};
+use crate::picture::{expect_picture, picture};
+use crate::place::{Deployment, files};
+use crate::process::{Home, mode};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_database_is_restored_in_each_with_its_secret() {

@@ -1,12 +1,12 @@
 //! A hundred thousand products from a file.
 
-use std::{fmt::Write as _, fs, process::Command};
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
 
-use crate::{
-    large::measured,
-    place::Deployment,
-    process::{Home, Process, run},
-};
+use crate::large::measured;
+use crate::place::Deployment;
+use crate::process::{Home, Process, run};
 
 const MIB: u64 = 1 << 20;
 

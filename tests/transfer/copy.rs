@@ -1,9 +1,7 @@
 //! `agora copy` of rows and images.
 
-use crate::{
-    place::{Deployment, copying},
-    process::{Home, run},
-};
+use crate::place::{Deployment, copying};
+use crate::process::{Home, run};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_moves_to_postgresql_and_s3_and_back_and_its_users_notice_nothing() {

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{
-    client::{list, text},
-    place::Deployment,
-    process::{Home, run},
-};
+use crate::client::{list, text};
+use crate::place::Deployment;
+use crate::process::{Home, run};
 
 const SMALL: [&str; 6] = ["demo", "seed", "--users", "300", "--posts", "2000"];
 

@@ -1,25 +1,19 @@
 //! `deploy/restore-drill`, and what a backup holds that is taken while clients are in each other's way.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::{
-    backup::expect_consistent,
-    client::{Client, User, eventually, list, text},
-    picture::picture,
-    place::{Deployment, files},
-    process::{AGORA, Home, run},
-};
+use crate::backup::expect_consistent;
+use crate::client::{Client, User, eventually, list, text};
+use crate::picture::picture;
+use crate::place::{Deployment, files};
+use crate::process::{AGORA, Home, run};
 
 /// What clients do to each other's posts.
 #[derive(Clone)]

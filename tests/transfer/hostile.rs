@@ -1,15 +1,14 @@
 //! `agora restore` of archives that are whole and hold what no backup does.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tar::EntryType;
 
-use crate::{
-    place::{Deployment, files},
-    process::Home,
-};
+use crate::place::{Deployment, files};
+use crate::process::Home;
 
 /// A file of an archive.
 #[derive(Clone)]

@@ -1,12 +1,11 @@
 //! `agora copy` of images.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
-use crate::{
-    picture::picture,
-    place::{Deployment, copying, files},
-    process::{Home, run},
-};
+use crate::picture::picture;
+use crate::place::{Deployment, copying, files};
+use crate::process::{Home, run};
 
 /// Puts files named like images into a place's store; where they are.
 fn store(place: &Deployment, names: impl IntoIterator<Item = String>, content: &[u8]) -> Vec<PathBuf> {

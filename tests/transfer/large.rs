@@ -1,15 +1,14 @@
 //! A hundred thousand posts.
 
-use std::{fmt::Write as _, process::Command};
+use std::fmt::Write as _;
+use std::process::Command;
 
 use agora_database::{Database, Options, Rows, Table};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{
-    place::{Deployment, files},
-    process::{AGORA, Finished, Home, Process, run},
-};
+use crate::place::{Deployment, files};
+use crate::process::{AGORA, Finished, Home, Process, run};
 
 const USERS: usize = 1_000;
 const BATCH: usize = 1_000;

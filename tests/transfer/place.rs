@@ -1,18 +1,14 @@
 //! Where a service keeps what it has.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use url::Url;
 
-use crate::{
-    process::{Finished, Home, Service, run},
-    world::World,
-};
+use crate::process::{Finished, Home, Service, run};
+use crate::world::World;
 
 /// A database and an image store, which another may follow in the same home: the signing secret stays.
 #[derive(Debug, Clone)]

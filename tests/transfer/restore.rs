@@ -1,11 +1,10 @@
 //! `agora restore`: what it refuses.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
-use crate::{
-    place::{Deployment, files},
-    process::Home,
-};
+use crate::place::{Deployment, files};
+use crate::process::Home;
 
 /// A backup of a small world, in a home of its own.
 async fn saved() -> (Home, PathBuf) {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reqwest::{Method, blocking::Client};
+use reqwest::Method;
+use reqwest::blocking::Client;
 use serde_json::{Value, json};
 
 /// A request that may be sent again and again.

@@ -1,13 +1,12 @@
 //! What the service sends to PostgreSQL for a request, from the server's log.
 
-use std::{thread, time::Duration};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::{
-    api::{Api, Request},
-    postgres::{LOG_PREFIX, Postgres},
-};
+use crate::api::{Api, Request};
+use crate::postgres::{LOG_PREFIX, Postgres};
 
 /// A statement as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,20 +1,16 @@
 //! Checks of what the service answers, once before and then again and again while it is driven.
 
-use std::{
-    collections::BTreeSet,
-    ops::RangeInclusive,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::Duration,
-};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{
-    api::{Api, Request},
-    network::id,
-};
+use crate::api::{Api, Request};
+use crate::network::id;
 
 /// The time between two requests of the checks.
 const PACE: Duration = Duration::from_millis(50);

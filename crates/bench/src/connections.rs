@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::{
-    keeper::Keeper,
-    network::{People, Sample},
-    options::Options,
-    report::Report,
-    round::{self, Round},
-    service::SeededDatabase,
-    table::{Cell, Table, median},
-    works::Subject,
-    wrk::Load,
-};
+use crate::keeper::Keeper;
+use crate::network::{People, Sample};
+use crate::options::Options;
+use crate::report::Report;
+use crate::round;
+use crate::round::Round;
+use crate::service::SeededDatabase;
+use crate::table::{Cell, Table, median};
+use crate::works::Subject;
+use crate::wrk::Load;
 
 const SOME: u32 = 32;
 const MANY: u32 = 512;

@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use crate::{
-    keeper::Keeper,
-    network::{People, Sample},
-    options::Options,
-    report::Report,
-    round,
-    service::{Kind, SeededDatabase, Service, Size},
-    table::{Cell, Table, median},
-    works::{self, Work},
-    wrk::Load,
-};
+use crate::keeper::Keeper;
+use crate::network::{People, Sample};
+use crate::options::Options;
+use crate::report::Report;
+use crate::service::{Kind, SeededDatabase, Service, Size};
+use crate::table::{Cell, Table, median};
+use crate::works::Work;
+use crate::wrk::Load;
+use crate::{round, works};
 
 /// How many accounts the readers follow.
 const FOLLOWED: [u32; 4] = [10, 100, 1000, 5000];

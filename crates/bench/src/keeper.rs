@@ -1,13 +1,11 @@
 //! The processes and the directory of a run. Neither outlives it, however it ends.
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Output, Stdio},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use std::os::unix::process::CommandExt;
 

@@ -1,22 +1,23 @@
 //! What reads suffer while many log in, which takes CPU on purpose.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use serde_json::json;
 
-use crate::{
-    api::Request,
-    keeper::Keeper,
-    network::{People, Sample},
-    options::Options,
-    report::Report,
-    round::{self, Round},
-    service::{Kind, PASSWORD, SeededDatabase, Size},
-    table::{Cell, Table, median},
-    works::Subject,
-    wrk::{self, Load},
-};
+use crate::api::Request;
+use crate::keeper::Keeper;
+use crate::network::{People, Sample};
+use crate::options::Options;
+use crate::report::Report;
+use crate::round::Round;
+use crate::service::{Kind, PASSWORD, SeededDatabase, Size};
+use crate::table::{Cell, Table, median};
+use crate::works::Subject;
+use crate::wrk::Load;
+use crate::{round, wrk};
 
 /// The cost of a password hash, as it is by default.
 const COST: u32 = 12;

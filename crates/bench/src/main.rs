@@ -29,20 +29,17 @@ mod usage;
 mod works;
 mod wrk;
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::io;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use clap::Parser;
 
-use crate::{
-    keeper::Keeper,
-    options::{Options, What},
-    report::Report,
-};
+use crate::keeper::Keeper;
+use crate::options::{Options, What};
+use crate::report::Report;
 
 fn main() -> ExitCode {
     match run(&Options::parse()) {

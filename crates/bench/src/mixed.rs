@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::{
-    check::Check,
-    keeper::Keeper,
-    network::{Dice, People, Sample, me},
-    options::Options,
-    report::Report,
-    round::{self, Round},
-    service::{SeededDatabase, Service},
-    table::{Cell, Table},
-    usage,
-    works::{Subject, Traffic},
-    wrk::Load,
-};
+use crate::check::Check;
+use crate::keeper::Keeper;
+use crate::network::{Dice, People, Sample, me};
+use crate::options::Options;
+use crate::report::Report;
+use crate::round::Round;
+use crate::service::{SeededDatabase, Service};
+use crate::table::{Cell, Table};
+use crate::works::{Subject, Traffic};
+use crate::wrk::Load;
+use crate::{round, usage};
 
 /// Of a hundred requests, those of each kind: 80 reads, 20 writes.
 const SHARES: [(Subject, usize); 6] = [

@@ -5,10 +5,8 @@ use std::cmp::Reverse;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::{
-    api::{Api, Request},
-    service::Service,
-};
+use crate::api::{Api, Request};
+use crate::service::Service;
 
 /// How many authors are looked at to choose posts.
 const AUTHORS: usize = 400;

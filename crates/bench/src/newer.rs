@@ -5,18 +5,15 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use crate::{
-    api::Request,
-    keeper::Keeper,
-    network::People,
-    options::Options,
-    report::Report,
-    round,
-    service::{SeededDatabase, Service},
-    table::{Cell, Table, median},
-    works,
-    wrk::{self, Load},
-};
+use crate::api::Request;
+use crate::keeper::Keeper;
+use crate::network::People;
+use crate::options::Options;
+use crate::report::Report;
+use crate::service::{SeededDatabase, Service};
+use crate::table::{Cell, Table, median};
+use crate::wrk::Load;
+use crate::{round, works, wrk};
 
 /// How many newer posts.
 const NEWER: u64 = 240_000;

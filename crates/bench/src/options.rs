@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 
-use crate::{
-    service::{Kind, Size},
-    works::Subject,
-    wrk::Load,
-};
+use crate::service::{Kind, Size};
+use crate::works::Subject;
+use crate::wrk::Load;
 
 /// Measures the service, on SQLite and on PostgreSQL, beside what limits it.
 #[derive(Debug, Parser)]

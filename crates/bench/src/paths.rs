@@ -4,18 +4,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use crate::{
-    keeper::Keeper,
-    network::{People, Sample, me},
-    options::Options,
-    pgbench::{Pgbench, Run},
-    report::Report,
-    round::{self, Round},
-    service::{Bare, Kind, SeededDatabase, Service},
-    table::{Cell, Table, median},
-    timeline,
-    works::{Subject, Work},
-};
+use crate::keeper::Keeper;
+use crate::network::{People, Sample, me};
+use crate::options::Options;
+use crate::pgbench::{Pgbench, Run};
+use crate::report::Report;
+use crate::round::Round;
+use crate::service::{Bare, Kind, SeededDatabase, Service};
+use crate::table::{Cell, Table, median};
+use crate::works::{Subject, Work};
+use crate::{round, timeline};
 
 const COLUMNS: [&str; 10] = [
     "work",

@@ -1,19 +1,15 @@
 //! The limit of a work on PostgreSQL: pgbench, with the statements that the service sends.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{
-    api::{Api, Request},
-    capture::capture,
-    now_millis,
-    postgres::Postgres,
-    script::{Choice, Script, scripts},
-};
+use crate::api::{Api, Request};
+use crate::capture::capture;
+use crate::now_millis;
+use crate::postgres::Postgres;
+use crate::script::{Choice, Script, scripts};
 
 /// The numbers of connections among which the best is looked for.
 const CONNECTIONS: [u32; 5] = [2, 4, 8, 16, 32];

@@ -1,21 +1,18 @@
 //! A private PostgreSQL server with durable settings.
 
-use std::{
-    fs::{self, File},
-    io::{Read, Seek, SeekFrom},
-    os::unix::fs::{MetadataExt, PermissionsExt},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::Arc,
-    time::Duration,
-};
+use std::fs;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::{
-    keeper::{Keeper, Running, output, until},
-    usage,
-};
+use crate::keeper::{Keeper, Running, output, until};
+use crate::usage;
 
 /// What the server is told; the rest is its defaults.
 pub(crate) const SETTINGS: [&str; 5] =

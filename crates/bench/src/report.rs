@@ -1,22 +1,18 @@
 //! What was found, under which circumstances.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::PathBuf,
-    process::Command,
-};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::{fs, io};
 
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::{
-    keeper::output,
-    options::Options,
-    postgres::{self, Postgres},
-    table::Table,
-    wrk,
-};
+use crate::keeper::output;
+use crate::options::Options;
+use crate::postgres::Postgres;
+use crate::table::Table;
+use crate::{postgres, wrk};
 
 /// The circumstances and the tables, on the terminal and in files.
 #[derive(Serialize)]

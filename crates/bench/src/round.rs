@@ -1,20 +1,16 @@
 //! A round: a work is driven for some seconds, while its answers are checked and what is used is counted.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::{
-    keeper::Keeper,
-    service::{Bare, SeededDatabase, Service},
-    usage,
-    works::{Bytes, Traffic},
-    wrk::{self, Driven, Load},
-};
+use crate::keeper::Keeper;
+use crate::service::{Bare, SeededDatabase, Service};
+use crate::works::{Bytes, Traffic};
+use crate::wrk::{Driven, Load};
+use crate::{usage, wrk};
 
 /// By which part the average size of an answer may be off.
 const SIZE_TOLERANCE: f64 = 0.02;

@@ -1,6 +1,7 @@
 //! Statements that were captured, as scripts for pgbench that send the same for any of the captured requests.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
 use uuid::Uuid;

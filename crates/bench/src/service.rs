@@ -1,23 +1,19 @@
 //! The service under measurement: its binary, its database, its network.
 
-use std::{
-    fs::{self, File},
-    net::TcpListener,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::{
-    Options,
-    api::{Api, Request},
-    keeper::{Keeper, Running},
-    postgres::Postgres,
-    usage,
-};
+use crate::api::{Api, Request};
+use crate::keeper::{Keeper, Running};
+use crate::postgres::Postgres;
+use crate::{Options, usage};
 
 /// The password of every seeded account.
 pub(crate) const PASSWORD: &str = "demo password";

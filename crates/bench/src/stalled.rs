@@ -1,24 +1,20 @@
 //! What ordinary requests suffer while hundreds of connections stall.
 
-use std::{
-    io::{Read, Write},
-    net::TcpStream,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{
-    api::Request,
-    keeper::Keeper,
-    network::Sample,
-    options::Options,
-    report::Report,
-    service::{Kind, SeededDatabase, Service, Size},
-    table::{Cell, Table, median},
-};
+use crate::api::Request;
+use crate::keeper::Keeper;
+use crate::network::Sample;
+use crate::options::Options;
+use crate::report::Report;
+use crate::service::{Kind, SeededDatabase, Service, Size};
+use crate::table::{Cell, Table, median};
 
 /// How many connections stall: a third sends nothing, a third half a head, a third half a body.
 const STALLED: usize = 600;

@@ -1,17 +1,17 @@
 //! How soon the service answers after its start, and what it has in memory when nobody asks.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{
-    keeper::Keeper,
-    options::Options,
-    report::Report,
-    service::{SeededDatabase, Size},
-    table::{Cell, Table, median},
-    usage,
-};
+use crate::keeper::Keeper;
+use crate::options::Options;
+use crate::report::Report;
+use crate::service::{SeededDatabase, Size};
+use crate::table::{Cell, Table, median};
+use crate::usage;
 
 /// How often it is started.
 const STARTS: usize = 10;

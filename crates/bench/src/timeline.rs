@@ -4,7 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{pgbench::Pgbench, postgres::Postgres, script::Script, works::PAGE};
+use crate::pgbench::Pgbench;
+use crate::postgres::Postgres;
+use crate::script::Script;
+use crate::works::PAGE;
 
 /// Fills the table for these readers with what they may view of those they follow.
 fn fill(readers: &str) -> String {

@@ -1,6 +1,7 @@
 //! What processes used, from /proc.
 
-use std::{fs, time::Duration};
+use std::fs;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 

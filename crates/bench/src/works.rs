@@ -6,12 +6,11 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::{
-    api::{Answer, Api, Request},
-    check::{self, Check},
-    network::{Dice, People, Sample},
-    script::Choice,
-};
+use crate::api::{Answer, Api, Request};
+use crate::check;
+use crate::check::Check;
+use crate::network::{Dice, People, Sample};
+use crate::script::Choice;
 
 /// How many accounts share a work.
 const ACCOUNTS: usize = 32;

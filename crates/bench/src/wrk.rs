@@ -1,11 +1,14 @@
 //! The load generator: wrk, with requests that are built before it begins.
 
-use std::{fmt::Write, fs, process::Command};
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::{api::Request, keeper::Keeper};
+use crate::api::Request;
+use crate::keeper::Keeper;
 
 /// Builds the requests of the file that the argument names, sends them in turn, and prints what came of it as a line of
 /// JSON.

@@ -1,25 +1,20 @@
 //! The account repository.
 
-use agora_domain::{
-    Result,
-    accounts::{
-        Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordChange, PasswordHash,
-        ProfileChanges, RoleChange, UpdatedProfile,
-    },
-    clock::Timestamp,
-    id::UserId,
-    idempotency::Once,
-    page::{Page, PageRequest},
+use agora_domain::Result;
+use agora_domain::accounts::{
+    Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordChange, PasswordHash, ProfileChanges,
+    RoleChange, UpdatedProfile,
 };
+use agora_domain::clock::Timestamp;
+use agora_domain::id::UserId;
+use agora_domain::idempotency::Once;
+use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
-use crate::{
-    Database, list, read,
-    rows::{Slice, UserRow, count, keyset, page_of},
-    sql_types::{DbId, DbInstant},
-    values::{Login, NewPassword, NewUser},
-    write,
-};
+use crate::rows::{Slice, UserRow, count, keyset, page_of};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{Login, NewPassword, NewUser};
+use crate::{Database, list, read, write};
 
 fn login(identifier: &LoginIdentifier) -> Login {
     match identifier {

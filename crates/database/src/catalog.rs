@@ -1,20 +1,16 @@
 //! The whole catalog, in one transaction.
 
-use agora_domain::{
-    Result,
-    page::Keyset,
-    products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, Product},
-};
+use agora_domain::Result;
+use agora_domain::page::Keyset;
+use agora_domain::products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, Product};
 use async_trait::async_trait;
 
-use crate::{
-    Database, Table,
-    product_rows::ProductRows,
-    rows::{Slice, Toward},
-    sql_types::DbId,
-    transfer::{Session, run},
-    values::Filter,
-};
+use crate::product_rows::ProductRows;
+use crate::rows::{Slice, Toward};
+use crate::sql_types::DbId;
+use crate::transfer::{Session, run};
+use crate::values::Filter;
+use crate::{Database, Table};
 
 /// What a change of the catalog changes.
 const TABLES: [Table; 3] = [Table::Products, Table::ProductVariants, Table::ProductImages];

@@ -1,8 +1,11 @@
 //! Whether the file of an embedded database is whole.
 
-use diesel::{QueryableByName, RunQueryDsl, result::Error as DieselError, sql_types::Text};
+use diesel::result::Error as DieselError;
+use diesel::sql_types::Text;
+use diesel::{QueryableByName, RunQueryDsl};
 
-use crate::{Database, error::OpenError, sqlite};
+use crate::error::OpenError;
+use crate::{Database, sqlite};
 
 #[derive(QueryableByName)]
 struct Row {

@@ -1,21 +1,16 @@
 //! The comment repository.
 
-use agora_domain::{
-    Result,
-    clock::Timestamp,
-    comments::{Comment, CommentAccess, CommentRepository, CommentTarget, CommentText, CommentView},
-    id::{CommentId, PostId, UserId},
-    idempotency::Once,
-    page::{Page, PageRequest},
-};
+use agora_domain::Result;
+use agora_domain::clock::Timestamp;
+use agora_domain::comments::{Comment, CommentAccess, CommentRepository, CommentTarget, CommentText, CommentView};
+use agora_domain::id::{CommentId, PostId, UserId};
+use agora_domain::idempotency::Once;
+use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
-use crate::{
-    Database, hot, read,
-    rows::{CommentRow, Slice, keyset, page_of},
-    sql_types::{DbId, DbInstant},
-    write,
-};
+use crate::rows::{CommentRow, Slice, keyset, page_of};
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, hot, read, write};
 
 #[async_trait]
 impl CommentRepository for Database {

@@ -1,31 +1,26 @@
 //! An open database of either kind.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
 
-use agora_domain::{
-    accounts::{AccountRepository, SessionRepository},
-    comments::CommentRepository,
-    follows::FollowRepository,
-    idempotency::IdempotencyRepository,
-    media::{ImageReferences, UnreferencedImages},
-    posts::PostRepository,
-    products::{Catalog, ProductRepository},
-};
+use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::comments::CommentRepository;
+use agora_domain::follows::FollowRepository;
+use agora_domain::idempotency::IdempotencyRepository;
+use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::posts::PostRepository;
+use agora_domain::products::{Catalog, ProductRepository};
 
-use crate::{
-    calls::{Calls, QueryInstrumentation},
-    error::OpenError,
-    feeds::Feeds,
-    figures::Figures,
-    options::Options,
-    postgres::{self, Postgres},
-    sqlite::Sqlite,
-    version::{Migrated, Migrations, Opening},
-};
+use crate::calls::{Calls, QueryInstrumentation};
+use crate::error::OpenError;
+use crate::feeds::Feeds;
+use crate::figures::Figures;
+use crate::options::Options;
+use crate::postgres;
+use crate::postgres::Postgres;
+use crate::sqlite::Sqlite;
+use crate::version::{Migrated, Migrations, Opening};
 
 /// Checks that a URL names a database, there or not.
 ///

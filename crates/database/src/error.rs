@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use agora_domain::{
-    Error,
-    error::{Conflict, Resource},
-};
+use agora_domain::Error;
+use agora_domain::error::{Conflict, Resource};
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 
 /// Why a query function failed.

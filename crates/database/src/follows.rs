@@ -1,24 +1,19 @@
 //! The follow repository.
 
-use agora_domain::{
-    Error, Result,
-    accounts::UserSummary,
-    error::Resource,
-    follows::FollowRepository,
-    id::UserId,
-    idempotency::Once,
-    page::{Page, PageRequest},
-    relation::NewRelation,
-};
+use agora_domain::accounts::UserSummary;
+use agora_domain::error::Resource;
+use agora_domain::follows::FollowRepository;
+use agora_domain::id::UserId;
+use agora_domain::idempotency::Once;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::relation::NewRelation;
+use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
-use crate::{
-    Database, hot, list,
-    rows::{Slice, keyset, page_of},
-    sql_types::{DbId, DbInstant},
-    values::{FollowRow, Related},
-    write,
-};
+use crate::rows::{Slice, keyset, page_of};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{FollowRow, Related};
+use crate::{Database, hot, list, write};
 
 fn follow_row(follower: UserId, followed: UserId, relation: NewRelation) -> FollowRow {
     FollowRow {

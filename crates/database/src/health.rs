@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use agora_domain::{Error, Result, health::Probe};
+use agora_domain::health::Probe;
+use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
 use crate::{Database, Migrations, hot};
@@ -57,7 +58,8 @@ mod tests {
 
     /// Changes the database beside the service.
     fn run(directory: &TempDir, statement: &str) {
-        use diesel::{Connection as _, connection::SimpleConnection as _};
+        use diesel::Connection as _;
+        use diesel::connection::SimpleConnection as _;
         let file = directory.path().join("agora.db");
         let mut conn = diesel::SqliteConnection::establish(file.to_str().unwrap()).unwrap();
         conn.batch_execute(statement).unwrap();

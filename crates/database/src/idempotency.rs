@@ -1,19 +1,14 @@
 //! The record of requests that may be sent again.
 
-use agora_domain::{
-    Result,
-    clock::Timestamp,
-    idempotency::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName},
-};
+use agora_domain::Result;
+use agora_domain::clock::Timestamp;
+use agora_domain::idempotency::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName};
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::{
-    Database,
-    sql_types::{DbId, DbInstant},
-    values::NewAttempt,
-    write,
-};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::NewAttempt;
+use crate::{Database, write};
 
 /// How many records are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
 const BATCH: i64 = 1_000;

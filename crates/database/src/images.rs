@@ -1,14 +1,13 @@
 //! The images that rows name, and the record of those that none does.
 
-use agora_domain::{
-    Result,
-    clock::Timestamp,
-    id::UserId,
-    media::{ImageKey, ImageReferences, UnreferencedImages},
-};
+use agora_domain::Result;
+use agora_domain::clock::Timestamp;
+use agora_domain::id::UserId;
+use agora_domain::media::{ImageKey, ImageReferences, UnreferencedImages};
 use async_trait::async_trait;
 
-use crate::{Database, read, sql_types::DbInstant, write};
+use crate::sql_types::DbInstant;
+use crate::{Database, read, write};
 
 #[async_trait]
 impl UnreferencedImages for Database {

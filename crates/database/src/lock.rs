@@ -4,11 +4,9 @@ use std::fs::File;
 
 use agora_domain::Result;
 
-use crate::{
-    database::{Backend, Database},
-    postgres,
-    task::Task,
-};
+use crate::database::{Backend, Database};
+use crate::postgres;
+use crate::task::Task;
 
 /// The right to do a task while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]

@@ -1,4 +1,5 @@
-use std::{thread, time::Duration};
+use std::thread;
+use std::time::Duration;
 
 /// How a PostgreSQL server is used. SQLite is in the process and needs none of this.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,32 +2,26 @@
 
 use std::sync::Arc;
 
-use agora_domain::{
-    Error, Result,
-    accounts::Account,
-    clock::Timestamp,
-    error::Resource,
-    id::{PostId, UserId},
-    idempotency::Once,
-    page::{Page, PageRequest},
-    posts::{
-        EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
-    },
-    relation::NewRelation,
+use agora_domain::accounts::Account;
+use agora_domain::clock::Timestamp;
+use agora_domain::error::Resource;
+use agora_domain::id::{PostId, UserId};
+use agora_domain::idempotency::Once;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::posts::{
+    EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
 };
+use agora_domain::relation::NewRelation;
+use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
-use crate::{
-    database::{Backend, Database},
-    error::Outcome,
-    hot, list,
-    postgres::hot,
-    rows::{self, AuthorRow, PostRow, Slice, UserRow, keyset, page_of},
-    sql_types::{DbId, DbInstant},
-    sqlite,
-    values::{LikeRow, PostViewRow, Visible},
-    write,
-};
+use crate::database::{Backend, Database};
+use crate::error::Outcome;
+use crate::postgres::hot;
+use crate::rows::{AuthorRow, PostRow, Slice, UserRow, keyset, page_of};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{LikeRow, PostViewRow, Visible};
+use crate::{hot, list, rows, sqlite, write};
 
 impl<R> PostViewRow<R> {
     /// Returns the post, its author made of the columns read.

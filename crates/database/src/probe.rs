@@ -1,18 +1,13 @@
 //! A look at a database that changes nothing about it.
 
 use agora_domain::clock::Timestamp;
-use diesel::{
-    QueryableByName,
-    sql_types::{BigInt, Bool, Integer, Text},
-};
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Bool, Integer, Text};
 
-use crate::{
-    Database, Options,
-    database::is_postgres,
-    error::{Failure, OpenError},
-    postgres, sqlite,
-    version::{self, Migrations, Opening},
-};
+use crate::database::is_postgres;
+use crate::error::{Failure, OpenError};
+use crate::version::{Migrations, Opening};
+use crate::{Database, Options, postgres, sqlite, version};
 
 /// What a database says of itself.
 #[derive(Debug, Clone)]

@@ -2,18 +2,16 @@
 
 use std::collections::HashMap;
 
-use agora_domain::{
-    Error,
-    error::Violation,
-    products::{Category, Color, Description, ImageUrl, Price, Product, ProductName, Size, Sku, Stock, Variant},
+use agora_domain::Error;
+use agora_domain::error::Violation;
+use agora_domain::products::{
+    Category, Color, Description, ImageUrl, Price, Product, ProductName, Size, Sku, Stock, Variant,
 };
 use diesel::{Insertable, Queryable, Selectable};
 
-use crate::{
-    error::{Failure, Outcome},
-    schema::{product_images, product_variants, products},
-    sql_types::{DbId, DbInstant},
-};
+use crate::error::{Failure, Outcome};
+use crate::schema::{product_images, product_variants, products};
+use crate::sql_types::{DbId, DbInstant};
 
 /// The columns of a product.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]

@@ -1,24 +1,20 @@
 //! The product repository.
 
-use agora_domain::{
-    Result,
-    clock::Timestamp,
-    id::ProductId,
-    idempotency::Once,
-    page::{Page, PageRequest},
-    products::{CatalogVersion, Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary},
+use agora_domain::Result;
+use agora_domain::clock::Timestamp;
+use agora_domain::id::ProductId;
+use agora_domain::idempotency::Once;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::products::{
+    CatalogVersion, Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary,
 };
 use async_trait::async_trait;
 
-use crate::{
-    Database, list,
-    product_rows::{ProductRows, price},
-    read,
-    rows::{Slice, keyset, page_of},
-    sql_types::DbId,
-    values::{Filter, TextFilter},
-    write,
-};
+use crate::product_rows::{ProductRows, price};
+use crate::rows::{Slice, keyset, page_of};
+use crate::sql_types::DbId;
+use crate::values::{Filter, TextFilter};
+use crate::{Database, list, read, write};
 
 #[async_trait]
 impl ProductRepository for Database {

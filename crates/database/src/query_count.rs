@@ -1,27 +1,19 @@
 //! How many queries reads and writes take: a fixed number, whatever the number of posts, likes, comments and follows.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use agora_domain::{
-    clock::Timestamp,
-    page::{Keyset, PageRequest, PageSize, Position},
-};
-use diesel::{
-    Connection,
-    connection::{InstrumentationEvent, SimpleConnection},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
+use diesel::Connection;
+use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use uuid::Uuid;
 
-use crate::{
-    feeds::FeedQuery,
-    rows::{PostRow, Slice, Toward},
-    sql_types::{DbId, DbInstant},
-    sqlite::{Conn, complete, hot, queries},
-    version::MIGRATIONS,
-};
+use crate::feeds::FeedQuery;
+use crate::rows::{PostRow, Slice, Toward};
+use crate::sql_types::{DbId, DbInstant};
+use crate::sqlite::{Conn, complete, hot, queries};
+use crate::version::MIGRATIONS;
 
 const VISIBLE: [i16; 3] = [0, 1, 2];
 

@@ -1,22 +1,18 @@
 //! Rows, and how they become the domain's values.
 
-use agora_domain::{
-    Error,
-    accounts::{Account, Author, Biography, Email, Roles, UserSummary, Username},
-    clock::Timestamp,
-    comments::{Comment, CommentText, CommentView},
-    media::ImageKey,
-    page::{Keyset, Page, PageRequest, Position},
-    posts::{Liker, Post, PostText, Visibility},
-};
+use agora_domain::Error;
+use agora_domain::accounts::{Account, Author, Biography, Email, Roles, UserSummary, Username};
+use agora_domain::clock::Timestamp;
+use agora_domain::comments::{Comment, CommentText, CommentView};
+use agora_domain::media::ImageKey;
+use agora_domain::page::{Keyset, Page, PageRequest, Position};
+use agora_domain::posts::{Liker, Post, PostText, Visibility};
 use diesel::{Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
-use crate::{
-    error::{Failure, Outcome},
-    schema::{comments, posts, users},
-    sql_types::{DbId, DbInstant},
-};
+use crate::error::{Failure, Outcome};
+use crate::schema::{comments, posts, users};
+use crate::sql_types::{DbId, DbInstant};
 
 /// Returns a stored value that no longer makes sense: somebody else changed the database.
 fn corrupt(what: &str) -> Failure {

@@ -1,18 +1,13 @@
 //! The session repository.
 
-use agora_domain::{
-    Result,
-    accounts::{PasswordHash, Session, SessionRepository, SessionState},
-    clock::Timestamp,
-    id::SessionId,
-};
+use agora_domain::Result;
+use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::SessionId;
 use async_trait::async_trait;
 
-use crate::{
-    Database, hot, rows,
-    sql_types::{DbId, DbInstant},
-    write,
-};
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, hot, rows, write};
 
 /// How many sessions are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
 const BATCH: i64 = 1_000;

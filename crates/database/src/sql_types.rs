@@ -1,19 +1,19 @@
 //! The only place where the types of the two databases differ.
 
-use std::{error::Error, io::Write};
+use std::error::Error;
+use std::io::Write;
 
 use agora_domain::clock::Timestamp;
 use bytes::{BufMut, BytesMut};
-use diesel::{
-    backend::Backend,
-    deserialize::{self, FromSql, FromSqlRow},
-    expression::AsExpression,
-    pg::Pg,
-    query_builder::QueryId,
-    serialize::{self, IsNull, Output, ToSql},
-    sql_types::{BigInt, SqlType},
-    sqlite::Sqlite,
-};
+use diesel::backend::Backend;
+use diesel::deserialize::{FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::pg::Pg;
+use diesel::query_builder::QueryId;
+use diesel::serialize::{IsNull, Output, ToSql};
+use diesel::sql_types::{BigInt, SqlType};
+use diesel::sqlite::Sqlite;
+use diesel::{deserialize, serialize};
 use tokio_postgres::types as driver;
 use uuid::Uuid;
 

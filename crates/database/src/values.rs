@@ -1,12 +1,12 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use agora_domain::{clock::Timestamp, idempotency::Fingerprints, posts::Liker};
+use agora_domain::clock::Timestamp;
+use agora_domain::idempotency::Fingerprints;
+use agora_domain::posts::Liker;
 use diesel::Queryable;
 
-use crate::{
-    rows::{PostRow, SummaryRow, UserRow},
-    sql_types::{DbId, DbInstant},
-};
+use crate::rows::{PostRow, SummaryRow, UserRow};
+use crate::sql_types::{DbId, DbInstant};
 
 /// A new account: its row, then what the row of a listing leaves out.
 #[derive(Clone)]

@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use diesel::{
-    QueryableByName,
-    migration::{Migration, MigrationSource, MigrationVersion},
-    sql_types::Bool,
-    sqlite::Sqlite,
-};
+use diesel::QueryableByName;
+use diesel::migration::{Migration, MigrationSource, MigrationVersion};
+use diesel::sql_types::Bool;
+use diesel::sqlite::Sqlite;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 use crate::error::OpenError;

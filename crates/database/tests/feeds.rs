@@ -4,23 +4,17 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_database::{Database, Options};
-use agora_domain::{
-    accounts::{Account, Email, NewAccount, PasswordHash, Roles, Username},
-    clock::Timestamp,
-    id::{PostId, RelationId, UserId},
-    page::{Keyset, Page, PageRequest, PageSize, Position},
-    posts::{FeedRequest, Post, PostEdit, PostText, Visibility},
-    relation::NewRelation,
-};
+use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Roles, Username};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{PostId, RelationId, UserId};
+use agora_domain::page::{Keyset, Page, PageRequest, PageSize, Position};
+use agora_domain::posts::{FeedRequest, Post, PostEdit, PostText, Visibility};
+use agora_domain::relation::NewRelation;
 use tokio::task::{JoinSet, spawn_blocking};
 use uuid::Uuid;
 

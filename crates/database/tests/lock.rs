@@ -3,15 +3,14 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use agora_database::{Database, OpenError, Options, Task, TaskLock};
-use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;

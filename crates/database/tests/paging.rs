@@ -7,19 +7,13 @@
 use std::collections::HashSet;
 
 use agora_database::{Database, Options, Rows, Table};
-use agora_domain::{
-    clock::Timestamp,
-    page::{Keyset, PageRequest, PageSize, Position},
-};
-use agora_port_contracts::{
-    Repositories,
-    lists::{List, Lists, People},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
+use agora_port_contracts::Repositories;
+use agora_port_contracts::lists::{List, Lists, People};
 use serde_json::{Value, json};
-use tokio::{
-    sync::watch,
-    task::{JoinSet, spawn_blocking},
-};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, spawn_blocking};
 use uuid::Uuid;
 
 #[path = "../../../tests/support/postgres.rs"]

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 
 use agora_database::{Database, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};

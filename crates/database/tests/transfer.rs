@@ -3,17 +3,17 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{fmt::Write as _, time::Duration};
+use std::fmt::Write as _;
+use std::time::Duration;
 
 use agora_database::{Database, Load, OpenError, Options, Rows, Snapshot, Table};
-use agora_domain::{
-    Error,
-    clock::Timestamp,
-    id::SessionId,
-    idempotency::{AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, RequestName},
-    media::ImageKey,
-};
-use diesel::{Connection, SqliteConnection, connection::SimpleConnection};
+use agora_domain::Error;
+use agora_domain::clock::Timestamp;
+use agora_domain::id::SessionId;
+use agora_domain::idempotency::{AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, RequestName};
+use agora_domain::media::ImageKey;
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 use futures_util::TryStreamExt;
 use tempfile::TempDir;
 use uuid::Uuid;

@@ -1,6 +1,8 @@
 //! The one error type, its kinds by what a caller can do about it.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::limits::Allowance;
 

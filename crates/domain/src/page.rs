@@ -3,13 +3,9 @@
 
 use uuid::Uuid;
 
-use crate::{
-    clock::Timestamp,
-    error::{
-        Violation,
-        ViolationKind::{InvalidFormat, OutOfRange},
-    },
-};
+use crate::clock::Timestamp;
+use crate::error::Violation;
+use crate::error::ViolationKind::{InvalidFormat, OutOfRange};
 
 /// The position of an entry in a list: when it was made, then its identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

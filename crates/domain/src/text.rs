@@ -2,12 +2,11 @@
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
-use icu_properties::{CodePointSetData, props::DefaultIgnorableCodePoint};
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
 
-use crate::error::{
-    Violation,
-    ViolationKind::{InvalidFormat, Required, TooLong},
-};
+use crate::error::Violation;
+use crate::error::ViolationKind::{InvalidFormat, Required, TooLong};
 
 /// Returns the form in which two texts are compared "without regard to letter case": Unicode case folding and
 /// compatibility composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the

@@ -1,9 +1,7 @@
 //! Versions of what can be edited: each is named by the instant at which the thing was last changed.
 
-use crate::{
-    clock::Timestamp,
-    error::{Error, Result},
-};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
 
 /// Returns the version that an edit at `now` makes of the one before: no two versions of a thing have the same name,
 /// however quickly one edit follows another.

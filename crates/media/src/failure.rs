@@ -1,6 +1,8 @@
 //! What storage says when it fails, fit for the log.
 
-use std::{error::Error, io, iter::successors};
+use std::error::Error;
+use std::io;
+use std::iter::successors;
 
 use object_store::client::{HttpError, HttpErrorKind};
 use serde::Deserialize;

@@ -2,10 +2,8 @@
 
 use agora_domain::media::{CleanImage, ImageProblem};
 
-use crate::{
-    Failure, ImageLimits,
-    clean::{clean as clean_as, format_of},
-};
+use crate::clean::{clean as clean_as, format_of};
+use crate::{Failure, ImageLimits};
 
 /// Returns what [`Cleaner`](crate::Cleaner) makes of an upload, on the calling thread; a panic of a decoder is one.
 ///

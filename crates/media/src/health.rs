@@ -1,15 +1,15 @@
 //! Whether the store answers.
 
-use agora_domain::{Error, Result, health::Probe};
+use agora_domain::health::Probe;
+use agora_domain::{Error, Result};
 use async_trait::async_trait;
-use object_store::{GetOptions, path::Path};
+use object_store::GetOptions;
+use object_store::path::Path;
 use rustix::fs::{Access, access};
 
-use crate::{
-    ObjectImageStore,
-    limit::{ANSWER, within},
-    store::found,
-};
+use crate::ObjectImageStore;
+use crate::limit::{ANSWER, within};
+use crate::store::found;
 
 /// The name of an object that is not there, and that no image can have.
 const NOTHING: &str = "health";

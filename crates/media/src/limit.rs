@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use futures_util::{
-    StreamExt,
-    stream::{self, BoxStream},
-};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, stream};
 use object_store::{Error, Result};
 use tokio::time::timeout;
 

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use agora_domain::clock::Timestamp;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload, path::Path};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
-use crate::{
-    failure::Failure,
-    limit::{ANSWER, within},
-    location::{Found, OpenError, find},
-};
+use crate::failure::Failure;
+use crate::limit::{ANSWER, within};
+use crate::location::{Found, OpenError, find};
 
 /// What became of a probe.
 #[derive(Debug)]

@@ -9,15 +9,13 @@
 
 use std::sync::Arc;
 
-use agora_domain::{
-    accounts::{AccountRepository, SessionRepository},
-    comments::CommentRepository,
-    follows::FollowRepository,
-    idempotency::IdempotencyRepository,
-    media::{ImageReferences, UnreferencedImages},
-    posts::PostRepository,
-    products::{Catalog, ProductRepository},
-};
+use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::comments::CommentRepository;
+use agora_domain::follows::FollowRepository;
+use agora_domain::idempotency::IdempotencyRepository;
+use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::posts::PostRepository;
+use agora_domain::products::{Catalog, ProductRepository};
 
 mod cases;
 pub mod lists;

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use agora_domain::{
-    Result,
-    clock::Timestamp,
-    id::{PostId, UserId},
-    page::{Keyset, Page, PageRequest},
-    posts::{FeedRequest, Visibility},
-    products::ProductFilter,
-    relation::NewRelation,
-};
+use agora_domain::Result;
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{PostId, UserId};
+use agora_domain::page::{Keyset, Page, PageRequest};
+use agora_domain::posts::{FeedRequest, Visibility};
+use agora_domain::products::ProductFilter;
+use agora_domain::relation::NewRelation;
 use uuid::Uuid;
 
-use crate::{Repositories, world::World};
+use crate::Repositories;
+use crate::world::World;
 
 /// One of the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! How the cases read lists and do things at once.
 
-use std::{fmt::Debug, sync::Arc};
+use std::fmt::Debug;
+use std::sync::Arc;
 
-use agora_domain::{
-    Result,
-    page::{Page, PageRequest, PageSize, Position},
-};
+use agora_domain::Result;
+use agora_domain::page::{Page, PageRequest, PageSize, Position};
 use tokio::sync::Barrier;
 
 /// Fails unless the outcome is an error of this shape.

@@ -1,21 +1,19 @@
 //! What the cases are written with: valid entities in one call each, with ids and instants that only depend on the
 //! order of the calls.
 
-use std::{
-    collections::HashSet,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use agora_domain::{
-    accounts::{Account, Author, Biography, Email, NewAccount, PasswordHash, Roles, Session, UserSummary, Username},
-    clock::Timestamp,
-    comments::{Comment, CommentText},
-    id::{PostId, UserId},
-    media::{ImageFormat, ImageKey},
-    posts::{Liker, Post, PostText, PostView, Visibility},
-    products::{Category, Description, Price, Product, ProductName, Sku, Stock},
-    relation::NewRelation,
+use agora_domain::accounts::{
+    Account, Author, Biography, Email, NewAccount, PasswordHash, Roles, Session, UserSummary, Username,
 };
+use agora_domain::clock::Timestamp;
+use agora_domain::comments::{Comment, CommentText};
+use agora_domain::id::{PostId, UserId};
+use agora_domain::media::{ImageFormat, ImageKey};
+use agora_domain::posts::{Liker, Post, PostText, PostView, Visibility};
+use agora_domain::products::{Category, Description, Price, Product, ProductName, Sku, Stock};
+use agora_domain::relation::NewRelation;
 use uuid::Uuid;
 
 use crate::Repositories;

@@ -3,18 +3,17 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use agora_domain::{
-    Result,
-    accounts::{
-        Authentication, MockAccountRepository, MockPasswordHasher, PasswordHash, Roles, Session, SessionRepository,
-        SessionState, TokenClaims, TokenIssuer,
-    },
-    clock::{Clock, Timestamp},
-    id::{MockIdGenerator, SessionId, UserId},
-    limits::{Limits, MockCounters},
+use agora_domain::Result;
+use agora_domain::accounts::{
+    Authentication, MockAccountRepository, MockPasswordHasher, PasswordHash, Roles, Session, SessionRepository,
+    SessionState, TokenClaims, TokenIssuer,
 };
+use agora_domain::clock::{Clock, Timestamp};
+use agora_domain::id::{MockIdGenerator, SessionId, UserId};
+use agora_domain::limits::{Limits, MockCounters};
 use agora_security::{CachedSessions, JwtIssuer};
 use async_trait::async_trait;
 use divan::Bencher;

@@ -1,14 +1,10 @@
 //! The counts of the limits, in bounded memory.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agora_domain::{
-    clock::Timestamp,
-    limits::{Counted, Counters, Window},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::limits::{Counted, Counters, Window};
 use quick_cache::sync::Cache;
 
 /// Counts in memory, each node for itself. Of what is counted, however long its name, only a keyed digest is kept, so
@@ -72,7 +68,9 @@ impl Counters for BoundedCounters {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, num::NonZeroU32, thread};
+    use std::net::Ipv4Addr;
+    use std::num::NonZeroU32;
+    use std::thread;
 
     use agora_domain::limits::ClientAddress;
 

@@ -2,11 +2,9 @@
 
 use std::str::FromStr;
 
-use agora_domain::{
-    Error, Result,
-    accounts::{Password, PasswordAttempt, PasswordHash, PasswordHasher},
-    limits::Requester,
-};
+use agora_domain::accounts::{Password, PasswordAttempt, PasswordHash, PasswordHasher};
+use agora_domain::limits::Requester;
+use agora_domain::{Error, Result};
 use async_trait::async_trait;
 use bcrypt::HashParts;
 
@@ -79,7 +77,8 @@ mod tests {
     use std::sync::{Arc, mpsc};
 
     use agora_domain::id::UserId;
-    use tokio::{sync::oneshot, task::JoinSet};
+    use tokio::sync::oneshot;
+    use tokio::task::JoinSet;
     use uuid::Uuid;
 
     use super::*;

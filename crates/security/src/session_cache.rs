@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agora_domain::{
-    Result,
-    accounts::{PasswordHash, Session, SessionRepository, SessionState},
-    clock::{Clock, Timestamp},
-    id::{SessionId, UserId},
-};
+use agora_domain::Result;
+use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState};
+use agora_domain::clock::{Clock, Timestamp};
+use agora_domain::id::{SessionId, UserId};
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
 
@@ -127,11 +125,9 @@ impl SessionRepository for CachedSessions {
 mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
 
-    use agora_domain::{
-        Error,
-        accounts::{MockSessionRepository, Roles},
-        clock::MockClock,
-    };
+    use agora_domain::Error;
+    use agora_domain::accounts::{MockSessionRepository, Roles};
+    use agora_domain::clock::MockClock;
     use tokio::sync::{Mutex as AsyncMutex, Notify};
     use uuid::Uuid;
 

@@ -1,13 +1,12 @@
 //! Access tokens as JSON web tokens.
 
-use std::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
-use agora_domain::{
-    Error, Result,
-    accounts::{TokenClaims, TokenIssuer},
-    clock::Timestamp,
-    id::{SessionId, UserId},
-};
+use agora_domain::accounts::{TokenClaims, TokenIssuer};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{SessionId, UserId};
+use agora_domain::{Error, Result};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -1,18 +1,12 @@
 //! Threads for password hashes, and the queue in front of them.
 
-use std::{
-    num::NonZero,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
-};
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
-use agora_domain::{
-    Error, Result,
-    limits::{QueueShares, Requester},
-};
+use agora_domain::limits::{QueueShares, Requester};
+use agora_domain::{Error, Result};
 use tokio::sync::{Semaphore, oneshot};
 
 /// How busy a [`BcryptHasher`](crate::BcryptHasher) is.
@@ -137,14 +131,13 @@ fn lower_priority() {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicUsize},
-        mpsc,
-    };
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::sync::{Mutex, mpsc};
 
-    use agora_domain::{id::UserId, limits::ClientAddress};
-    use tokio::task::{self, JoinSet};
+    use agora_domain::id::UserId;
+    use agora_domain::limits::ClientAddress;
+    use tokio::task;
+    use tokio::task::JoinSet;
     use uuid::Uuid;
 
     use super::*;

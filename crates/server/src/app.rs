@@ -1,42 +1,36 @@
 //! The wiring: adapters into ports, ports into use cases, use cases behind HTTP.
 
-use std::{
-    net::SocketAddr,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
 use agora_database::{CallMeter, Database, QueryInstrumentation};
-use agora_domain::{
-    accounts::{Accounts, Authentication, PasswordHasher, SessionRepository},
-    clock::Clock,
-    comments::Comments,
-    follows::Follows,
-    health::{Probe, Probes},
-    id::IdGenerator,
-    idempotency::Idempotency,
-    limits::Limits,
-    media::{ImageCleaner, ImagePorts, ImageStore, Media, MediaSweep},
-    posts::Posts,
-    products::Products,
-};
+use agora_domain::accounts::{Accounts, Authentication, PasswordHasher, SessionRepository};
+use agora_domain::clock::Clock;
+use agora_domain::comments::Comments;
+use agora_domain::follows::Follows;
+use agora_domain::health::{Probe, Probes};
+use agora_domain::id::IdGenerator;
+use agora_domain::idempotency::Idempotency;
+use agora_domain::limits::Limits;
+use agora_domain::media::{ImageCleaner, ImagePorts, ImageStore, Media, MediaSweep};
+use agora_domain::posts::Posts;
+use agora_domain::products::Products;
 use agora_http::{MacKeys, Services, Settings, Stopping};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
 use url::Url;
 
-use crate::{
-    config::{Config, Secret},
-    data_dir, files,
-    listen::{listen, reachable},
-    metrics::{Metrics, ServiceMetrics},
-    sweep::{Sweep, SweepRecord},
-    system::{SystemClock, SystemIds},
-};
+use crate::config::{Config, Secret};
+use crate::listen::{listen, reachable};
+use crate::metrics::{Metrics, ServiceMetrics};
+use crate::sweep::{Sweep, SweepRecord};
+use crate::system::{SystemClock, SystemIds};
+use crate::{data_dir, files};
 
 /// How long a request may take (contract, limits).
 const REQUEST_TIME: Duration = Duration::from_secs(30);

@@ -1,10 +1,8 @@
 //! Files that are there once they are whole and on disk, and never written over another.
 
-use std::{
-    fs::File,
-    io,
-    path::{Path, PathBuf},
-};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::NamedTempFile;

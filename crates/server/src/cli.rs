@@ -1,37 +1,32 @@
 //! The command line.
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-    process::{self, ExitCode},
-    time::Duration,
-};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{io, process};
 
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use tokio::{
-    runtime::Runtime,
-    signal::unix::{SignalKind, signal},
-    sync::oneshot,
-};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
-use crate::{
-    admin::{self, command::AdminCommand},
-    app::App,
-    config::{self, Config, Flags, Invalid, Loaded, Purpose, table},
-    demo::{self, SeedArguments},
-    doctor,
-    greeting::greeting,
-    health::{self, HealthArguments},
-    logging, manual,
-    media::{self, command::MediaCommand},
-    migrate::{self, MigrateCommand},
-    output::say,
-    products::{self, command::ProductsCommand},
-    progress::{INTERRUPTED, Interrupt},
-    transfer::command::{self, BackupArguments, CopyArguments, RestoreArguments},
-};
+use crate::admin::command::AdminCommand;
+use crate::app::App;
+use crate::config::{Config, Flags, Invalid, Loaded, Purpose, table};
+use crate::demo::SeedArguments;
+use crate::greeting::greeting;
+use crate::health::HealthArguments;
+use crate::media::command::MediaCommand;
+use crate::migrate::MigrateCommand;
+use crate::output::say;
+use crate::products::command::ProductsCommand;
+use crate::progress::{INTERRUPTED, Interrupt};
+use crate::transfer::command;
+use crate::transfer::command::{BackupArguments, CopyArguments, RestoreArguments};
+use crate::{admin, config, demo, doctor, health, logging, manual, media, migrate, products};
 
 /// The backend of a small social network with a product catalog. Without a command, it serves.
 #[derive(Debug, Parser)]

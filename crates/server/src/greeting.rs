@@ -2,10 +2,8 @@
 
 use std::env;
 
-use crate::{
-    app::App,
-    config::{Config, Loaded, ValueSource, shown_url, table},
-};
+use crate::app::App;
+use crate::config::{Config, Loaded, ValueSource, shown_url, table};
 
 /// Where it listens and where its data are; and as long as nobody can administer it, how to change that.
 pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {

@@ -1,20 +1,16 @@
 //! `agora health`: asks a running service how it is, for what starts and watches services where there is no other client.
 
-use std::{
-    io::{self, BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpStream, ToSocketAddrs},
-    thread,
-    time::{Duration, Instant},
-};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use url::{Position, Url};
 
-use crate::{
-    config::{Config, Invalid},
-    listen::reachable,
-};
+use crate::config::{Config, Invalid};
+use crate::listen::reachable;
 
 /// Where a service says whether it can serve.
 const READY: &str = "/health/ready";

@@ -29,5 +29,6 @@ mod transfer;
 /// What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
-    pub use crate::{products::fuzzing::*, transfer::fuzzing::*};
+    pub use crate::products::fuzzing::*;
+    pub use crate::transfer::fuzzing::*;
 }

@@ -1,9 +1,7 @@
 //! The addresses that the service listens at.
 
-use std::{
-    io,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs},
-};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
 use anyhow::{Context, Result};
 use tokio::net::TcpSocket;

@@ -1,14 +1,13 @@
 //! The log.
 
-use std::io::{self, IsTerminal};
+use std::io;
+use std::io::IsTerminal;
 
 use anyhow::{Context, Result};
-use tracing_subscriber::{
-    EnvFilter, Layer,
-    filter::{LevelFilter, Targets},
-    layer::SubscriberExt,
-    util::SubscriberInitExt,
-};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::{Config, LogFormat};
 

@@ -5,12 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
-use clap_mangen::{
-    Man,
-    roff::{Roff, bold, roman},
-};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::config::table::{self, DefaultValue, Setting};
+use crate::config::table;
+use crate::config::table::{DefaultValue, Setting};
 
 /// Returns what makes the shell complete this command.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> String {

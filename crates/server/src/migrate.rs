@@ -6,7 +6,9 @@ use agora_database::{Database, Migrated, Migrations};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 
-use crate::{app, config::Config, data_dir, output::say};
+use crate::config::Config;
+use crate::output::say;
+use crate::{app, data_dir};
 
 /// What `agora migrate` does.
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! What commands write to the standard output.
 
-use std::io::{self, Write as _};
+use std::io;
+use std::io::Write as _;
 
 use anyhow::Result;
 

@@ -1,6 +1,7 @@
 //! How far a long work is, and whether it is to go on.
 
-use std::io::{self, IsTerminal};
+use std::io;
+use std::io::IsTerminal;
 
 use anyhow::{Result, ensure};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};

@@ -1,22 +1,17 @@
 //! Housekeeping in the background.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::Duration;
 
 use agora_database::{Database, Task};
-use agora_domain::{
-    Error,
-    accounts::{Session, SessionRepository},
-    clock::Clock,
-    idempotency::Idempotency,
-    media::MediaSweep,
-    posts::PostRepository,
-};
+use agora_domain::Error;
+use agora_domain::accounts::{Session, SessionRepository};
+use agora_domain::clock::Clock;
+use agora_domain::idempotency::Idempotency;
+use agora_domain::media::MediaSweep;
+use agora_domain::posts::PostRepository;
 use tokio::time::MissedTickBehavior;
 
 /// Collects images that no row names, sessions that no token can name any more, requests that are too old to be

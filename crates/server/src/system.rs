@@ -2,10 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use agora_domain::{
-    clock::{Clock, Timestamp},
-    id::IdGenerator,
-};
+use agora_domain::clock::{Clock, Timestamp};
+use agora_domain::id::IdGenerator;
 use uuid::Uuid;
 
 /// The system's clock.

@@ -1,20 +1,15 @@
 //! One who attacks from ever new addresses, under ever new names.
 
-use std::{
-    future,
-    net::Ipv4Addr,
-    slice,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use std::{future, slice};
 
 use futures_util::future::join_all;
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{answers, bodies};

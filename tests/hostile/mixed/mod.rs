@@ -4,16 +4,16 @@ mod answers;
 mod attacker;
 mod bodies;
 
-use std::{cell::Cell, sync::Arc, time::Duration};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use self::attacker::Attacker;
-use crate::{
-    client::{Client, eventually, key, text},
-    picture::{expect_picture, noise, picture},
-    process::{Home, Service},
-};
+use crate::client::{Client, eventually, key, text};
+use crate::picture::{expect_picture, noise, picture};
+use crate::process::{Home, Service};
 
 /// How many things each of the bounded memories of limits holds, about.
 const COUNTED: usize = 100_000;

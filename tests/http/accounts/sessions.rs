@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use agora_domain::{
-    accounts::{TokenClaims, TokenIssuer},
-    clock::Timestamp,
-    id::{SessionId, UserId},
-};
+use agora_domain::accounts::{TokenClaims, TokenIssuer};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{SessionId, UserId};
 use agora_security::JwtIssuer;
 use agora_server::config::Secret;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use reqwest::{
-    Method,
-    header::{AUTHORIZATION, WWW_AUTHENTICATE},
-};
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

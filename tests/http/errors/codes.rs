@@ -1,9 +1,7 @@
 //! The words by which clients tell failures apart.
 
-use reqwest::{
-    Method,
-    multipart::{Form, Part},
-};
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, Server, User};

@@ -1,6 +1,7 @@
 //! Requests that no client library sends: each is answered for what it is, and never with 500.
 
-use reqwest::{Method, header::AUTHORIZATION};
+use reqwest::Method;
+use reqwest::header::AUTHORIZATION;
 use serde_json::json;
 
 use super::NOTHING;

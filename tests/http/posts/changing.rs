@@ -4,10 +4,8 @@ use reqwest::{Method, header};
 use serde_json::{Value, json};
 
 use super::{form, form_with_image, illustrated, seen};
-use crate::{
-    images,
-    support::{Response, Server, User},
-};
+use crate::images;
+use crate::support::{Response, Server, User};
 
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 

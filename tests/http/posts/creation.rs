@@ -1,13 +1,12 @@
 //! `POST /api/posts/create`
 
-use reqwest::{Method, multipart::Part};
+use reqwest::Method;
+use reqwest::multipart::Part;
 use serde_json::{Value, json};
 
 use super::{form, form_with_image};
-use crate::{
-    images,
-    support::{PASSWORD, Response, Server, User},
-};
+use crate::images;
+use crate::support::{PASSWORD, Response, Server, User};
 
 const CREATE: &str = "/api/posts/create";
 

@@ -5,10 +5,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::seen;
-use crate::{
-    images,
-    support::{Server, User},
-};
+use crate::images;
+use crate::support::{Server, User};
 
 const LIKED: &str = "Post liked successfully";
 const UNLIKED: &str = "Post unliked successfully";

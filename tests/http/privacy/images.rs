@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 
-use reqwest::{
-    Method, header,
-    multipart::{Form, Part},
-};
+use reqwest::multipart::{Form, Part};
+use reqwest::{Method, header};
 use serde_json::{Value, json};
 
 use crate::support::{PUBLIC_URL, Server, User};

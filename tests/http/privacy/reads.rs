@@ -1,15 +1,11 @@
 //! What everybody sees, on every way to read.
 
-use reqwest::{
-    Method,
-    header::{ETAG, IF_NONE_MATCH},
-};
+use reqwest::Method;
+use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
-use super::{
-    model::{Model, Post, Who},
-    steps::World,
-};
+use super::model::{Model, Post, Who};
+use super::steps::World;
 use crate::support::Response;
 
 /// What a view of a post must show to somebody who may see it, but for the times.

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use proptest::{prelude::*, sample::select};
+use proptest::prelude::*;
+use proptest::sample::select;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@
 
 use std::{env, io};
 
-use actix_web::{App, HttpResponse, HttpServer, http::StatusCode, web};
+use actix_web::http::StatusCode;
+use actix_web::{App, HttpResponse, HttpServer, web};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();

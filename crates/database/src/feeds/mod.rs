@@ -15,32 +15,23 @@ mod recent;
 mod timeline;
 mod window;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-use agora_domain::{page::Keyset, posts::FeedRequest};
-use quick_cache::{
-    DefaultHashBuilder, OptionsBuilder, Weighter,
-    sync::{Cache, DefaultLifecycle},
-};
+use agora_domain::page::Keyset;
+use agora_domain::posts::FeedRequest;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use self::{
-    recent::Recent,
-    timeline::{Part, Timeline},
-    window::Window,
-};
-pub(crate) use self::{
-    recent::{NewPost, Snapshot},
-    timeline::Loaded,
-};
-use crate::{
-    error::Outcome,
-    rows::{AuthorRow, PostRow, Slice, Toward, keyset},
-    sql_types::DbId,
-    values::{PostViewRow, Visible},
-};
+use self::recent::Recent;
+pub(crate) use self::recent::{NewPost, Snapshot};
+pub(crate) use self::timeline::Loaded;
+use self::timeline::{Part, Timeline};
+use self::window::Window;
+use crate::error::Outcome;
+use crate::rows::{AuthorRow, PostRow, Slice, Toward, keyset};
+use crate::sql_types::DbId;
+use crate::values::{PostViewRow, Visible};
 
 /// How many bytes the feeds that are remembered take at most, about.
 const CAPACITY: u64 = 16 * 1024 * 1024;

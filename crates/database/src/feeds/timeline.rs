@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use agora_domain::page::Keyset;
 
-use super::{
-    recent::{NewPost, Snapshot},
-    window::Window,
-};
-use crate::{rows::Toward, sql_types::DbId, values::Visible};
+use super::recent::{NewPost, Snapshot};
+use super::window::Window;
+use crate::rows::Toward;
+use crate::sql_types::DbId;
+use crate::values::Visible;
 
 /// How many positions are kept at most: what twenty pages of ordinary size take.
 const KEPT: usize = 420;

@@ -1,9 +1,7 @@
 //! The part of a feed in which a page is looked for.
 
-use agora_domain::{
-    page::{Keyset, Position},
-    posts::FeedRequest,
-};
+use agora_domain::page::{Keyset, Position};
+use agora_domain::posts::FeedRequest;
 
 use crate::rows::Toward;
 
@@ -61,7 +59,8 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use agora_domain::{clock::Timestamp, page::PageRequest};
+    use agora_domain::clock::Timestamp;
+    use agora_domain::page::PageRequest;
     use uuid::Uuid;
 
     use super::*;

@@ -3,23 +3,22 @@
 
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use agora_domain::{Error, clock::Timestamp};
+use agora_domain::Error;
+use agora_domain::clock::Timestamp;
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
 
-use super::{
-    tests::{HANG, id, write},
-    *,
-};
-use crate::{
-    postgres::{hot, pipeline::PreparedSql},
-    rows::Slice,
-    values::{Filter, LikeRow},
-};
+use super::tests::{HANG, id, write};
+use super::*;
+use crate::postgres::hot;
+use crate::postgres::pipeline::PreparedSql;
+use crate::rows::Slice;
+use crate::values::{Filter, LikeRow};
 
 const AT: crate::sql_types::DbInstant = crate::sql_types::DbInstant(Timestamp::from_unix_millis(1));
 

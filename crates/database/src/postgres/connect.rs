@@ -1,25 +1,28 @@
 //! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
 
-use std::{fs::File, io, str::FromStr, sync::Arc, time::Duration};
+use std::fs::File;
+use std::io;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::SimpleAsyncConnection;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::{
-        WebPkiServerVerifier,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
-    crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
-};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage, config::SslMode};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
 use super::dialect::Conn;
-use crate::{error::OpenError, options::Options};
+use crate::error::OpenError;
+use crate::options::Options;
 
 /// When either side notices that the other vanished: after this silence it asks so often, at this interval.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);

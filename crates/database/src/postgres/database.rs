@@ -1,45 +1,36 @@
 //! A PostgreSQL database: its connections, and the work of several steps.
 
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use deadpool::managed::PoolError;
-use diesel::{
-    QueryResult,
-    result::{DatabaseErrorKind, Error as DieselError},
-    sql_types::BigInt,
-};
+use diesel::QueryResult;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use diesel::sql_types::BigInt;
 use diesel_async::{AsyncConnection, AsyncMigrationHarness, SimpleAsyncConnection, TransactionManager};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::future::BoxFuture;
-use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::JoinError,
-    time::timeout,
-};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinError;
+use tokio::time::timeout;
 
-use super::{
-    connect::Connector,
-    dialect::{ATTEMPTS, Conn, RunQueryDsl},
-    pipeline::{Limits, Pipelines},
-    pool::{Lease, Manager, Pool, UNPROVEN},
-    queries,
-    session::Session,
-};
-use crate::{
-    error::{Failure, OpenError, Outcome},
-    figures::Lane,
-    options::Options,
-    task::Task,
-    transfer::Table,
-    version::{self, Migrated, Opening, YesOrNo},
-};
+use super::connect::Connector;
+use super::dialect::{ATTEMPTS, Conn, RunQueryDsl};
+use super::pipeline::{Limits, Pipelines};
+use super::pool::{Lease, Manager, Pool, UNPROVEN};
+use super::queries;
+use super::session::Session;
+use crate::error::{Failure, OpenError, Outcome};
+use crate::figures::Lane;
+use crate::options::Options;
+use crate::task::Task;
+use crate::transfer::Table;
+use crate::version;
+use crate::version::{Migrated, Opening, YesOrNo};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 

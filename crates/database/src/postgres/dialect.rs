@@ -1,15 +1,14 @@
 //! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
 
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, sql_types::BigInt};
+use diesel::sql_types::BigInt;
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 
-use crate::{
-    error::Outcome,
-    rows::{PostRow, UserRow},
-    schema::{comments, posts, products, users},
-    sql_types::DbId,
-    version::YesOrNo,
-};
+use crate::error::Outcome;
+use crate::rows::{PostRow, UserRow};
+use crate::schema::{comments, posts, products, users};
+use crate::sql_types::DbId;
+use crate::version::YesOrNo;
 
 /// The connection that the query functions run on.
 pub(crate) type Conn = diesel_async::AsyncPgConnection;

@@ -16,12 +16,10 @@ mod records;
 mod session;
 mod text_in;
 
-pub(crate) use self::{
-    database::{Postgres, check_url, connect_to_inspect},
-    dialect::{
-        Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
-        lock_user, post_in,
-    },
-    session::Session,
-    text_in::may_have_text,
+pub(crate) use self::database::{Postgres, check_url, connect_to_inspect};
+pub(crate) use self::dialect::{
+    Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
+    lock_user, post_in,
 };
+pub(crate) use self::session::Session;
+pub(crate) use self::text_in::may_have_text;

@@ -10,33 +10,24 @@
 mod connection;
 mod in_flight;
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use agora_domain::Error;
-use tokio::{
-    runtime::{self, Handle},
-    sync::{Mutex as AsyncMutex, Semaphore},
-    time::timeout,
-};
+use tokio::runtime;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::time::timeout;
 use tokio_postgres::Row;
 
+use self::connection::{Call, Pipeline, Waiting, lock};
 pub(crate) use self::connection::{PreparedSql, Values};
-use self::{
-    connection::{Call, Pipeline, Waiting, lock},
-    in_flight::InFlight,
-};
-use super::{
-    connect::Connector,
-    dialect::ATTEMPTS,
-    pool::PROOF,
-    query_error::{QueryError, is_rolled_back, is_shutdown},
-};
+use self::in_flight::InFlight;
+use super::connect::Connector;
+use super::dialect::ATTEMPTS;
+use super::pool::PROOF;
+use super::query_error::{QueryError, is_rolled_back, is_shutdown};
 use crate::figures::Lane;
 
 /// How many shared connections a thread that serves requests makes for itself: one that is waited for, one to go on

@@ -1,18 +1,19 @@
 //! The pool of connections: how they are made, checked before they are used again, and taken out when their state is
 //! unknown.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
-use deadpool::managed::{self, Metrics, RecycleError, RecycleResult};
+use deadpool::managed;
+use deadpool::managed::{Metrics, RecycleError, RecycleResult};
 use diesel::{ConnectionError, ConnectionResult};
-use diesel_async::{SimpleAsyncConnection, pooled_connection::PoolableConnection};
+use diesel_async::SimpleAsyncConnection;
+use diesel_async::pooled_connection::PoolableConnection;
 use tokio::time::timeout;
 
-use super::{connect::Connector, dialect::Conn};
+use super::connect::Connector;
+use super::dialect::Conn;
 
 /// A pool of connections.
 pub(super) type Pool = managed::Pool<Manager>;

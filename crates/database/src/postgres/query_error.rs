@@ -1,9 +1,7 @@
 //! Why a statement has no answer.
 
-use agora_domain::{
-    Error,
-    error::{Conflict, Resource},
-};
+use agora_domain::Error;
+use agora_domain::error::{Conflict, Resource};
 use tokio_postgres::error::SqlState;
 
 use crate::error::Failure;

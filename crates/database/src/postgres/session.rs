@@ -4,11 +4,10 @@ use agora_domain::{Error, Result};
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::BoxFuture;
 
-use super::{connect::Connector, dialect::Conn};
-use crate::{
-    error::{Failure, Outcome},
-    transfer::Table,
-};
+use super::connect::Connector;
+use super::dialect::Conn;
+use crate::error::{Failure, Outcome};
+use crate::transfer::Table;
 
 /// A transaction. Dropping it undoes what is not committed, with the connection.
 pub(crate) struct Session {

@@ -1,30 +1,24 @@
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
-use std::{
-    future::pending,
-    net::TcpListener,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
-    time::Instant,
-};
+use std::future::pending;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
-use agora_domain::{
-    accounts::{Role, RoleAction, RoleChange},
-    clock::Timestamp,
-};
-use diesel::{QueryableByName, sql_types::Integer};
-use tokio::{sync::Notify, task::JoinSet};
+use agora_domain::accounts::{Role, RoleAction, RoleChange};
+use agora_domain::clock::Timestamp;
+use diesel::QueryableByName;
+use diesel::sql_types::Integer;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    postgres::hot,
-    rows::CommentRow,
-    sql_types::{DbId, DbInstant},
-    values::LikeRow,
-};
+use crate::postgres::hot;
+use crate::rows::CommentRow;
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::LikeRow;
 
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;

@@ -1,14 +1,13 @@
 //! The index of the products' texts, asked for a text.
 
-use diesel::{
-    QueryResult,
-    expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping},
-    pg::Pg,
-    query_builder::{AstPass, QueryFragment, QueryId},
-    sql_types::{Bool, Text},
-};
+use diesel::QueryResult;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Bool, Text};
 
-use crate::{schema::products, values::TextFilter};
+use crate::schema::products;
+use crate::values::TextFilter;
 
 /// Whether the index matches a `tsquery` for `products.id`. It is asked for all products that it matches, in whatever order
 /// these are listed: it knows of no order.

@@ -1,19 +1,16 @@
-use agora_domain::{
-    accounts::{Account, ProfileChanges, RoleChange},
-    idempotency::Once,
-    media::ImageKey,
-};
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists};
+use agora_domain::accounts::{Account, ProfileChanges, RoleChange};
+use agora_domain::idempotency::Once;
+use agora_domain::media::ImageKey;
+use diesel::dsl::exists;
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl};
+use crate::error::Outcome;
+use crate::rows::{Slice, UserRow, count};
+use crate::schema::{sessions, users};
+use crate::sql_types::{DbId, DbInstant};
 use crate::values::{Login, NewPassword, NewUser};
-use crate::{
-    error::Outcome,
-    rows::{Slice, UserRow, count},
-    schema::{sessions, users},
-    sql_types::{DbId, DbInstant},
-};
 
 pub(crate) async fn insert(conn: &mut Conn, user: NewUser, once: Option<Once<()>>) -> Outcome<()> {
     let (picture, at) = (user.row.profile_picture.clone(), user.row.created_at);

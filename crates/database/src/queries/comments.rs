@@ -1,14 +1,14 @@
-use agora_domain::{Error, error::Resource, idempotency::Once};
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::idempotency::Once;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
+use crate::error::{Failure, Outcome};
+use crate::rows::CommentRow;
+use crate::schema::{comments, posts};
+use crate::sql_types::{DbId, DbInstant};
 use crate::values::CommentAccessRow;
-use crate::{
-    error::{Failure, Outcome},
-    rows::CommentRow,
-    schema::{comments, posts},
-    sql_types::{DbId, DbInstant},
-};
 
 pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table

@@ -1,21 +1,16 @@
-use agora_domain::{
-    error::Resource,
-    follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED},
-    idempotency::Once,
-};
-use diesel::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper, dsl::exists,
-};
+use agora_domain::error::Resource;
+use agora_domain::follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED};
+use agora_domain::idempotency::Once;
+use diesel::dsl::exists;
+use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl};
+use crate::error::{Failure, Outcome};
+use crate::feeds::limit;
+use crate::rows::{Slice, SummaryRow};
+use crate::schema::{follows, users};
+use crate::sql_types::DbId;
 use crate::values::{FollowRow, Related};
-use crate::{
-    error::{Failure, Outcome},
-    feeds::limit,
-    rows::{Slice, SummaryRow},
-    schema::{follows, users},
-    sql_types::DbId,
-};
 
 /// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
 /// two attempts; then it starts again.

@@ -1,17 +1,13 @@
-use agora_domain::{
-    Error,
-    idempotency::{Answer, Begun, Fingerprint, Once, Record},
-};
+use agora_domain::Error;
+use agora_domain::idempotency::{Answer, Begun, Fingerprint, Once, Record};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
-use crate::{
-    error::{Failure, Outcome},
-    feeds::limit,
-    schema::idempotency,
-    sql_types::{DbId, DbInstant},
-    values::{AttemptRow, NewAttempt},
-};
+use crate::error::{Failure, Outcome};
+use crate::feeds::limit;
+use crate::schema::idempotency;
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{AttemptRow, NewAttempt};
 
 /// Puts an attempt on record, unless it meets one there.
 pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {

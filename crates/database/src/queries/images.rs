@@ -1,12 +1,11 @@
-use agora_domain::{Error, error::ImageCollected};
+use agora_domain::Error;
+use agora_domain::error::ImageCollected;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
-use crate::{
-    error::{Failure, Outcome},
-    schema::{posts, unnamed_images, users},
-    sql_types::{DbId, DbInstant},
-};
+use crate::error::{Failure, Outcome};
+use crate::schema::{posts, unnamed_images, users};
+use crate::sql_types::{DbId, DbInstant};
 
 /// Records an image that is about to be stored.
 pub(crate) async fn announce(conn: &mut Conn, key: String, at: DbInstant) -> Outcome<()> {

@@ -1,27 +1,23 @@
 use std::collections::HashMap;
 
-use agora_domain::{
-    Error,
-    clock::Timestamp,
-    error::Resource,
-    idempotency::Once,
-    media::ImageKey,
-    posts::{Liker, PostEdit, PostView, SHOWN_LIKERS},
-};
+use agora_domain::Error;
+use agora_domain::clock::Timestamp;
+use agora_domain::error::Resource;
+use agora_domain::idempotency::Once;
+use agora_domain::media::ImageKey;
+use agora_domain::posts::{Liker, PostEdit, PostView, SHOWN_LIKERS};
+use diesel::dsl::{auto_type, exists};
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
     SelectableHelper,
-    dsl::{auto_type, exists},
 };
 
 use super::{Conn, RunQueryDsl};
+use crate::error::{Failure, Outcome};
+use crate::rows::{AuthorRow, LikerRow, PostRow, Slice, UserRow};
+use crate::schema::{comments, follows, likes, posts, users};
+use crate::sql_types::{DbId, DbInstant, Instant};
 use crate::values::{LikeRow, PostViewRow, ViewRow};
-use crate::{
-    error::{Failure, Outcome},
-    rows::{AuthorRow, LikerRow, PostRow, Slice, UserRow},
-    schema::{comments, follows, likes, posts, users},
-    sql_types::{DbId, DbInstant, Instant},
-};
 
 diesel::define_sql_function! {
     /// Returns the first argument that is not null.

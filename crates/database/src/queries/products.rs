@@ -1,23 +1,19 @@
-use agora_domain::{
-    clock::Timestamp,
-    idempotency::Once,
-    products::{Product, ProductEdit},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::idempotency::Once;
+use agora_domain::products::{Product, ProductEdit};
 use diesel::{
     BoolExpressionMethods, EscapeExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
     TextExpressionMethods,
 };
 
 use super::{Conn, RunQueryDsl};
+use crate::error::Outcome;
+use crate::feeds::limit;
+use crate::product_rows::{ImageRow, ProductRow, ProductRows, VariantRow};
+use crate::rows::{Slice, Toward};
+use crate::schema::{catalog_version, product_images, product_variants, products};
+use crate::sql_types::{DbId, DbInstant};
 use crate::values::{Filter, TextFilter};
-use crate::{
-    error::Outcome,
-    feeds::limit,
-    product_rows::{ImageRow, ProductRow, ProductRows, VariantRow},
-    rows::{Slice, Toward},
-    schema::{catalog_version, product_images, product_variants, products},
-    sql_types::{DbId, DbInstant},
-};
 
 pub(crate) async fn insert(conn: &mut Conn, rows: ProductRows, once: Option<Once<()>>) -> Outcome<()> {
     for row in rows.products {

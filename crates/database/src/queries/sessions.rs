@@ -1,11 +1,10 @@
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, dsl::exists};
+use diesel::dsl::exists;
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
-use crate::{
-    error::Outcome,
-    schema::{sessions, users},
-    sql_types::{DbId, DbInstant},
-};
+use crate::error::Outcome;
+use crate::schema::{sessions, users};
+use crate::sql_types::{DbId, DbInstant};
 
 /// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.
 pub(crate) async fn open(

@@ -1,28 +1,22 @@
 //! Whole tables, in the order of their primary keys.
 
 use agora_domain::Error;
-use diesel::{
-    BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, SelectableHelper,
-    result::{DatabaseErrorKind, Error as DieselError},
-    sql_types::Text,
-};
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use diesel::sql_types::Text;
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, has_migrations};
-use crate::{
-    error::{Failure, Outcome},
-    schema::{
-        comments, follows, idempotency, likes, posts, product_images, product_variants, products, sessions,
-        unnamed_images, users,
-    },
-    sql_types::DbId,
-    transfer::{
-        AnyKey, AnyRows, Table,
-        tables::{
-            CommentRecord, FollowRecord, LikeRecord, PostRecord, ProductImageRecord, ProductRecord, SessionRecord,
-            UserRecord, VariantRecord,
-        },
-    },
+use crate::error::{Failure, Outcome};
+use crate::schema::{
+    comments, follows, idempotency, likes, posts, product_images, product_variants, products, sessions, unnamed_images,
+    users,
 };
+use crate::sql_types::DbId;
+use crate::transfer::tables::{
+    CommentRecord, FollowRecord, LikeRecord, PostRecord, ProductImageRecord, ProductRecord, SessionRecord, UserRecord,
+    VariantRecord,
+};
+use crate::transfer::{AnyKey, AnyRows, Table};
 
 /// Runs `$run!(Variant, table, row, key columns...)` for the table.
 macro_rules! for_table {

@@ -1,26 +1,21 @@
 //! Files that are opened as databases.
 
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    path::Path,
-    time::Duration,
-};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
 
-use diesel::{
-    Connection, QueryableByName, RunQueryDsl, connection::SimpleConnection, result::Error as DieselError,
-    sql_types::Text,
-};
+use diesel::connection::SimpleConnection;
+use diesel::result::Error as DieselError;
+use diesel::sql_types::Text;
+use diesel::{Connection, QueryableByName, RunQueryDsl};
 use url::Url;
 
-use super::{
-    dialect::{Conn, complete},
-    queries,
-};
-use crate::{
-    error::{Failure, OpenError, Outcome},
-    version::{self, Opening},
-};
+use super::dialect::{Conn, complete};
+use super::queries;
+use crate::error::{Failure, OpenError, Outcome};
+use crate::version;
+use crate::version::Opening;
 
 /// How long a lock held by another process (such as `agora admin grant`) is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,33 +1,28 @@
 //! An open SQLite database: its threads, and what runs on them.
 
-use std::{
-    fs::File,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex},
-    thread::JoinHandle,
-};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use agora_domain::Error;
 use crossbeam_channel::{Sender, bounded};
 use tokio::sync::oneshot;
 
-use super::{
-    connect::{Access, applied, built_unlike, connect, connect_to_inspect, create, inspect},
-    dialect::Conn,
-    jobs::{Next, Write, WriteJob, receive, submit, write_loop},
-    locks::{lock_companion, lock_directory, lock_service},
-    migrate,
-    readers::Readers,
-    session::Session,
-    threads::{lock, spawn},
-    work::Work,
-};
-use crate::{
-    error::{OpenError, Outcome},
-    figures::{Lane, WriteGroups},
-    task::Task,
-    version::{self, Migrated, Opening},
-};
+use super::connect::{Access, applied, built_unlike, connect, connect_to_inspect, create, inspect};
+use super::dialect::Conn;
+use super::jobs::{Next, Write, WriteJob, receive, submit, write_loop};
+use super::locks::{lock_companion, lock_directory, lock_service};
+use super::migrate;
+use super::readers::Readers;
+use super::session::Session;
+use super::threads::{lock, spawn};
+use super::work::Work;
+use crate::error::{OpenError, Outcome};
+use crate::figures::{Lane, WriteGroups};
+use crate::task::Task;
+use crate::version;
+use crate::version::{Migrated, Opening};
 
 /// How many reads of little, and how many writes, may wait for a thread; beyond that a request is turned away at once.
 const QUEUE: usize = 1024;

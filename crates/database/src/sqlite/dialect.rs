@@ -3,16 +3,15 @@
 use std::future::{Future, Ready, ready};
 
 use agora_domain::Error;
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, query_dsl::LoadQuery};
+use diesel::query_dsl::LoadQuery;
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper};
 use futures_util::FutureExt;
 
-use crate::{
-    error::{Failure, Outcome},
-    rows::{PostRow, UserRow},
-    schema::{posts, users},
-    sql_types::DbId,
-    version::YesOrNo,
-};
+use crate::error::{Failure, Outcome};
+use crate::rows::{PostRow, UserRow};
+use crate::schema::{posts, users};
+use crate::sql_types::DbId;
+use crate::version::YesOrNo;
 
 /// The connection that the query functions run on.
 pub(crate) type Conn = diesel::SqliteConnection;

@@ -1,19 +1,17 @@
 //! What the threads take from their queues, and what they do with it.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{
-        AtomicU64, AtomicUsize,
-        Ordering::{Relaxed, SeqCst},
-    },
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use agora_domain::Error;
 use crossbeam_channel::{Receiver, Sender, TrySendError};
-use diesel::{Connection, result::Error as DieselError};
+use diesel::Connection;
+use diesel::result::Error as DieselError;
 use tokio::sync::oneshot;
 
-use super::{dialect::Conn, work::Work};
+use super::dialect::Conn;
+use super::work::Work;
 use crate::error::{Failure, Outcome};
 
 /// How many writes share one commit at most: bounds how long the first of them waits.

@@ -1,10 +1,8 @@
 //! Locks on files beside the database, which other processes see.
 
-use std::{
-    fs::{File, TryLockError},
-    io,
-    path::Path,
-};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
 
 use super::connect::{create, give_to_owner};
 use crate::error::OpenError;

@@ -1,23 +1,20 @@
 //! Bringing a schema up to date, with the database kept as it was.
 
-use std::{
-    fs::{self, File},
-    io::{self, ErrorKind},
-    path::{Path, PathBuf},
-};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use diesel::{RunQueryDsl, sql_types::Text};
+use diesel::RunQueryDsl;
+use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
 
-use super::{
-    connect::{create, give_to_owner},
-    dialect::Conn,
-    locks::lock_service,
-};
-use crate::{
-    error::OpenError,
-    version::{self, MIGRATIONS, Migrated},
-};
+use super::connect::{create, give_to_owner};
+use super::dialect::Conn;
+use super::locks::lock_service;
+use crate::error::OpenError;
+use crate::version;
+use crate::version::{MIGRATIONS, Migrated};
 
 /// How many copies of one schema there can be.
 const MOST_COPIES: u32 = 1_000;

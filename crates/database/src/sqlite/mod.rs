@@ -20,14 +20,12 @@ mod text_in;
 mod threads;
 mod work;
 
-pub(crate) use self::{
-    connect::{applied, open_to_inspect},
-    database::Sqlite,
-    dialect::{
-        Conn, RunQueryDsl, complete, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post,
-        lock_product, lock_user,
-    },
-    post_in::post_in,
-    session::Session,
-    text_in::may_have_text,
+pub(crate) use self::connect::{applied, open_to_inspect};
+pub(crate) use self::database::Sqlite;
+pub(crate) use self::dialect::{
+    Conn, RunQueryDsl, complete, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
+    lock_user,
 };
+pub(crate) use self::post_in::post_in;
+pub(crate) use self::session::Session;
+pub(crate) use self::text_in::may_have_text;

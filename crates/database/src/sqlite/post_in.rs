@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use diesel::{
-    QueryResult,
-    expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping},
-    query_builder::{AstPass, QueryFragment, QueryId},
-    sql_types::{Bool, Text},
-    sqlite::Sqlite,
-};
+use diesel::QueryResult;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Bool, Text};
+use diesel::sqlite::Sqlite;
 
-use crate::{schema::posts, sql_types::DbId};
+use crate::schema::posts;
+use crate::sql_types::DbId;
 
 /// Whether `posts.id` is one of a list. A list of parameters would make another statement for each length, and each
 /// would be prepared anew at each execution.

@@ -1,27 +1,20 @@
 //! A lane of threads that read, each with a connection of its own, behind one queue.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
-    thread::JoinHandle,
-};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded};
 use tokio::sync::oneshot;
 
-use super::{
-    connect::{Access, connect},
-    dialect::Conn,
-    jobs::{Next, Read, read_loop, receive, submit},
-    threads::{lock, spawn},
-};
-use crate::{
-    error::{OpenError, Outcome},
-    figures::Lane,
-};
+use super::connect::{Access, connect};
+use super::dialect::Conn;
+use super::jobs::{Next, Read, read_loop, receive, submit};
+use super::threads::{lock, spawn};
+use crate::error::{OpenError, Outcome};
+use crate::figures::Lane;
 
 /// Threads that read.
 #[derive(Debug)]

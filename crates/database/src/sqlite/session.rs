@@ -7,12 +7,10 @@ use crossbeam_channel::{Sender, bounded};
 use diesel::connection::SimpleConnection;
 use tokio::sync::oneshot;
 
-use super::{
-    connect::{Access, connect},
-    dialect::Conn,
-    jobs::{catching_panics, receive},
-    threads::spawn,
-};
+use super::connect::{Access, connect};
+use super::dialect::Conn;
+use super::jobs::{catching_panics, receive};
+use super::threads::spawn;
 use crate::error::{OpenError, Outcome};
 
 type Job = Box<dyn FnOnce(&mut Conn) + Send>;

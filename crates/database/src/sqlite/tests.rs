@@ -1,4 +1,5 @@
-use diesel::{QueryDsl as _, connection::SimpleConnection};
+use diesel::QueryDsl as _;
+use diesel::connection::SimpleConnection;
 use tempfile::TempDir;
 
 use super::*;

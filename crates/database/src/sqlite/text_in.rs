@@ -1,14 +1,13 @@
 //! The index of the products' texts, asked for a text.
 
-use diesel::{
-    QueryResult,
-    expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping},
-    query_builder::{AstPass, QueryFragment, QueryId},
-    sql_types::{Bool, Text},
-    sqlite::Sqlite,
-};
+use diesel::QueryResult;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Bool, Text};
+use diesel::sqlite::Sqlite;
 
-use crate::{schema::products, values::TextFilter};
+use crate::schema::products;
+use crate::values::TextFilter;
 
 /// Whether the index of FTS5 has all sequences of characters of a text for `products.id`.
 #[derive(Debug, Clone, QueryId, ValidGrouping)]

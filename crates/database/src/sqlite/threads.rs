@@ -1,9 +1,8 @@
 //! Threads, and what they share.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::thread::JoinHandle;
 
 use crate::error::OpenError;
 

@@ -1,6 +1,7 @@
 //! What the writer is at.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::figures::WriteGroups;
 

@@ -6,17 +6,16 @@
 
 pub(crate) mod tables;
 
-use agora_domain::{Error, Result, media::ImageKey};
-use futures_util::stream::{self, Stream};
+use agora_domain::media::ImageKey;
+use agora_domain::{Error, Result};
+use futures_util::stream;
+use futures_util::stream::Stream;
 
 pub use self::tables::Table;
 pub(crate) use self::tables::{AnyKey, AnyRows};
-use crate::{
-    database::{Backend, Database},
-    postgres,
-    sql_types::DbId,
-    sqlite,
-};
+use crate::database::{Backend, Database};
+use crate::sql_types::DbId;
+use crate::{postgres, sqlite};
 
 /// How many rows are handled at once: some megabytes of the longest posts.
 const BATCH: i64 = 500;

@@ -1,13 +1,12 @@
 //! Every table, with every column: what is moved.
 
-use agora_domain::{Error, Result, clock::Timestamp};
+use agora_domain::clock::Timestamp;
+use agora_domain::{Error, Result};
 use diesel::{Insertable, Queryable, Selectable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{
-    schema::{comments, follows, likes, posts, product_images, product_variants, products, sessions, users},
-    sql_types::{DbId, DbInstant},
-};
+use crate::schema::{comments, follows, likes, posts, product_images, product_variants, products, sessions, users};
+use crate::sql_types::{DbId, DbInstant};
 
 impl Serialize for DbId {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

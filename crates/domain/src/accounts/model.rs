@@ -3,12 +3,10 @@
 use std::str::FromStr;
 
 use super::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username};
-use crate::{
-    clock::Timestamp,
-    error::{Disallowed, Error, FieldErrors, Forbidden, Result, Violation, ViolationKind},
-    id::{SessionId, UserId},
-    media::ImageKey,
-};
+use crate::clock::Timestamp;
+use crate::error::{Disallowed, Error, FieldErrors, Forbidden, Result, Violation, ViolationKind};
+use crate::id::{SessionId, UserId};
+use crate::media::ImageKey;
 
 /// A user's account.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,15 +6,13 @@ use super::{
     Account, Credentials, LoginIdentifier, NewAccount, Password, PasswordAttempt, PasswordHash, ProfileChanges,
     RoleChange, Session, SessionState,
 };
-use crate::{
-    clock::Timestamp,
-    error::Result,
-    id::{SessionId, UserId},
-    idempotency::Once,
-    limits::Requester,
-    media::ImageKey,
-    page::{Page, PageRequest},
-};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::id::{SessionId, UserId};
+use crate::idempotency::Once;
+use crate::limits::Requester;
+use crate::media::ImageKey;
+use crate::page::{Page, PageRequest};
 
 /// An account as it is after a change of its profile.
 #[derive(Debug, Clone, PartialEq, Eq)]

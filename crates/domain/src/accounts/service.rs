@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
+use super::sessions::InvalidateSessionsOnDrop;
 use super::{
     Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
     PasswordHasher, ProfileChanges, ProfileFields, Registration, RoleChange, Roles, Session, SessionRepository,
-    sessions::InvalidateSessionsOnDrop,
 };
-use crate::{
-    clock::Clock,
-    error::{Conflict, Error, Resource, Result},
-    id::{IdGenerator, UserId},
-    idempotency::Once,
-    limits::{ClientAddress, Requester},
-    media::{ImagePorts, Images},
-    page::{Page, PageRequest},
-};
+use crate::clock::Clock;
+use crate::error::{Conflict, Error, Resource, Result};
+use crate::id::{IdGenerator, UserId};
+use crate::idempotency::Once;
+use crate::limits::{ClientAddress, Requester};
+use crate::media::{ImagePorts, Images};
+use crate::page::{Page, PageRequest};
 
 /// Registers, shows and changes accounts.
 pub struct Accounts {

@@ -6,12 +6,10 @@ use super::{
     AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHash,
     PasswordHasher, Session, SessionRepository, TokenClaims, TokenIssuer,
 };
-use crate::{
-    clock::Clock,
-    error::{Error, Resource, Result, Violation, ViolationKind},
-    id::{IdGenerator, SessionId, UserId},
-    limits::{ClientAddress, Counted, Limits, Requester},
-};
+use crate::clock::Clock;
+use crate::error::{Error, Resource, Result, Violation, ViolationKind};
+use crate::id::{IdGenerator, SessionId, UserId};
+use crate::limits::{ClientAddress, Counted, Limits, Requester};
 
 fn wrong_password() -> Error {
     Error::field("currentPassword", Violation::new(ViolationKind::Incorrect, "Current password is wrong"))

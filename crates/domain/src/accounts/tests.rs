@@ -11,13 +11,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    clock::{MockClock, Timestamp},
-    error::{Disallowed, Error, FieldErrors, Result, Violation, ViolationKind},
-    id::{MockIdGenerator, SessionId, UserId},
-    limits::{ClientAddress, Counted, Counters, Limits, Requester, tests::CountersInMemory},
-    media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages},
-};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Disallowed, Error, FieldErrors, Result, Violation, ViolationKind};
+use crate::id::{MockIdGenerator, SessionId, UserId};
+use crate::limits::tests::CountersInMemory;
+use crate::limits::{ClientAddress, Counted, Counters, Limits, Requester};
+use crate::media::{ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));

@@ -1,16 +1,13 @@
 //! The values of an account. Each is valid once made; `parse` holds its rule.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
 use email_address::{EmailAddress, Options};
 
-use crate::{
-    error::{
-        Result, Violation,
-        ViolationKind::{InvalidFormat, NotAllowed, Required, TooLong, TooShort},
-    },
-    text,
-};
+use crate::error::ViolationKind::{InvalidFormat, NotAllowed, Required, TooLong, TooShort};
+use crate::error::{Result, Violation};
+use crate::text;
 
 /// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
 /// taken for an email address). Unique without regard to letter case.

@@ -1,12 +1,10 @@
 //! Comments, and the rules about them.
 
-use crate::{
-    accounts::{Member, UserSummary},
-    clock::Timestamp,
-    error::{Error, Forbidden, Result, Violation},
-    id::{CommentId, PostId, UserId},
-    text,
-};
+use crate::accounts::{Member, UserSummary};
+use crate::clock::Timestamp;
+use crate::error::{Error, Forbidden, Result, Violation};
+use crate::id::{CommentId, PostId, UserId};
+use crate::text;
 
 /// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
 #[derive(Debug, Clone, PartialEq, Eq)]

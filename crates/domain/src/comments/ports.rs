@@ -3,13 +3,11 @@
 use async_trait::async_trait;
 
 use super::{Comment, CommentAccess, CommentTarget, CommentText, CommentView};
-use crate::{
-    clock::Timestamp,
-    error::Result,
-    id::{CommentId, PostId, UserId},
-    idempotency::Once,
-    page::{Page, PageRequest},
-};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::id::{CommentId, PostId, UserId};
+use crate::idempotency::Once;
+use crate::page::{Page, PageRequest};
 
 /// Keeps comments. Each method is one atomic change or one consistent read.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]

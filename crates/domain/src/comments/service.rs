@@ -5,15 +5,13 @@ use std::sync::Arc;
 use futures_util::future::join;
 
 use super::{Comment, CommentRepository, CommentTarget, CommentText, CommentView};
-use crate::{
-    accounts::Member,
-    clock::Clock,
-    error::{Error, Resource, Result},
-    id::{CommentId, IdGenerator, PostId},
-    idempotency::Once,
-    page::{Page, PageRequest},
-    posts::{PostRepository, PostView},
-};
+use crate::accounts::Member;
+use crate::clock::Clock;
+use crate::error::{Error, Resource, Result};
+use crate::id::{CommentId, IdGenerator, PostId};
+use crate::idempotency::Once;
+use crate::page::{Page, PageRequest};
+use crate::posts::{PostRepository, PostView};
 
 const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
 const NO_POST: Error = Error::NotFound(Resource::Post);

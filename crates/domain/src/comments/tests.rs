@@ -3,14 +3,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    accounts::{Author, Caller, Email, Member, Role, Roles, Session, UserSummary, Username},
-    clock::{MockClock, Timestamp},
-    error::{Error, Resource, Result},
-    id::{CommentId, MockIdGenerator, PostId, SessionId, UserId},
-    page::{Page, PageRequest},
-    posts::{FoundPost, MockPostRepository, Post, PostAccess, PostText, PostView, Visibility},
-};
+use crate::accounts::{Author, Caller, Email, Member, Role, Roles, Session, UserSummary, Username};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Error, Resource, Result};
+use crate::id::{CommentId, MockIdGenerator, PostId, SessionId, UserId};
+use crate::page::{Page, PageRequest};
+use crate::posts::{FoundPost, MockPostRepository, Post, PostAccess, PostText, PostView, Visibility};
 
 const WRITER: UserId = UserId::new(Uuid::from_u128(1));
 const POST_AUTHOR: UserId = UserId::new(Uuid::from_u128(2));

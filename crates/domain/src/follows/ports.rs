@@ -2,14 +2,12 @@
 
 use async_trait::async_trait;
 
-use crate::{
-    accounts::UserSummary,
-    error::Result,
-    id::UserId,
-    idempotency::Once,
-    page::{Page, PageRequest},
-    relation::NewRelation,
-};
+use crate::accounts::UserSummary;
+use crate::error::Result;
+use crate::id::UserId;
+use crate::idempotency::Once;
+use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
 
 /// Keeps who follows whom. Each method is one atomic change or one consistent read.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]

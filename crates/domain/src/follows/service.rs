@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use super::FollowRepository;
-use crate::{
-    accounts::{Member, UserSummary},
-    clock::Clock,
-    error::{Disallowed, Error, Forbidden, Resource, Result},
-    id::{IdGenerator, RelationId, UserId},
-    idempotency::Once,
-    page::{Page, PageRequest},
-    relation::NewRelation,
-};
+use crate::accounts::{Member, UserSummary};
+use crate::clock::Clock;
+use crate::error::{Disallowed, Error, Forbidden, Resource, Result};
+use crate::id::{IdGenerator, RelationId, UserId};
+use crate::idempotency::Once;
+use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
 
 /// The most accounts that one account may follow (contract, limits). One that followed more before keeps what it has.
 pub const MAX_FOLLOWED: usize = 10_000;

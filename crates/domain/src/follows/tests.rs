@@ -3,14 +3,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    accounts::{Caller, Member, Role, Roles, Session},
-    clock::{MockClock, Timestamp},
-    error::{Disallowed, Error, Resource},
-    id::{MockIdGenerator, RelationId, SessionId, UserId},
-    page::{Page, PageRequest},
-    relation::NewRelation,
-};
+use crate::accounts::{Caller, Member, Role, Roles, Session};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Disallowed, Error, Resource};
+use crate::id::{MockIdGenerator, RelationId, SessionId, UserId};
+use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));

@@ -1,15 +1,15 @@
 //! What is known of a request that may be sent again, and the rules about it.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::{
-    clock::Timestamp,
-    error::{Result, Violation, ViolationKind::InvalidFormat},
-    id::UserId,
-};
+use crate::clock::Timestamp;
+use crate::error::ViolationKind::InvalidFormat;
+use crate::error::{Result, Violation};
+use crate::id::UserId;
 
 /// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::{Answer, AttemptId, Fingerprints, Lookup, RequestName};
-use crate::{clock::Timestamp, error::Result};
+use crate::clock::Timestamp;
+use crate::error::Result;
 
 /// How an attempt began.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, Lookup, Record, RequestName};
-use crate::{
-    clock::Clock,
-    error::{Conflict, Error, Result},
-    id::IdGenerator,
-};
+use crate::clock::Clock;
+use crate::error::{Conflict, Error, Result};
+use crate::id::IdGenerator;
 
 /// How a request is to be dealt with.
 #[derive(Debug, Clone, PartialEq, Eq)]

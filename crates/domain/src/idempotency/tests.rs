@@ -4,11 +4,9 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    clock::{MockClock, Timestamp},
-    error::{Conflict, Error},
-    id::MockIdGenerator,
-};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Conflict, Error};
+use crate::id::MockIdGenerator;
 
 const ONE: Fingerprints = Fingerprints::only(Fingerprint([1; 32]));
 const OTHER: Fingerprints = Fingerprints::only(Fingerprint([2; 32]));

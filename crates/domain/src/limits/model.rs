@@ -1,11 +1,11 @@
 //! What is counted, and how much of it is allowed.
 
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    num::NonZeroU32,
-};
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
 
-use crate::{accounts::LoginIdentifier, clock::Timestamp, id::UserId};
+use crate::accounts::LoginIdentifier;
+use crate::clock::Timestamp;
+use crate::id::UserId;
 
 /// Where a client calls from, as far as limits tell clients apart: an IPv4 address, or the network of an IPv6 address,
 /// of which one subscriber has all 2^64.

@@ -1,13 +1,12 @@
 //! Counts and refuses.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use super::{Allowance, ClientAddress, Counted, Counters};
-use crate::{
-    clock::Clock,
-    error::{Error, Result},
-    id::UserId,
-};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::id::UserId;
 
 /// Holds clients to the limits.
 #[derive(Clone)]

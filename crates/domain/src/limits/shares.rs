@@ -1,11 +1,9 @@
 //! Shares of what many wait for: how much of a queue one client may take up.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ClientAddress;
 use crate::id::UserId;

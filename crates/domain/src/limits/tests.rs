@@ -1,19 +1,15 @@
 //! The limits, over counters in memory.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    num::NonZeroU32,
-    sync::{Arc, Mutex},
-};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::{
-    accounts::LoginIdentifier,
-    clock::{MockClock, Timestamp},
-    error::{Error, Result},
-    id::UserId,
-};
+use crate::accounts::LoginIdentifier;
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Error, Result};
+use crate::id::UserId;
 
 const BEGUN: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
 

@@ -1,18 +1,14 @@
 //! Compares what a store holds with what rows name.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{ByteRange, ImageKey, ImageReferences, ImageStore, StoredImage, UnreferencedImages};
-use crate::{
-    clock::{Clock, Timestamp},
-    error::Result,
-    id::UserId,
-};
+use crate::clock::{Clock, Timestamp};
+use crate::error::Result;
+use crate::id::UserId;
 
 /// Some images, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,10 +4,8 @@ use futures_util::StreamExt;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    clock::MockClock,
-    media::{ImageFormat, MockImageReferences, MockImageStore, MockUnreferencedImages, OpenImage},
-};
+use crate::clock::MockClock;
+use crate::media::{ImageFormat, MockImageReferences, MockImageStore, MockUnreferencedImages, OpenImage};
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
 const BEN: UserId = UserId::new(Uuid::from_u128(2));

@@ -8,22 +8,19 @@
 mod check;
 mod sweep;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-pub use self::{
-    check::{MediaCheck, MediaReport, Usage},
-    sweep::MediaSweep,
-};
-use crate::{
-    clock::{Clock, Timestamp},
-    error::{Error, FieldErrors, Resource, Result, Violation, ViolationKind},
-    id::UserId,
-    limits::Requester,
-};
+pub use self::check::{MediaCheck, MediaReport, Usage};
+pub use self::sweep::MediaSweep;
+use crate::clock::{Clock, Timestamp};
+use crate::error::{Error, FieldErrors, Resource, Result, Violation, ViolationKind};
+use crate::id::UserId;
+use crate::limits::Requester;
 
 /// An accepted image format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

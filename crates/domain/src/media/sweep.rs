@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 
 use super::{ImageStore, UnreferencedImages};
-use crate::{clock::Clock, error::Result};
+use crate::clock::Clock;
+use crate::error::Result;
 
 /// Collects the images that no row names: what crashes and lost acknowledgements left behind.
 pub struct MediaSweep {

@@ -1,7 +1,8 @@
 use mockall::Sequence;
 
 use super::*;
-use crate::{clock::MockClock, error::ImageCollected};
+use crate::clock::MockClock;
+use crate::error::ImageCollected;
 
 fn key(n: u8) -> ImageKey {
     ImageKey::new([n; 16], ImageFormat::Png)

@@ -2,18 +2,14 @@
 
 use std::str::FromStr;
 
-use crate::{
-    accounts::{Author, Member, Username},
-    clock::Timestamp,
-    error::{
-        Error, FieldErrors, Forbidden, Result, Violation,
-        ViolationKind::{NotAllowed, Required},
-    },
-    id::{PostId, UserId},
-    media::ImageKey,
-    text,
-    version::{Versions, next_version},
-};
+use crate::accounts::{Author, Member, Username};
+use crate::clock::Timestamp;
+use crate::error::ViolationKind::{NotAllowed, Required};
+use crate::error::{Error, FieldErrors, Forbidden, Result, Violation};
+use crate::id::{PostId, UserId};
+use crate::media::ImageKey;
+use crate::text;
+use crate::version::{Versions, next_version};
 
 /// The text of a post: at most 5,000 characters, stored as sent but for trimming. Empty only beside an image.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

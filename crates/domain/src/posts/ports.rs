@@ -3,16 +3,14 @@
 use async_trait::async_trait;
 
 use super::{Liker, Post, PostAccess, PostEdit, PostView, Visibility};
-use crate::{
-    accounts::Account,
-    clock::Timestamp,
-    error::Result,
-    id::{PostId, UserId},
-    idempotency::Once,
-    media::ImageKey,
-    page::{Page, PageRequest},
-    relation::NewRelation,
-};
+use crate::accounts::Account;
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::id::{PostId, UserId};
+use crate::idempotency::Once;
+use crate::media::ImageKey;
+use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
 
 /// A post as its viewer sees it, with what decides whether they may.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,19 +7,17 @@ use bytes::Bytes;
 use super::{
     Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView,
 };
-use crate::{
-    accounts::{Account, Admin, Member},
-    clock::Clock,
-    error::{Error, FieldErrors, Resource, Result},
-    follows::FollowRepository,
-    id::{IdGenerator, PostId, RelationId, UserId},
-    idempotency::Once,
-    limits::Requester,
-    media::{CleanImage, ImagePorts, Images},
-    page::{Page, PageRequest},
-    relation::NewRelation,
-    version::Versions,
-};
+use crate::accounts::{Account, Admin, Member};
+use crate::clock::Clock;
+use crate::error::{Error, FieldErrors, Resource, Result};
+use crate::follows::FollowRepository;
+use crate::id::{IdGenerator, PostId, RelationId, UserId};
+use crate::idempotency::Once;
+use crate::limits::Requester;
+use crate::media::{CleanImage, ImagePorts, Images};
+use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
+use crate::version::Versions;
 
 const NO_POST: Error = Error::NotFound(Resource::Post);
 

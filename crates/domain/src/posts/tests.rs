@@ -11,17 +11,17 @@ use mockall::Sequence;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username},
-    clock::{MockClock, Timestamp},
-    error::{Error, FieldErrors, ImageCollected, Resource, Result, Violation, ViolationKind},
-    follows::MockFollowRepository,
-    id::{MockIdGenerator, PostId, RelationId, SessionId, UserId},
-    limits::{ClientAddress, Requester},
-    media::{CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages},
-    page::{Page, PageRequest},
-    relation::NewRelation,
+use crate::accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Error, FieldErrors, ImageCollected, Resource, Result, Violation, ViolationKind};
+use crate::follows::MockFollowRepository;
+use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
+use crate::limits::{ClientAddress, Requester};
+use crate::media::{
+    CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages,
 };
+use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
 
 const AUTHOR: UserId = UserId::new(Uuid::from_u128(1));
 const OTHER: UserId = UserId::new(Uuid::from_u128(2));

@@ -3,10 +3,8 @@
 use super::{
     Category, Color, Description, ImageUrl, NewProduct, Price, ProductEdit, ProductName, Size, Sku, Stock, Variant,
 };
-use crate::{
-    error::{FieldErrors, Result, Violation, ViolationKind},
-    version::Versions,
-};
+use crate::error::{FieldErrors, Result, Violation, ViolationKind};
+use crate::version::Versions;
 
 /// The fields of a product that were sent, not yet parsed. What is `None` was not sent.
 #[derive(Debug, Clone, Default)]

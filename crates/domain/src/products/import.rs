@@ -1,13 +1,12 @@
 //! Taking over many products at once, each by its SKU.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{CatalogSnapshot, Product, ProductFields, Sku};
-use crate::{
-    clock::{Clock, Timestamp},
-    error::{Error, FieldErrors, Result, Violation, ViolationKind},
-    id::{IdGenerator, ProductId},
-};
+use crate::clock::{Clock, Timestamp};
+use crate::error::{Error, FieldErrors, Result, Violation, ViolationKind};
+use crate::id::{IdGenerator, ProductId};
 
 /// A row of a file of products.
 #[derive(Debug, Clone, Default)]

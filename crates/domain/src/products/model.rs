@@ -4,16 +4,12 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::{
-    clock::Timestamp,
-    error::{
-        Error, FieldErrors, Result, Violation,
-        ViolationKind::{InvalidFormat, Mismatch, OutOfRange},
-    },
-    id::ProductId,
-    text,
-    version::{Versions, next_version},
-};
+use crate::clock::Timestamp;
+use crate::error::ViolationKind::{InvalidFormat, Mismatch, OutOfRange};
+use crate::error::{Error, FieldErrors, Result, Violation};
+use crate::id::ProductId;
+use crate::text;
+use crate::version::{Versions, next_version};
 
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident($label:literal, $max:literal, $rule:ident);)+) => {$(

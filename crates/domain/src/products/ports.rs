@@ -3,13 +3,11 @@
 use async_trait::async_trait;
 
 use super::{CatalogChange, CatalogVersion, Price, Product, ProductEdit, ProductFilter, ProductName};
-use crate::{
-    clock::Timestamp,
-    error::Result,
-    id::ProductId,
-    idempotency::Once,
-    page::{Keyset, Page, PageRequest},
-};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::id::ProductId;
+use crate::idempotency::Once;
+use crate::page::{Keyset, Page, PageRequest};
 
 /// A product in the short listing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use super::{CatalogVersion, NewProduct, Product, ProductEdit, ProductFilter, ProductRepository, ProductSummary};
-use crate::{
-    accounts::{Admin, Member},
-    clock::Clock,
-    error::{Error, Resource, Result},
-    id::{IdGenerator, ProductId},
-    idempotency::Once,
-    page::{Page, PageRequest},
-};
+use crate::accounts::{Admin, Member};
+use crate::clock::Clock;
+use crate::error::{Error, Resource, Result};
+use crate::id::{IdGenerator, ProductId};
+use crate::idempotency::Once;
+use crate::page::{Page, PageRequest};
 
 const NO_PRODUCT: Error = Error::NotFound(Resource::Product);
 

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    accounts::{Admin, Caller, Member, Roles, Session},
-    clock::{MockClock, Timestamp},
-    error::{Conflict, Error, FieldErrors, Resource, Result, Violation, ViolationKind},
-    id::{MockIdGenerator, ProductId, SessionId, UserId},
-    page::{Page, PageRequest},
-};
+use crate::accounts::{Admin, Caller, Member, Roles, Session};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Conflict, Error, FieldErrors, Resource, Result, Violation, ViolationKind};
+use crate::id::{MockIdGenerator, ProductId, SessionId, UserId};
+use crate::page::{Page, PageRequest};
 
 const ID: ProductId = ProductId::new(Uuid::from_u128(1));
 const BEFORE: Timestamp = Timestamp::from_unix_millis(500);

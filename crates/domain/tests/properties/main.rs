@@ -8,10 +8,8 @@ mod folding;
 mod numbers;
 mod texts;
 
-use proptest::{
-    prelude::*,
-    test_runner::{Config, RngSeed},
-};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
 
 /// The same cases each time, so that a failure has to do with the change that it stands beside. `PROPTEST_CASES` makes
 /// them more.

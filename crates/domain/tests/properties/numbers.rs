@@ -1,12 +1,10 @@
 //! Prices, stocks, sizes, instants and ranges.
 
-use agora_domain::{
-    clock::Timestamp,
-    media::ByteRange,
-    page::PageSize,
-    products::{Color, Price, Size, Stock, Variant},
-    version::next_version,
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::media::ByteRange;
+use agora_domain::page::PageSize;
+use agora_domain::products::{Color, Price, Size, Stock, Variant};
+use agora_domain::version::next_version;
 use proptest::prelude::*;
 
 use super::{config, text};

@@ -1,12 +1,10 @@
 //! What posts, comments and products say, and the words of requests.
 
-use agora_domain::{
-    comments::CommentText,
-    idempotency::IdempotencyKey,
-    media::{ImageFormat, ImageKey},
-    posts::PostText,
-    products::{Category, ImageUrl, Sku},
-};
+use agora_domain::comments::CommentText;
+use agora_domain::idempotency::IdempotencyKey;
+use agora_domain::media::{ImageFormat, ImageKey};
+use agora_domain::posts::PostText;
+use agora_domain::products::{Category, ImageUrl, Sku};
 use proptest::prelude::*;
 
 use super::{config, text, text_of_about};

@@ -3,18 +3,13 @@
 use std::io::{Cursor, ErrorKind};
 
 use agora_domain::media::ImageProblem;
-use image::{
-    DynamicImage, ImageDecoder, ImageEncoder, ImageError,
-    codecs::jpeg::{JpegDecoder, JpegEncoder},
-    metadata::Orientation,
-};
+use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError};
 
-use super::{
-    ImageLimits, Result, icc,
-    orientation::{OrientedView, orientation_of, profile_fits},
-    pixels::Pixels,
-    take, take_array, undecodable,
-};
+use super::orientation::{OrientedView, orientation_of, profile_fits};
+use super::pixels::Pixels;
+use super::{ImageLimits, Result, icc, take, take_array, undecodable};
 
 /// The quality of an image that had to be encoded again: hardly any loss to be seen.
 const QUALITY: u8 = 92;

@@ -3,7 +3,8 @@
 use agora_domain::media::{ImageFormat, ImageProblem};
 use image::metadata::Orientation;
 
-use super::{ImageLimits, Result, gif, jpeg, pixels::Pixels, png, webp};
+use super::pixels::Pixels;
+use super::{ImageLimits, Result, gif, jpeg, png, webp};
 
 /// What is allocated besides the pixels and the file: tables, rows, the encoder's state.
 const BESIDES: u64 = 2 * 1024 * 1024;

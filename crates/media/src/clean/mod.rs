@@ -17,20 +17,14 @@ mod tests;
 mod vp8l;
 mod webp;
 
-use std::{
-    num::NonZeroUsize,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
-};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
-use agora_domain::{
-    error::Error,
-    limits::{QueueShares, Requester},
-    media::{CleanImage, ImageCleaner, ImageFormat, ImageProblem},
-};
+use agora_domain::error::Error;
+use agora_domain::limits::{QueueShares, Requester};
+use agora_domain::media::{CleanImage, ImageCleaner, ImageFormat, ImageProblem};
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, oneshot};

@@ -1,7 +1,8 @@
 //! The orientation that EXIF metadata asks for. It is the one part of the metadata that changes how an image looks,
 //! so it is applied to the pixels before the metadata goes.
 
-use image::{DynamicImage, GenericImageView, ImageDecoder, metadata::Orientation};
+use image::metadata::Orientation;
+use image::{DynamicImage, GenericImageView, ImageDecoder};
 
 use super::{Result, undecodable};
 

@@ -4,12 +4,9 @@ use std::io::{Cursor, Write as _};
 
 use image::metadata::Orientation;
 
-use super::{
-    ImageLimits, Result, icc,
-    orientation::{orientation_of, oriented_size, stored_position},
-    pixels::Pixels,
-    take, take_array, undecodable,
-};
+use super::orientation::{orientation_of, oriented_size, stored_position};
+use super::pixels::Pixels;
+use super::{ImageLimits, Result, icc, take, take_array, undecodable};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 

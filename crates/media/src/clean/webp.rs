@@ -3,18 +3,13 @@
 use std::io::Cursor;
 
 use agora_domain::media::ImageProblem;
-use image::{
-    DynamicImage, ImageDecoder, ImageEncoder,
-    codecs::webp::{WebPDecoder, WebPEncoder},
-    metadata::Orientation,
-};
+use image::codecs::webp::{WebPDecoder, WebPEncoder};
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
-use super::{
-    ImageLimits, Result, icc,
-    orientation::{orientation_of, profile_fits, upright},
-    pixels::Pixels,
-    take, take_array, undecodable, vp8l,
-};
+use super::orientation::{orientation_of, profile_fits, upright};
+use super::pixels::Pixels;
+use super::{ImageLimits, Result, icc, take, take_array, undecodable, vp8l};
 
 /// The most bytes that the prefix codes of a lossless picture may take in memory. Those of a screenshot of 35 megapixels
 /// take 1.4 MiB.

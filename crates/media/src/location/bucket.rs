@@ -1,20 +1,17 @@
 //! Images in a bucket of S3, or of a server that speaks its protocol.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use object_store::{
-    BackoffConfig, ClientOptions, ObjectStore, RetryConfig,
-    aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key},
-    path::Path,
-    prefix::PrefixStore,
-};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use url::Url;
 
 use super::OpenError;
-use crate::{
-    failure::Failure,
-    limit::{ANSWER, within},
-};
+use crate::failure::Failure;
+use crate::limit::{ANSWER, within};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(3);

@@ -1,16 +1,15 @@
 //! Images as files in a directory.
 
-use std::{
-    fs::{self, DirBuilder, File},
-    io,
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
 
 use agora_domain::media::ImageKey;
-use object_store::{ObjectStore, local::LocalFileSystem};
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
 use url::Url;
 
 use super::OpenError;
@@ -69,7 +68,8 @@ fn make_directory(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::fs::PermissionsExt, time::SystemTime};
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::SystemTime;
 
     use agora_domain::media::{ImageFormat, ImageStore};
 

@@ -3,11 +3,15 @@
 mod bucket;
 mod directory;
 
-use std::{env, io, path::PathBuf, sync::Arc};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::{env, io};
 
-use object_store::{ObjectStore, memory::InMemory};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
 
-use crate::{ObjectImageStore, failure::Failure};
+use crate::ObjectImageStore;
+use crate::failure::Failure;
 #[cfg(test)]
 pub(crate) use bucket::objects as bucket_objects;
 

@@ -3,37 +3,29 @@
 #[cfg(test)]
 mod tests;
 
-use std::{
-    io::{self, ErrorKind, SeekFrom},
-    ops::Range,
-    path::PathBuf,
-    sync::Arc,
-};
+use std::io;
+use std::io::{ErrorKind, SeekFrom};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use agora_domain::{
-    clock::Timestamp,
-    error::{Error, Result},
-    media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage, StoredImage},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::error::{Error, Result};
+use agora_domain::media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage, StoredImage};
 use async_trait::async_trait;
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::{
-    Stream, StreamExt, TryStreamExt, future,
-    stream::{self, BoxStream},
-};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt, TryStreamExt, future, stream};
+use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, GetOptions, GetResult, GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode,
-    PutOptions, PutPayload, path::Path,
+    PutOptions, PutPayload,
 };
-use tokio::{
-    fs::File,
-    io::{AsyncReadExt, AsyncSeekExt},
-};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use crate::{
-    failure::Failure,
-    limit::{ANSWER, each_within, for_upload, within},
-};
+use crate::failure::Failure;
+use crate::limit::{ANSWER, each_within, for_upload, within};
 
 /// Keeps each image as one object.
 ///

@@ -2,20 +2,16 @@
 
 use std::time::Duration;
 
-use agora_domain::{
-    Error,
-    error::Conflict,
-    page::Keyset,
-    products::{
-        CatalogChange, CatalogSnapshot, Color, ImageUrl, Price, Product, ProductEdit, Size, Sku, Stock, Variant,
-    },
+use agora_domain::Error;
+use agora_domain::error::Conflict;
+use agora_domain::page::Keyset;
+use agora_domain::products::{
+    CatalogChange, CatalogSnapshot, Color, ImageUrl, Price, Product, ProductEdit, Size, Sku, Stock, Variant,
 };
 
-use crate::{
-    Repositories,
-    run::assert_fails,
-    world::{World, shuffled},
-};
+use crate::Repositories;
+use crate::run::assert_fails;
+use crate::world::{World, shuffled};
 
 fn variants(stock: &[i64]) -> Vec<Variant> {
     let variant = |pieces: &i64| Variant {

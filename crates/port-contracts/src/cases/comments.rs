@@ -1,19 +1,15 @@
 //! Comments on posts.
 
-use agora_domain::{
-    Error,
-    clock::Timestamp,
-    comments::{Comment, CommentAccess, CommentTarget, CommentText, CommentView},
-    error::Resource,
-    id::{CommentId, PostId, UserId},
-    page::PageRequest,
-};
+use agora_domain::Error;
+use agora_domain::clock::Timestamp;
+use agora_domain::comments::{Comment, CommentAccess, CommentTarget, CommentText, CommentView};
+use agora_domain::error::Resource;
+use agora_domain::id::{CommentId, PostId, UserId};
+use agora_domain::page::PageRequest;
 
-use crate::{
-    Repositories,
-    run::{assert_fails, pages, together, walk},
-    world::{INSTANTS, ODD_TEXTS, World, at, comment_text, shuffled, summary},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, pages, together, walk};
+use crate::world::{INSTANTS, ODD_TEXTS, World, at, comment_text, shuffled, summary};
 
 async fn list(db: &Repositories, post: PostId) -> Vec<Comment> {
     let comments = pages(100, async |page| db.comments.list(post, page).await).await;

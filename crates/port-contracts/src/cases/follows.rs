@@ -1,19 +1,15 @@
 //! Who follows whom.
 
-use agora_domain::{
-    Error,
-    accounts::UserSummary,
-    error::Resource,
-    id::{RelationId, UserId},
-    page::PageRequest,
-    relation::NewRelation,
-};
+use agora_domain::Error;
+use agora_domain::accounts::UserSummary;
+use agora_domain::error::Resource;
+use agora_domain::id::{RelationId, UserId};
+use agora_domain::page::PageRequest;
+use agora_domain::relation::NewRelation;
 
-use crate::{
-    Repositories,
-    run::{assert_fails, pages, together, walk},
-    world::{World, at, shuffled, summary},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, pages, together, walk};
+use crate::world::{World, at, shuffled, summary};
 
 async fn follows(db: &Repositories, follower: UserId, followed: UserId) -> bool {
     db.follows.is_following(follower, followed).await.unwrap().unwrap()

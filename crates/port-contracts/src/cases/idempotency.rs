@@ -1,21 +1,17 @@
 //! Requests that are sent again.
 
-use agora_domain::{
-    Error, Result,
-    clock::Timestamp,
-    error::{Conflict, Resource},
-    id::UserId,
-    idempotency::{
-        Answer, AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Once, Record, RequestName,
-    },
-    posts::PostView,
+use agora_domain::clock::Timestamp;
+use agora_domain::error::{Conflict, Resource};
+use agora_domain::id::UserId;
+use agora_domain::idempotency::{
+    Answer, AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Once, Record, RequestName,
 };
+use agora_domain::posts::PostView;
+use agora_domain::{Error, Result};
 
-use crate::{
-    Repositories,
-    run::{assert_fails, together},
-    world::{World, at},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{World, at};
 
 const CONTENT: Fingerprints = Fingerprints::only(Fingerprint([7; 32]));
 const OTHER_CONTENT: Fingerprints = Fingerprints::only(Fingerprint([8; 32]));

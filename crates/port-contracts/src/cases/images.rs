@@ -2,19 +2,15 @@
 
 use std::collections::HashSet;
 
-use agora_domain::{
-    Error, Result,
-    accounts::{Account, NewAccount, ProfileChanges},
-    error::ImageCollected,
-    media::{ImageFormat, ImageKey},
-    posts::{ImageEdit, Post, PostEdit},
-};
+use agora_domain::accounts::{Account, NewAccount, ProfileChanges};
+use agora_domain::error::ImageCollected;
+use agora_domain::media::{ImageFormat, ImageKey};
+use agora_domain::posts::{ImageEdit, Post, PostEdit};
+use agora_domain::{Error, Result};
 
-use crate::{
-    Repositories,
-    run::together,
-    world::{World, at, biography, post_text},
-};
+use crate::Repositories;
+use crate::run::together;
+use crate::world::{World, at, biography, post_text};
 
 fn replace(image: &ImageKey) -> PostEdit {
     PostEdit { image: ImageEdit::Replace(image.clone()), ..PostEdit::default() }

@@ -1,19 +1,15 @@
 //! Likes of posts.
 
-use agora_domain::{
-    Error,
-    error::Resource,
-    id::{PostId, RelationId, UserId},
-    page::PageRequest,
-    posts::Liker,
-    relation::NewRelation,
-};
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::id::{PostId, RelationId, UserId};
+use agora_domain::page::PageRequest;
+use agora_domain::posts::Liker;
+use agora_domain::relation::NewRelation;
 
-use crate::{
-    Repositories,
-    run::{assert_fails, pages, together, walk},
-    world::{World, at, liker, shuffled},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, pages, together, walk};
+use crate::world::{World, at, liker, shuffled};
 
 /// Returns how many like a post, and whether `viewer` does.
 async fn likes(db: &Repositories, post: PostId, viewer: UserId) -> (u64, bool) {

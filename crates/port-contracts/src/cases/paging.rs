@@ -3,12 +3,10 @@
 use agora_domain::page::{Keyset, Page, PageRequest, PageSize, Position};
 use uuid::Uuid;
 
-use crate::{
-    Repositories,
-    lists::{List, Lists},
-    run::pages,
-    world::{at, dice, shuffled, uuid},
-};
+use crate::Repositories;
+use crate::lists::{List, Lists};
+use crate::run::pages;
+use crate::world::{at, dice, shuffled, uuid};
 
 fn request(from: Position, size: usize) -> PageRequest {
     PageRequest { from, size: PageSize::parse(&size.to_string()).unwrap() }

@@ -1,16 +1,14 @@
 //! Sessions.
 
-use agora_domain::{
-    accounts::{PasswordChange, PasswordHash, Role, RoleAction, RoleChange, Roles, Session, SessionState},
-    clock::Timestamp,
-    id::SessionId,
+use agora_domain::accounts::{
+    PasswordChange, PasswordHash, Role, RoleAction, RoleChange, Roles, Session, SessionState,
 };
+use agora_domain::clock::Timestamp;
+use agora_domain::id::SessionId;
 
-use crate::{
-    Repositories,
-    run::together,
-    world::{INSTANTS, World, at},
-};
+use crate::Repositories;
+use crate::run::together;
+use crate::world::{INSTANTS, World, at};
 
 pub async fn a_session_is_found_with_the_state_of_its_account(db: Repositories) {
     let w = World::new(&db);

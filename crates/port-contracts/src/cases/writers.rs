@@ -1,17 +1,13 @@
 //! Writers of every kind at once.
 
-use agora_domain::{
-    accounts::{ProfileChanges, Session},
-    id::UserId,
-    page::PageRequest,
-    posts::{Post, PostEdit, Visibility},
-};
+use agora_domain::accounts::{ProfileChanges, Session};
+use agora_domain::id::UserId;
+use agora_domain::page::PageRequest;
+use agora_domain::posts::{Post, PostEdit, Visibility};
 
-use crate::{
-    Repositories,
-    run::{pages, together},
-    world::{World, biography, comment_text, post_text},
-};
+use crate::Repositories;
+use crate::run::{pages, together};
+use crate::world::{World, biography, comment_text, post_text};
 
 pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     let w = World::new(&db);

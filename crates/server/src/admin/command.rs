@@ -5,10 +5,9 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use super::{Administration, ask_password};
-use crate::{
-    app::{self, Adapters},
-    config::{Config, Invalid, Loaded, shown_url, table},
-};
+use crate::app;
+use crate::app::Adapters;
+use crate::config::{Config, Invalid, Loaded, shown_url, table};
 
 /// What `agora admin` does.
 #[derive(Debug, Subcommand)]

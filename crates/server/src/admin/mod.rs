@@ -2,19 +2,20 @@
 
 pub(crate) mod command;
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io;
+use std::io::{BufRead, IsTerminal};
 
-use agora_domain::{
-    Error,
-    accounts::{
-        AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange,
-    },
-    clock::Timestamp,
+use agora_domain::Error;
+use agora_domain::accounts::{
+    AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange,
 };
+use agora_domain::clock::Timestamp;
 use anyhow::{Context, Result, bail};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
-use crate::{app::Adapters, config::in_words};
+use crate::app::Adapters;
+use crate::config::in_words;
 
 /// When a change counts on the nodes that run.
 const SOON: &str = "A running service sees it within 5 seconds.";

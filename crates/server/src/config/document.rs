@@ -1,8 +1,10 @@
 //! The tables of docs/configuration.md.
 
-use std::{env, fs, path::Path};
+use std::path::Path;
+use std::{env, fs};
 
-use super::table::{self, DefaultValue, Kind, Setting};
+use super::table;
+use super::table::{DefaultValue, Kind, Setting};
 
 const BEGIN: &str = "<!-- From the table of settings: renew with `just settings`. -->";
 const END: &str = "<!-- The end of the settings. -->";

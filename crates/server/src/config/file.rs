@@ -1,16 +1,14 @@
 //! The configuration file.
 
-use std::{borrow::Cow, path::Path};
+use std::borrow::Cow;
+use std::path::Path;
 
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use super::{
-    entry::{Entry, Problem, ValueSource},
-    table::{self, Kind, Setting},
-};
+use super::entry::{Entry, Problem, ValueSource};
+use super::table;
+use super::table::{Kind, Setting};
 
 /// Returns what the file says, and what is wrong with it. No message repeats a value, which may be a secret.
 pub(super) fn parse(path: &Path, text: &str) -> (Vec<Entry>, Vec<Problem>) {

@@ -21,23 +21,21 @@ pub mod table;
 mod tests;
 mod values;
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use agora_database::Options;
 use agora_domain::accounts::Registration;
 use agora_http::{CorsOrigins, Throttling, TrustedProxies};
 
-pub use self::{
-    entry::Problem,
-    table::Setting,
-    values::{SettingValue, Sources, Values},
-};
-pub(crate) use self::{
-    entry::ValueSource,
-    read::in_words,
-    show::{show, shown_url},
-    start::{Flags, load},
-};
+pub use self::entry::Problem;
+pub(crate) use self::entry::ValueSource;
+pub(crate) use self::read::in_words;
+pub(crate) use self::show::{show, shown_url};
+pub(crate) use self::start::{Flags, load};
+pub use self::table::Setting;
+pub use self::values::{SettingValue, Sources, Values};
 
 /// A text that is not shown in logs and errors.
 #[derive(Clone, PartialEq, Eq)]

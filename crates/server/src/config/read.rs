@@ -1,6 +1,9 @@
 //! From the texts that were given to the values that the program works with.
 
-use std::{num::NonZeroU32, path::PathBuf, str::FromStr, time::Duration};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 use agora_database::Options;
 use agora_domain::accounts::Registration;
@@ -8,12 +11,10 @@ use agora_http::Throttling;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
-use super::{
-    Config, LogFormat, Purpose, Secret,
-    entry::Problem,
-    table::{self, Kind, Setting},
-    values::Values,
-};
+use super::entry::Problem;
+use super::table::{Kind, Setting};
+use super::values::Values;
+use super::{Config, LogFormat, Purpose, Secret, table};
 
 /// Returns the configuration that these values make. Where one is bad, its default stands in for it, and it is among
 /// the problems.

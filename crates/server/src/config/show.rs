@@ -1,13 +1,12 @@
 //! The effective configuration, for people, as a file that could be used.
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
+use std::path::Path;
 
 use url::Url;
 
-use super::{
-    SettingValue, ValueSource, Values,
-    table::{self, DefaultValue, Kind, Setting},
-};
+use super::table::{DefaultValue, Kind, Setting};
+use super::{SettingValue, ValueSource, Values, table};
 
 /// Returns every setting with its value and where that comes from, in the form of the configuration file, which is the
 /// one that was read, if any was. Secrets are left out.

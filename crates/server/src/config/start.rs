@@ -1,19 +1,15 @@
 //! Where a program that starts finds its configuration.
 
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use clap::Args;
 
-use super::{
-    Loaded, Purpose,
-    entry::Problem,
-    table::{self, PREFIX, Setting},
-    values::{Sources, read_secret},
-};
+use super::entry::Problem;
+use super::table::{PREFIX, Setting};
+use super::values::{Sources, read_secret};
+use super::{Loaded, Purpose, table};
 
 /// The file that is read when no other is named.
 const FILE: &str = "agora.toml";

@@ -1,6 +1,8 @@
-use std::{io, path::Path};
+use std::io;
+use std::path::Path;
 
-use super::{show::show, *};
+use super::show::show;
+use super::*;
 
 fn config(variables: &[(&str, &str)]) -> Result<Config, Invalid> {
     Config::from_variables(|name| {

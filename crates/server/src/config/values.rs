@@ -1,18 +1,14 @@
 //! The values that were given, and where: in the file, by variables, by flags.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    fs::File,
-    io::{self, Read},
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
-use super::{
-    entry::{Entry, Problem, ValueSource},
-    file,
-    table::{self, Kind, PREFIX, Setting},
-};
+use super::entry::{Entry, Problem, ValueSource};
+use super::table::{Kind, PREFIX, Setting};
+use super::{file, table};
 
 /// Where a configuration is read from. What comes later here wins.
 pub struct Sources<'a> {

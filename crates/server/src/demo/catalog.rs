@@ -1,15 +1,11 @@
 //! The product catalog.
 
-use agora_domain::{
-    clock::Timestamp,
-    products::{Product, ProductFields, VariantFields},
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::products::{Product, ProductFields, VariantFields};
 use anyhow::Result;
 
-use super::{
-    calendar::{JOINS_UNTIL, START},
-    random::{Ids, Purpose, Random},
-};
+use super::calendar::{JOINS_UNTIL, START};
+use super::random::{Ids, Purpose, Random};
 use crate::config::in_words;
 
 /// How many products there are.

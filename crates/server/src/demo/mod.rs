@@ -14,23 +14,19 @@
 //! going through the posts again, which come out the same each time.
 
 use agora_database::{Rows, Table};
-use agora_domain::{
-    accounts::{Password, PasswordHasher},
-    limits::Requester,
-};
+use agora_domain::accounts::{Password, PasswordHasher};
+use agora_domain::limits::Requester;
 use agora_security::BcryptHasher;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, value_parser};
-use tokio::{sync::mpsc, task};
+use tokio::sync::mpsc;
+use tokio::task;
 
 use self::posts::Network;
-use crate::{
-    app,
-    config::Config,
-    data_dir,
-    progress::{Interrupt, Progress},
-    transfer::OperatorContext,
-};
+use crate::config::Config;
+use crate::progress::{Interrupt, Progress};
+use crate::transfer::OperatorContext;
+use crate::{app, data_dir};
 
 mod calendar;
 mod catalog;

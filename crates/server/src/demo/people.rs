@@ -1,13 +1,12 @@
 //! The accounts, and who follows whom.
 
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::{
-    calendar::{FOLLOWS_UNTIL, JOINS_UNTIL, START},
-    random::{Ids, Purpose, Random, Ranks},
-};
+use super::calendar::{FOLLOWS_UNTIL, JOINS_UNTIL, START};
+use super::random::{Ids, Purpose, Random, Ranks};
 
 /// How many accounts `reader_{n}_{k}` there are for each number of accounts that they follow.
 const READERS: [(usize, usize); 5] = [(10, 64), (20, 64), (100, 64), (1_000, 64), (5_000, 16)];

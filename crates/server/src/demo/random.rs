@@ -6,10 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use rand_pcg::{
-    Pcg64,
-    rand_core::{Rng, SeedableRng},
-};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{Rng, SeedableRng};
 use uuid::Uuid;
 
 /// What numbers are drawn for. Each has numbers of its own, so that one part can be made again without the others.

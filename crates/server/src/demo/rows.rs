@@ -1,22 +1,17 @@
 //! The network as rows, table by table.
 
 use agora_database::{Rows, Table};
-use agora_domain::{
-    accounts::{Email, PasswordHash, Username},
-    posts::Visibility,
-};
+use agora_domain::accounts::{Email, PasswordHash, Username};
+use agora_domain::posts::Visibility;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{
-    catalog,
-    people::FollowTimes,
-    posts::{Network, Reactions},
-    random::{Purpose, Random},
-    words,
-};
+use super::people::FollowTimes;
+use super::posts::{Network, Reactions};
+use super::random::{Purpose, Random};
+use super::{catalog, words};
 
 /// How many rows are handed over at once.
 const BATCH: usize = 1_000;

@@ -1,17 +1,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use agora_domain::{
-    accounts::PasswordHash,
-    comments::CommentText,
-    posts::{PostText, Visibility},
-};
+use agora_domain::accounts::PasswordHash;
+use agora_domain::comments::CommentText;
+use agora_domain::posts::{PostText, Visibility};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{
-    calendar::{DAY, END, FOLLOWS_UNTIL, START},
-    *,
-};
+use super::calendar::{DAY, END, FOLLOWS_UNTIL, START};
+use super::*;
 
 /// The rows of each table.
 type Made = HashMap<&'static str, Vec<Value>>;

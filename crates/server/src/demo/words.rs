@@ -1,11 +1,8 @@
 //! What people are called, and what they write.
 
-use super::{
-    random::Random,
-    vocabulary::{
-        DEEDS, EMOJI, ENDINGS, FIRST_NAMES, OPENERS, PEOPLE, PLACES, PROFESSIONS, QUESTIONS, REMARKS, TAGS, THINGS,
-        TOWNS,
-    },
+use super::random::Random;
+use super::vocabulary::{
+    DEEDS, EMOJI, ENDINGS, FIRST_NAMES, OPENERS, PEOPLE, PLACES, PROFESSIONS, QUESTIONS, REMARKS, TAGS, THINGS, TOWNS,
 };
 
 /// Returns a username for the account of a number, which no other has.

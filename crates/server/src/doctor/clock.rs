@@ -60,7 +60,8 @@ pub(super) fn findings(references: &[Option<Reference>]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::State, *};
+    use super::super::State;
+    use super::*;
 
     #[test]
     fn clocks_that_differ_are_told_of() {

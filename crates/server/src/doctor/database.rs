@@ -1,27 +1,19 @@
 //! The database: whether it can be reached, its version, its schema.
 
-use std::{
-    path::{Path, PathBuf},
-    thread,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use agora_database::{OpenError, Probe, ServerProbe};
 use rustix::fs::Access;
 use tokio::sync::oneshot;
 
-use super::{
-    Finding,
-    clock::Reference,
-    data_dir,
-    directory::{is_ours, nearest},
-    unknown,
-};
-use crate::{
-    app,
-    atomic_file::directory_of,
-    config::{Config, Loaded, table},
-};
+use super::clock::Reference;
+use super::directory::{is_ours, nearest};
+use super::{Finding, data_dir, unknown};
+use crate::app;
+use crate::atomic_file::directory_of;
+use crate::config::{Config, Loaded, table};
 
 const SUBJECT: &str = "database";
 

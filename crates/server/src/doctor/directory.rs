@@ -1,19 +1,15 @@
 //! The data directory and the signing secret in it.
 
-use std::{
-    fs,
-    io::ErrorKind,
-    os::unix::fs::{MetadataExt, PermissionsExt},
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
 use super::{Finding, data_dir, unknown};
-use crate::{
-    config::{Config, Loaded, table},
-    data_dir::SECRET_FILE,
-};
+use crate::config::{Config, Loaded, table};
+use crate::data_dir::SECRET_FILE;
 
 const SUBJECT: &str = "data directory";
 const SECRET: &str = "signing secret";

@@ -5,18 +5,12 @@ use std::path::Path;
 use agora_domain::id::IdGenerator;
 use agora_media::Probe;
 
-use super::{
-    Finding,
-    clock::Reference,
-    data_dir,
-    directory::{is_ours, nearest},
-    unknown,
-};
-use crate::{
-    app,
-    config::{Loaded, table},
-    system::SystemIds,
-};
+use super::clock::Reference;
+use super::directory::{is_ours, nearest};
+use super::{Finding, data_dir, unknown};
+use crate::app;
+use crate::config::{Loaded, table};
+use crate::system::SystemIds;
 
 const SUBJECT: &str = "images";
 

@@ -1,10 +1,8 @@
 //! The addresses that the service is to listen at.
 
 use super::{Finding, unknown};
-use crate::{
-    config::{Loaded, Setting, table},
-    listen::is_taken,
-};
+use crate::config::{Loaded, Setting, table};
+use crate::listen::is_taken;
 
 const SUBJECT: &str = "addresses";
 

@@ -8,7 +8,8 @@ mod listening;
 mod settings;
 mod space;
 
-use std::{fmt, path::PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 
 use anyhow::Result;
 

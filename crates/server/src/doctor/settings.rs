@@ -1,12 +1,12 @@
 //! The configuration, and who can read the secrets in it.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use super::Finding;
-use crate::{
-    config::{Config, Loaded, SettingValue, ValueSource, table},
-    files,
-};
+use crate::config::{Config, Loaded, SettingValue, ValueSource, table};
+use crate::files;
 
 const SUBJECT: &str = "configuration";
 
@@ -60,7 +60,8 @@ fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::State, *};
+    use super::super::State;
+    use super::*;
 
     #[test]
     fn few_open_files_are_told_of_unless_few_connections_are_asked_for() {

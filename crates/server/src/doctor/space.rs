@@ -1,15 +1,14 @@
 //! Free space where data are kept.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::{Finding, data_dir, database, directory::nearest};
+use super::directory::nearest;
+use super::{Finding, data_dir, database};
 use crate::config::Config;
 
 const SUBJECT: &str = "free space";
@@ -60,7 +59,8 @@ fn judge(place: &Path, bytes: u64, has_files: bool) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::State, *};
+    use super::super::State;
+    use super::*;
 
     #[test]
     fn a_disk_that_is_nearly_full_is_told_of() {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use agora_domain::{
-    accounts::AccountRepository,
-    id::UserId,
-    media::{MediaCheck, MediaReport, Usage},
-};
+use agora_domain::accounts::AccountRepository;
+use agora_domain::id::UserId;
+use agora_domain::media::{MediaCheck, MediaReport, Usage};
 use anyhow::{Result, bail, ensure};
 use indicatif::DecimalBytes;
 
-use crate::{output::say, progress::Progress, transfer::OperatorContext};
+use crate::output::say;
+use crate::progress::Progress;
+use crate::transfer::OperatorContext;
 
 /// What is looked at, as it is named to an operator.
 const IMAGES: &str = "the images";

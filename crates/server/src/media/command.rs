@@ -7,15 +7,15 @@ use agora_domain::media::MediaCheck;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 
-use super::check::{self, Check};
-use crate::{
-    app,
-    config::Config,
-    progress::{Interrupt, Progress},
-    sweep::Sweep,
-    system::SystemClock,
-    transfer::{OperatorContext, command::expect_directory},
-};
+use super::check;
+use super::check::Check;
+use crate::app;
+use crate::config::Config;
+use crate::progress::{Interrupt, Progress};
+use crate::sweep::Sweep;
+use crate::system::SystemClock;
+use crate::transfer::OperatorContext;
+use crate::transfer::command::expect_directory;
 
 /// What `agora media` does.
 #[derive(Debug, Subcommand)]

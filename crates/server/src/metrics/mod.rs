@@ -5,19 +5,19 @@ mod calls;
 mod process;
 mod service;
 
-use std::{
-    net::{SocketAddr, TcpListener},
-    sync::Arc,
-};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
 use actix_web::dev::Server;
 use agora_domain::clock::Timestamp;
 use agora_http::metrics::HttpMetrics;
 use anyhow::Result;
-use prometheus_client::{metrics::info::Info, registry::Registry};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
 
+pub(crate) use self::calls::CallTimes;
 use self::process::ProcessMetrics;
-pub(crate) use self::{calls::CallTimes, service::ServiceMetrics};
+pub(crate) use self::service::ServiceMetrics;
 
 /// What is shown, before it is.
 pub(crate) struct Metrics {

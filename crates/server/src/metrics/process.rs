@@ -4,7 +4,8 @@ use std::fmt;
 
 use agora_domain::clock::Timestamp;
 use agora_http::metrics::Page;
-use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 
 /// The memory, the time and the files of this process.
 #[derive(Debug)]

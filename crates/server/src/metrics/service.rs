@@ -1,12 +1,15 @@
 //! How busy the parts of the service are.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use agora_database::Database;
 use agora_http::metrics::Page;
 use agora_media::{Cleaner, ObjectImageStore};
 use agora_security::{BcryptHasher, CachedSessions};
-use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 
 use crate::sweep::SweepRecord;
 

@@ -1,22 +1,19 @@
 //! The commands' arguments, and what they open.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use super::{
-    export,
-    format::Format,
-    import::{self, Import},
-    source::Source,
-};
-use crate::{
-    app,
-    config::Config,
-    progress::{Interrupt, Progress},
-    system::{SystemClock, SystemIds},
-};
+use super::format::Format;
+use super::import::Import;
+use super::source::Source;
+use super::{export, import};
+use crate::app;
+use crate::config::Config;
+use crate::progress::{Interrupt, Progress};
+use crate::system::{SystemClock, SystemIds};
 
 /// What `agora products` does.
 #[derive(Debug, Subcommand)]

@@ -1,24 +1,21 @@
 //! `agora products export`: the catalog into a file.
 
-use std::{
-    io::{self, BufWriter, Write},
-    path::Path,
-};
+use std::io;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 
-use agora_domain::{
-    page::Keyset,
-    products::{Catalog, Product, Variant},
-};
+use agora_domain::page::Keyset;
+use agora_domain::products::{Catalog, Product, Variant};
 use anyhow::{Context, Result};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{
-    format::{FIELDS, Format},
-    import::CATALOG,
-    products,
-};
-use crate::{atomic_file::AtomicFile, progress::Progress, transfer::OperatorContext};
+use super::format::{FIELDS, Format};
+use super::import::CATALOG;
+use super::products;
+use crate::atomic_file::AtomicFile;
+use crate::progress::Progress;
+use crate::transfer::OperatorContext;
 
 /// How many products are read at once.
 const BATCH: usize = 200;

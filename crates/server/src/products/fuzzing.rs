@@ -1,13 +1,12 @@
 //! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 
-use agora_domain::{FieldErrors, products::ProductFields};
+use agora_domain::FieldErrors;
+use agora_domain::products::ProductFields;
 use anyhow::Result;
 
-use super::{
-    format::Format,
-    row::{Position, Row},
-    source::read,
-};
+use super::format::Format;
+use super::row::{Position, Row};
+use super::source::read;
 
 /// A row of a file of products: where it begins, counted from 1, and its fields with what is wrong with them, if they
 /// can be told.

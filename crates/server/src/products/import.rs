@@ -1,22 +1,20 @@
 //! `agora products import`: a file into the catalog.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
-use agora_domain::{
-    FieldErrors,
-    clock::Clock,
-    error::Violation,
-    id::IdGenerator,
-    products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan},
-};
+use agora_domain::FieldErrors;
+use agora_domain::clock::Clock;
+use agora_domain::error::Violation;
+use agora_domain::id::IdGenerator;
+use agora_domain::products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan};
 use anyhow::{Result, bail};
 
-use super::{
-    products,
-    row::Row,
-    source::{Batch, Source},
-};
-use crate::{progress::Progress, transfer::OperatorContext};
+use super::products;
+use super::row::Row;
+use super::source::{Batch, Source};
+use crate::progress::Progress;
+use crate::transfer::OperatorContext;
 
 /// How the catalog is named to an operator.
 pub(super) const CATALOG: &str = "the catalog";

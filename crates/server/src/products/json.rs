@@ -1,20 +1,14 @@
 //! Products as JSON, spelled as the HTTP interface takes them.
 
-use std::{
-    fmt,
-    io::{BufRead, Read},
-};
+use std::fmt;
+use std::io::{BufRead, Read};
 
-use agora_domain::{
-    FieldErrors,
-    error::{Violation, ViolationKind},
-    products::{ImportRow, ProductFields, VariantFields},
-};
+use agora_domain::FieldErrors;
+use agora_domain::error::{Violation, ViolationKind};
+use agora_domain::products::{ImportRow, ProductFields, VariantFields};
 use anyhow::{Context, Result, bail, ensure};
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor},
-};
+use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::row::{MAX_ROW, Position, Row, Take, too_long};

@@ -1,25 +1,18 @@
 //! A file of products, read row by row.
 
-use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Cursor, Read, Seek, Write},
-    path::{Path, PathBuf},
-    thread,
-};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::{io, thread};
 
 use agora_domain::products::ImportPass;
 use anyhow::{Context, Result, bail, ensure};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
-};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
-use super::{
-    format::Format,
-    json,
-    row::{MAX_ROW, Position, Row, Take, too_long},
-    table,
-};
+use super::format::Format;
+use super::row::{MAX_ROW, Position, Row, Take, too_long};
+use super::{json, table};
 use crate::progress::{INTERRUPTED, Interrupt};
 
 /// How many bytes of rows are handed on at once, or one row of more.

@@ -6,11 +6,9 @@ use agora_domain::error::{Violation, ViolationKind};
 use anyhow::{Context, Result, ensure};
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
-use super::{
-    format::FIELDS,
-    json::ParsedRow,
-    row::{Position, Row, Take, too_long},
-};
+use super::format::FIELDS;
+use super::json::ParsedRow;
+use super::row::{Position, Row, Take, too_long};
 
 /// Reads a table. Its first line names its columns.
 pub(super) fn read(input: impl Read, position: &Position, take: Take<'_>) -> Result<()> {

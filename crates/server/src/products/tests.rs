@@ -1,14 +1,14 @@
 //! What is read of files, whole, broken and hostile.
 
-use std::{io, path::Path};
+use std::io;
+use std::path::Path;
 
 use agora_domain::products::{ProductFields, VariantFields};
 
-use super::{
-    format::Format::{self, Csv, Json, Jsonl},
-    row::{MAX_ROW, Position, Row},
-    source::{copy, read},
-};
+use super::format::Format;
+use super::format::Format::{Csv, Json, Jsonl};
+use super::row::{MAX_ROW, Position, Row};
+use super::source::{copy, read};
 
 /// The rows of a file, each with its line and either its fields or what is wrong with it.
 fn rows(format: Format, bytes: &[u8]) -> anyhow::Result<Vec<(u64, Result<ProductFields, String>)>> {

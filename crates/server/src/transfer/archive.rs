@@ -12,26 +12,24 @@
 //!
 //! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
 
-use std::{
-    fs::{self, File},
-    io::{self, BufReader, BufWriter, IsTerminal, Read, Write},
-    os::unix::fs::FileExt,
-    path::Path,
-    sync::Arc,
-};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
 
 use agora_domain::media::ImageKey;
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
-use super::{
-    Progress,
-    images::MAX_BYTES,
-    rows::{Sums, hex},
-};
+use super::Progress;
+use super::images::MAX_BYTES;
+use super::rows::{Sums, hex};
 use crate::atomic_file::AtomicFile;
 
 /// The name of the first entry.

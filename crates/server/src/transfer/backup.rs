@@ -1,23 +1,20 @@
 //! `agora backup`: rows, images and the secret in one file, while the service runs.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-    path::PathBuf,
-};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::PathBuf;
 
 use agora_database::{Database, Snapshot, Table, schema_version};
-use agora_domain::{clock::Timestamp, media::ImageKey};
+use agora_domain::clock::Timestamp;
+use agora_domain::media::ImageKey;
 use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::{
-    OperatorContext, Progress,
-    archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines},
-    images::{self, Memory},
-    rows::{self, SOURCE, Summing, Sums, count},
-};
+use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines};
+use super::images::Memory;
+use super::rows::{SOURCE, Summing, Sums, count};
+use super::{OperatorContext, Progress, images, rows};
 use crate::config::Secret;
 
 /// Where an archive goes.

@@ -1,10 +1,9 @@
 //! The commands' arguments, and what they open.
 
-use std::{
-    fmt::Display,
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::fmt::Display;
+use std::io;
+use std::io::Write;
+use std::path::PathBuf;
 
 use agora_database::Database;
 use agora_domain::clock::Clock;
@@ -12,18 +11,12 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use url::Url;
 
-use super::{
-    Interrupt, Progress,
-    backup::{self, Target},
-    copy::{self, Allowed, Pair},
-    restore,
-};
-use crate::{
-    app,
-    config::{Config, Invalid, Secret},
-    data_dir,
-    system::SystemClock,
-};
+use super::backup::Target;
+use super::copy::{Allowed, Pair};
+use super::{Interrupt, Progress, backup, copy, restore};
+use crate::config::{Config, Invalid, Secret};
+use crate::system::SystemClock;
+use crate::{app, data_dir};
 
 /// What `agora copy` takes.
 #[derive(Debug, Args)]

@@ -3,10 +3,8 @@
 use agora_database::Rows;
 use anyhow::{Context, Result};
 
-use super::{
-    archive::{self, HEADER, Header, SUMMARY, Summary, UNNAMED, keys_from_lines},
-    restore,
-};
+use super::archive::{HEADER, Header, SUMMARY, Summary, UNNAMED, keys_from_lines};
+use super::{archive, restore};
 
 /// Reads a backup as a restore does, but for the checksum, which whoever makes up an archive gets right, and for what
 /// would be written; how many bytes its entries have.

@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use agora_database::Snapshot;
-use agora_domain::{
-    Result,
-    media::{ByteRange, ImageKey, ImageStore, OpenImage},
-};
+use agora_domain::Result;
+use agora_domain::media::{ByteRange, ImageKey, ImageStore, OpenImage};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, bail, ensure};
 use bytes::{Bytes, BytesMut};
-use futures_util::{
-    StreamExt, TryStreamExt,
-    stream::{self, BoxStream},
-};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::DecimalBytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

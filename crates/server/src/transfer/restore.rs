@@ -1,19 +1,19 @@
 //! `agora restore`: what `agora backup` saved, into an empty target.
 
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
+use std::path::Path;
 
 use agora_database::{Database, Load, Rows, Table, schema_version};
 use agora_domain::media::{ImageKey, ImageStore};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, ensure};
-use futures_util::{StreamExt, TryStreamExt, stream::FuturesUnordered};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, TryStreamExt};
 
-use super::{
-    OperatorContext, Progress,
-    archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines},
-    images::{self, Memory, Tally},
-    rows::{self, Summing, Sums, TARGET, count},
-};
+use super::archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines};
+use super::images::{Memory, Tally};
+use super::rows::{Summing, Sums, TARGET, count};
+use super::{OperatorContext, Progress, images, rows};
 use crate::config::{Config, Secret};
 
 /// Opens an archive and checks that it is whole, and one that this program can restore; it, and the secret that

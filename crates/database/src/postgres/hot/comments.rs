@@ -1,16 +1,14 @@
-use agora_domain::{Error, error::Resource};
-use tokio_postgres::{
-    Row,
-    types::{ToSql, Type},
-};
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::{BothWays, Columns};
-use crate::{
-    error::{Failure, Outcome},
-    postgres::{Postgres, pipeline::PreparedSql},
-    rows::{After, CommentRow, Slice, SummaryRow},
-    sql_types::DbId,
-};
+use crate::error::{Failure, Outcome};
+use crate::postgres::Postgres;
+use crate::postgres::pipeline::PreparedSql;
+use crate::rows::{After, CommentRow, Slice, SummaryRow};
+use crate::sql_types::DbId;
 
 macro_rules! list {
     ($than:literal, $order:literal) => {

@@ -1,23 +1,18 @@
 use agora_domain::page::Keyset;
 use bytes::{BufMut, BytesMut};
-use tokio_postgres::{
-    Row,
-    types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
-};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-use super::{BothWays, Columns, posts::SEEN_AT, posts::seen, records};
-use crate::{
-    error::Outcome,
-    feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, ids, limit},
-    postgres::{
-        Postgres,
-        pipeline::{PreparedSql, Values},
-        records::Records,
-    },
-    rows::{After, AuthorRow, Slice, Toward, keyset},
-    sql_types::{DbId, DbInstant},
-    values::{PostViewRow, Visible, distinct},
-};
+use super::posts::{SEEN_AT, seen};
+use super::{BothWays, Columns, records};
+use crate::error::Outcome;
+use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, Source, ids, limit};
+use crate::postgres::Postgres;
+use crate::postgres::pipeline::{PreparedSql, Values};
+use crate::postgres::records::Records;
+use crate::rows::{After, AuthorRow, Slice, Toward, keyset};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{PostViewRow, Visible, distinct};
 
 type Converted<T> = Result<T, Box<dyn std::error::Error + Sync + Send>>;
 

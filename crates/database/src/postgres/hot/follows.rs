@@ -1,11 +1,10 @@
 use tokio_postgres::types::Type;
 
 use super::Columns;
-use crate::{
-    error::Outcome,
-    postgres::{Postgres, pipeline::PreparedSql},
-    sql_types::DbId,
-};
+use crate::error::Outcome;
+use crate::postgres::Postgres;
+use crate::postgres::pipeline::PreparedSql;
+use crate::sql_types::DbId;
 
 pub(super) static IS_FOLLOWING: PreparedSql = PreparedSql {
     sql: "SELECT EXISTS (SELECT FROM follows f WHERE f.follower_id = $1 AND f.followed_id = u.id) \

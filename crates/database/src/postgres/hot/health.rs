@@ -1,8 +1,7 @@
 use super::Columns;
-use crate::{
-    error::Outcome,
-    postgres::{Postgres, pipeline::PreparedSql},
-};
+use crate::error::Outcome;
+use crate::postgres::Postgres;
+use crate::postgres::pipeline::PreparedSql;
 
 static PING: PreparedSql = PreparedSql { sql: "SELECT 1", types: &[] };
 

@@ -21,16 +21,13 @@ pub(crate) mod posts;
 pub(crate) mod sessions;
 
 use agora_domain::Error;
-use tokio_postgres::{Row, types::FromSql};
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
 
-use super::{
-    pipeline::PreparedSql,
-    records::{Fields, Parsed, Records},
-};
-use crate::{
-    error::{Failure, Outcome},
-    rows::Toward,
-};
+use super::pipeline::PreparedSql;
+use super::records::{Fields, Parsed, Records};
+use crate::error::{Failure, Outcome};
+use crate::rows::Toward;
 
 /// The texts by which a list is read towards older entries and towards newer ones.
 struct BothWays {

@@ -1,26 +1,18 @@
-use agora_domain::{
-    Error,
-    error::Resource,
-    posts::{Liker, SHOWN_LIKERS},
-};
-use tokio_postgres::{
-    Row,
-    types::{ToSql, Type},
-};
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::posts::{Liker, SHOWN_LIKERS};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::{BothWays, Columns, records};
-use crate::{
-    error::{Failure, Outcome},
-    postgres::{
-        Postgres,
-        pipeline::PreparedSql,
-        query_error::QueryError,
-        records::{Fields, Records},
-    },
-    rows::{AccessRow, After, AuthorRow, LikerRow, PostRow, Slice},
-    sql_types::{DbId, DbInstant},
-    values::{LikeRow, PostViewRow, ViewRow, Visible, distinct},
-};
+use crate::error::{Failure, Outcome};
+use crate::postgres::Postgres;
+use crate::postgres::pipeline::PreparedSql;
+use crate::postgres::query_error::QueryError;
+use crate::postgres::records::{Fields, Records};
+use crate::rows::{AccessRow, After, AuthorRow, LikerRow, PostRow, Slice};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{LikeRow, PostViewRow, ViewRow, Visible, distinct};
 
 /// The columns of a post `p` by `a` as the viewer, who is the first parameter, sees it, with an expression for whether
 /// they follow the author: for [`seen`].

@@ -1,12 +1,11 @@
 use tokio_postgres::types::Type;
 
 use super::Columns;
-use crate::{
-    error::Outcome,
-    postgres::{Postgres, pipeline::PreparedSql},
-    sql_types::DbId,
-    values::SessionRow,
-};
+use crate::error::Outcome;
+use crate::postgres::Postgres;
+use crate::postgres::pipeline::PreparedSql;
+use crate::sql_types::DbId;
+use crate::values::SessionRow;
 
 /// Every request of a session depends on it, so it waits for no work of several steps.
 pub(super) static FIND: PreparedSql = PreparedSql {

@@ -9,12 +9,13 @@ use tokio_postgres::SimpleQueryMessage;
 use uuid::Uuid;
 
 use super::{comments, feeds, follows, posts, sessions};
-use crate::{
-    Options,
-    postgres::{Postgres, connect::Connector, database::private_postgres, pipeline::PreparedSql},
-    rows::Toward,
-    version::Opening,
-};
+use crate::Options;
+use crate::postgres::Postgres;
+use crate::postgres::connect::Connector;
+use crate::postgres::database::private_postgres;
+use crate::postgres::pipeline::PreparedSql;
+use crate::rows::Toward;
+use crate::version::Opening;
 
 /// How many posts, likes and comments there are beside those looked at, and how many in the larger database.
 const SMALL: u32 = 4_000;

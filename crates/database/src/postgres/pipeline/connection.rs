@@ -1,20 +1,16 @@
 //! A connection that statements are sent over one behind the other.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::future::try_join;
-use tokio::{runtime, task::AbortHandle, time::timeout};
-use tokio_postgres::{
-    Client, Row, Statement,
-    types::{ToSql, Type},
-};
+use tokio::runtime;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, Statement};
 
 use super::super::query_error::is_outdated;
 

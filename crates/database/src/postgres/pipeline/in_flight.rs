@@ -1,11 +1,12 @@
 //! Statements that the server is at work on.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::timeout};
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use super::connection::Pipeline;
 

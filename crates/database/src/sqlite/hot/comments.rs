@@ -1,12 +1,10 @@
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, queries};
-use crate::{
-    error::Outcome,
-    rows::{CommentRow, Slice, SummaryRow},
-    schema::{comments, users},
-    sql_types::DbId,
-};
+use crate::error::Outcome;
+use crate::rows::{CommentRow, Slice, SummaryRow};
+use crate::schema::{comments, users};
+use crate::sql_types::DbId;
 
 pub(crate) async fn insert(conn: &mut Conn, row: CommentRow) -> Outcome<()> {
     queries::comments::insert(conn, row, None).await

@@ -3,16 +3,15 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
 };
 
-use super::{Conn, RunQueryDsl, posts::list_at, queries};
-use crate::{
-    error::Outcome,
-    feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, Source, limit},
-    rows::{After, AuthorRow, Slice, Toward, keyset},
-    schema::{follows, posts, users},
-    sql_types::{DbId, DbInstant},
-    sqlite::{Sqlite, complete},
-    values::{PostViewRow, Visible, distinct},
-};
+use super::posts::list_at;
+use super::{Conn, RunQueryDsl, queries};
+use crate::error::Outcome;
+use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, Source, limit};
+use crate::rows::{After, AuthorRow, Slice, Toward, keyset};
+use crate::schema::{follows, posts, users};
+use crate::sql_types::{DbId, DbInstant};
+use crate::sqlite::{Sqlite, complete};
+use crate::values::{PostViewRow, Visible, distinct};
 
 /// All posts are stored by this process, which announces each.
 impl Source for Sqlite {

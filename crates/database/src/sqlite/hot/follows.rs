@@ -1,11 +1,10 @@
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, dsl::exists};
+use diesel::dsl::exists;
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
-use crate::{
-    error::Outcome,
-    schema::{follows, users},
-    sql_types::DbId,
-};
+use crate::error::Outcome;
+use crate::schema::{follows, users};
+use crate::sql_types::DbId;
 
 /// Returns whether `follower` follows `followed`; nothing when there is no such user.
 pub(crate) async fn is_following(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {

@@ -1,5 +1,6 @@
 use super::{Conn, RunQueryDsl, queries};
-use crate::{error::Outcome, version::YesOrNo};
+use crate::error::Outcome;
+use crate::version::YesOrNo;
 
 /// Looks into the file: what names no table would be answered without.
 pub(crate) async fn ping(conn: &mut Conn) -> Outcome<()> {

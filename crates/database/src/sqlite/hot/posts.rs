@@ -1,23 +1,17 @@
 use agora_domain::page::Keyset;
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, dsl::auto_type};
+use diesel::dsl::auto_type;
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+use super::super::post_in;
 pub(crate) use super::queries::posts::find;
-use super::{
-    super::post_in,
-    Conn, RunQueryDsl,
-    queries::{
-        self,
-        posts::{author_followed_by, liked_by, view, with_likers},
-    },
-};
-use crate::{
-    error::Outcome,
-    feeds::{FeedQuery, ids, limit},
-    rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, Toward, keyset},
-    schema::{likes, posts, users},
-    sql_types::{DbId, DbInstant},
-    values::{LikeRow, PostViewRow, ViewRow, Visible, distinct},
-};
+use super::queries::posts::{author_followed_by, liked_by, view, with_likers};
+use super::{Conn, RunQueryDsl, queries};
+use crate::error::Outcome;
+use crate::feeds::{FeedQuery, ids, limit};
+use crate::rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, Toward, keyset};
+use crate::schema::{likes, posts, users};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{LikeRow, PostViewRow, ViewRow, Visible, distinct};
 
 /// Loads views of posts in the order in which they are come upon.
 macro_rules! load_in_order {

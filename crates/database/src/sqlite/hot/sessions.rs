@@ -1,12 +1,10 @@
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
-use crate::{
-    error::Outcome,
-    schema::{sessions, users},
-    sql_types::DbId,
-    values::SessionRow,
-};
+use crate::error::Outcome;
+use crate::schema::{sessions, users};
+use crate::sql_types::DbId;
+use crate::values::SessionRow;
 
 /// Finds a session, with what its account may do.
 pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<SessionRow>> {

@@ -2,26 +2,23 @@
 
 use std::sync::{Arc, Mutex};
 
-use agora_domain::{clock::Timestamp, page::Keyset};
-use diesel::{
-    Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, TextExpressionMethods,
-    connection::{InstrumentationEvent, SimpleConnection},
-    sql_types::Text,
-};
+use agora_domain::clock::Timestamp;
+use agora_domain::page::Keyset;
+use diesel::connection::{InstrumentationEvent, SimpleConnection};
+use diesel::sql_types::Text;
+use diesel::{Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, TextExpressionMethods};
 use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
 use super::{comments, feeds, follows, posts, queries};
-use crate::{
-    error::Outcome,
-    feeds::FeedQuery,
-    rows::{Slice, Toward},
-    schema::products,
-    sql_types::DbId,
-    sqlite::{Conn, complete},
-    values::{Filter, TextFilter},
-    version::MIGRATIONS,
-};
+use crate::error::Outcome;
+use crate::feeds::FeedQuery;
+use crate::rows::{Slice, Toward};
+use crate::schema::products;
+use crate::sql_types::DbId;
+use crate::sqlite::{Conn, complete};
+use crate::values::{Filter, TextFilter};
+use crate::version::MIGRATIONS;
 
 #[derive(QueryableByName)]
 struct Step {

@@ -4,10 +4,8 @@ use bytes::Bytes;
 use mockall::Sequence;
 
 use super::*;
-use crate::{
-    error::{Conflict, Resource, Violation},
-    media::{CleanImage, ImageFormat, ImageKey, ImageProblem},
-};
+use crate::error::{Conflict, Resource, Violation};
+use crate::media::{CleanImage, ImageFormat, ImageKey, ImageProblem};
 
 /// The value as parsed, or the message.
 fn parsed<T>(result: Result<T, Violation>, show: impl Fn(&T) -> &str) -> Result<String, String> {

@@ -1,10 +1,8 @@
 //! What callers may do, and what administrators do to accounts.
 
 use super::*;
-use crate::{
-    error::Resource,
-    page::{Page, PageRequest},
-};
+use crate::error::Resource;
+use crate::page::{Page, PageRequest};
 
 const ADD_ADMIN: RoleChange = RoleChange { role: Role::Admin, action: RoleAction::Add };
 const REMOVE_ADMIN: RoleChange = RoleChange { role: Role::Admin, action: RoleAction::Remove };

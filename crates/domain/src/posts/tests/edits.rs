@@ -1,7 +1,8 @@
 //! Editing and deleting posts.
 
 use super::*;
-use crate::{media::ImageProblem, version::Versions};
+use crate::media::ImageProblem;
+use crate::version::Versions;
 
 /// What an edit makes of a post: its text, its image and the image it no longer has; `None` when it is refused.
 type Outcome = Option<(&'static str, Option<ImageKey>, Option<ImageKey>)>;

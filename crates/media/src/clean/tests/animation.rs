@@ -1,11 +1,11 @@
 use std::io::Cursor;
 
-use image::{AnimationDecoder, codecs::webp::WebPDecoder, metadata::LoopCount};
+use image::AnimationDecoder;
+use image::codecs::webp::WebPDecoder;
+use image::metadata::LoopCount;
 
-use super::{
-    samples::{animated_gif, animated_png, animated_webp, png_chunk, with_chunks},
-    *,
-};
+use super::samples::{animated_gif, animated_png, animated_webp, png_chunk, with_chunks};
+use super::*;
 
 #[tokio::test]
 async fn an_animated_png_loses_its_metadata_and_stays_animated() {

@@ -1,7 +1,5 @@
-use super::{
-    samples::{Random, animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture},
-    *,
-};
+use super::samples::{Random, animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture};
+use super::*;
 
 /// Whatever passes is fit to be stored: it decodes, and cleaning it again changes nothing.
 async fn assert_refused_or_clean(upload: &[u8], what: &str) {

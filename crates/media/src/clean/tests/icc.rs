@@ -1,15 +1,14 @@
 use std::io::Write as _;
 
 use flate2::{Compression, write::ZlibEncoder};
-use image::{ImageDecoder, codecs::png::PngDecoder};
+use image::ImageDecoder;
+use image::codecs::png::PngDecoder;
 
-use super::{
-    samples::{
-        jpeg, long_profile, picture, png, png_chunk, profile, webp, webp_chunk, webp_file, webp_header, webp_picture,
-        with_chunks, with_segment,
-    },
-    *,
+use super::samples::{
+    jpeg, long_profile, picture, png, png_chunk, profile, webp, webp_chunk, webp_file, webp_header, webp_picture,
+    with_chunks, with_segment,
 };
+use super::*;
 use crate::clean::icc::is_valid;
 
 const LIMIT: usize = 256 * 1024;

@@ -1,9 +1,8 @@
-use image::{ImageDecoder, codecs::jpeg::JpegDecoder};
+use image::ImageDecoder;
+use image::codecs::jpeg::JpegDecoder;
 
-use super::{
-    samples::{jpeg, picture, profile, with_segment},
-    *,
-};
+use super::samples::{jpeg, picture, profile, with_segment};
+use super::*;
 
 fn icc_segment(profile: &[u8]) -> Vec<u8> {
     [b"ICC_PROFILE\0\x01\x01", profile].concat()

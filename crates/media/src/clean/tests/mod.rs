@@ -11,7 +11,8 @@ mod webp;
 
 use std::task::Poll;
 
-use agora_domain::{id::UserId, limits::ClientAddress};
+use agora_domain::id::UserId;
+use agora_domain::limits::ClientAddress;
 use futures_util::poll;
 use image::RgbaImage;
 use uuid::Uuid;

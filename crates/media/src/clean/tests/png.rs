@@ -1,12 +1,8 @@
-use image::{
-    ExtendedColorType, ImageDecoder, ImageEncoder,
-    codecs::png::{PngDecoder, PngEncoder},
-};
+use image::codecs::png::{PngDecoder, PngEncoder};
+use image::{ExtendedColorType, ImageDecoder, ImageEncoder};
 
-use super::{
-    samples::{picture, png, png_chunk, turned, with_chunks},
-    *,
-};
+use super::samples::{picture, png, png_chunk, turned, with_chunks};
+use super::*;
 
 #[tokio::test]
 async fn metadata_is_removed_and_the_pixels_stay() {

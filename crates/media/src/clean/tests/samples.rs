@@ -1,10 +1,13 @@
 //! Small images, and the metadata that tests put into them.
 
-use std::{borrow::Cow, io::Cursor};
+use std::borrow::Cow;
+use std::io::Cursor;
 
 use agora_domain::media::ImageFormat;
 use gif::{DisposalMethod, Encoder, Frame, Repeat};
-use image::{DynamicImage, Rgb, RgbImage, codecs::jpeg::JpegEncoder, codecs::webp::WebPEncoder};
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::webp::WebPEncoder;
+use image::{DynamicImage, Rgb, RgbImage};
 
 /// What must not be found in a cleaned image.
 pub(super) const SECRET: &[u8] = b"GPS 48.8584N 2.2945E";

@@ -1,11 +1,10 @@
-use image::{ImageDecoder, codecs::webp::WebPDecoder};
+use image::ImageDecoder;
+use image::codecs::webp::WebPDecoder;
 
-use super::{
-    samples::{
-        LOSSY_WEBP, animated_webp, picture, profile, webp, webp_chunk, webp_file, webp_frame, webp_header, webp_picture,
-    },
-    *,
+use super::samples::{
+    LOSSY_WEBP, animated_webp, picture, profile, webp, webp_chunk, webp_file, webp_frame, webp_header, webp_picture,
 };
+use super::*;
 
 // The flags of the header.
 const EXIF: u8 = 0x08;

@@ -1,11 +1,11 @@
 //! Images in a bucket, on a server that speaks the protocol.
 
-use agora_domain::{error::Cause, health::Probe};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::TcpListener,
-    time::{self, Instant},
-};
+use agora_domain::error::Cause;
+use agora_domain::health::Probe;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::time;
+use tokio::time::Instant;
 
 use super::*;
 

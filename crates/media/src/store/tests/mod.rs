@@ -3,18 +3,19 @@
 mod bucket;
 mod directory;
 
-use std::{
-    collections::HashSet,
-    fs,
-    path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use object_store::{local::LocalFileSystem, memory::InMemory, prefix::PrefixStore};
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::prefix::PrefixStore;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{location::bucket_objects, s3_server::S3Server};
+use crate::location::bucket_objects;
+use crate::s3_server::S3Server;
 
 /// The bucket that the tests use.
 const BUCKET: &str = "agora";

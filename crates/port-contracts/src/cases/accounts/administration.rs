@@ -1,16 +1,12 @@
 //! Roles, and enabling and disabling accounts.
 
-use agora_domain::{
-    Error, Result,
-    accounts::{Account, Role, RoleAction, RoleChange, Roles, Session, SessionState},
-    id::{SessionId, UserId},
-};
+use agora_domain::accounts::{Account, Role, RoleAction, RoleChange, Roles, Session, SessionState};
+use agora_domain::id::{SessionId, UserId};
+use agora_domain::{Error, Result};
 
-use crate::{
-    Repositories,
-    run::{assert_fails, together},
-    world::{World, at},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{World, at};
 
 const ADMIN_ONLY: Roles = Roles::NONE.with(Role::Admin, true);
 

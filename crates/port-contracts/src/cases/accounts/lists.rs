@@ -1,12 +1,12 @@
 //! The list of accounts.
 
-use agora_domain::{clock::Timestamp, id::UserId, page::PageRequest};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::UserId;
+use agora_domain::page::PageRequest;
 
-use crate::{
-    Repositories,
-    run::{pages, walk},
-    world::{INSTANTS, World, at, shuffled},
-};
+use crate::Repositories;
+use crate::run::{pages, walk};
+use crate::world::{INSTANTS, World, at, shuffled};
 
 pub async fn an_empty_list_is_one_empty_page(db: Repositories) {
     let page = db.accounts.list(PageRequest::FIRST).await.unwrap();

@@ -4,11 +4,9 @@ use std::collections::HashSet;
 
 use agora_domain::accounts::{Account, PasswordChange, PasswordHash, ProfileChanges, UpdatedProfile};
 
-use crate::{
-    Repositories,
-    run::together,
-    world::{World, biography},
-};
+use crate::Repositories;
+use crate::run::together;
+use crate::world::{World, biography};
 
 pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
     let w = World::new(&db);

@@ -1,19 +1,15 @@
 //! Storing accounts and finding them again.
 
-use agora_domain::{
-    Error,
-    accounts::{Credentials, LoginIdentifier, PasswordHash, Roles},
-    clock::Timestamp,
-    error::Conflict,
-    id::UserId,
-    page::PageRequest,
-};
+use agora_domain::Error;
+use agora_domain::accounts::{Credentials, LoginIdentifier, PasswordHash, Roles};
+use agora_domain::clock::Timestamp;
+use agora_domain::error::Conflict;
+use agora_domain::id::UserId;
+use agora_domain::page::PageRequest;
 
-use crate::{
-    Repositories,
-    run::{assert_fails, together},
-    world::{INSTANTS, ODD_TEXTS, World, biography, email, username},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{INSTANTS, ODD_TEXTS, World, biography, email, username};
 
 /// Spellings that are one name.
 const SAME: [(&str, &str); 5] =

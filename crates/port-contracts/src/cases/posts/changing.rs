@@ -2,21 +2,17 @@
 
 use std::collections::HashSet;
 
-use agora_domain::{
-    Error,
-    comments::CommentTarget,
-    error::Resource,
-    id::UserId,
-    page::{Page, PageRequest},
-    posts::{EditedPost, FeedRequest, ImageEdit, Post, PostEdit, PostText, PostView, Visibility},
-    version::Versions,
-};
+use agora_domain::Error;
+use agora_domain::comments::CommentTarget;
+use agora_domain::error::Resource;
+use agora_domain::id::UserId;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::posts::{EditedPost, FeedRequest, ImageEdit, Post, PostEdit, PostText, PostView, Visibility};
+use agora_domain::version::Versions;
 
-use crate::{
-    Repositories,
-    run::{assert_fails, together},
-    world::{World, liker, post_text, untouched},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{World, liker, post_text, untouched};
 
 fn text(text: &str) -> PostEdit {
     PostEdit { text: Some(post_text(text)), ..PostEdit::default() }

@@ -1,19 +1,15 @@
 //! What the three lists of posts hold, and in which order.
 
-use agora_domain::{
-    Result,
-    accounts::{Account, Roles},
-    clock::Timestamp,
-    id::{PostId, UserId},
-    page::{Keyset, Page, PageRequest, Position},
-    posts::{FeedRequest, PostView, Visibility},
-};
+use agora_domain::Result;
+use agora_domain::accounts::{Account, Roles};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{PostId, UserId};
+use agora_domain::page::{Keyset, Page, PageRequest, Position};
+use agora_domain::posts::{FeedRequest, PostView, Visibility};
 
-use crate::{
-    Repositories,
-    run::pages,
-    world::{INSTANTS, World, at, author, biography, liker, shuffled, untouched},
-};
+use crate::Repositories;
+use crate::run::pages;
+use crate::world::{INSTANTS, World, at, author, biography, liker, shuffled, untouched};
 
 /// One of the lists, of the posts of one author as one follower of theirs sees them.
 #[derive(Debug, Clone, Copy)]

@@ -1,13 +1,12 @@
 //! Paging through posts while others come and go.
 
-use agora_domain::{id::PostId, posts::PostView};
+use agora_domain::id::PostId;
+use agora_domain::posts::PostView;
 
 use super::lists::{List, author_and_follower};
-use crate::{
-    Repositories,
-    run::walk,
-    world::{World, at, shuffled},
-};
+use crate::Repositories;
+use crate::run::walk;
+use crate::world::{World, at, shuffled};
 
 pub async fn paging_through_all_posts_survives_arrivals_and_deletions(db: Repositories) {
     survives_arrivals_and_deletions(&db, List::All).await;

@@ -1,19 +1,15 @@
 //! Storing posts and finding them again.
 
-use agora_domain::{
-    accounts::ProfileChanges,
-    clock::Timestamp,
-    id::PostId,
-    page::PageRequest,
-    posts::{FoundPost, PostAccess, PostEdit, PostText, SHOWN_LIKERS, Visibility},
-    relation::NewRelation,
-};
+use agora_domain::accounts::ProfileChanges;
+use agora_domain::clock::Timestamp;
+use agora_domain::id::PostId;
+use agora_domain::page::PageRequest;
+use agora_domain::posts::{FoundPost, PostAccess, PostEdit, PostText, SHOWN_LIKERS, Visibility};
+use agora_domain::relation::NewRelation;
 
-use crate::{
-    Repositories,
-    run::together,
-    world::{INSTANTS, ODD_TEXTS, World, at, author, biography, liker, post_text, shuffled, untouched},
-};
+use crate::Repositories;
+use crate::run::together;
+use crate::world::{INSTANTS, ODD_TEXTS, World, at, author, biography, liker, post_text, shuffled, untouched};
 
 pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) {
     let w = World::new(&db);

@@ -1,20 +1,16 @@
 //! The lists of products and their filters.
 
-use agora_domain::{
-    clock::Timestamp,
-    id::ProductId,
-    page::PageRequest,
-    products::{
-        CatalogChange, Category, Color, Description, ImageUrl, Product, ProductEdit, ProductFilter, ProductName,
-        ProductSummary, Size, Sku, Stock, Variant,
-    },
+use agora_domain::clock::Timestamp;
+use agora_domain::id::ProductId;
+use agora_domain::page::PageRequest;
+use agora_domain::products::{
+    CatalogChange, Category, Color, Description, ImageUrl, Product, ProductEdit, ProductFilter, ProductName,
+    ProductSummary, Size, Sku, Stock, Variant,
 };
 
-use crate::{
-    Repositories,
-    run::{pages, walk},
-    world::{INSTANTS, World, at, shuffled},
-};
+use crate::Repositories;
+use crate::run::{pages, walk};
+use crate::world::{INSTANTS, World, at, shuffled};
 
 fn name(text: &str) -> ProductName {
     ProductName::parse(text).unwrap()

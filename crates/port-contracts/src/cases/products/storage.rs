@@ -1,23 +1,19 @@
 //! Storing products, finding, changing and deleting them.
 
-use agora_domain::{
-    Error,
-    clock::Timestamp,
-    error::Conflict,
-    id::ProductId,
-    page::PageRequest,
-    products::{
-        Category, Color, Description, ImageUrl, Price, Product, ProductEdit, ProductName, ProductSummary, Size, Sku,
-        Stock, Variant,
-    },
-    version::Versions,
+use agora_domain::Error;
+use agora_domain::clock::Timestamp;
+use agora_domain::error::Conflict;
+use agora_domain::id::ProductId;
+use agora_domain::page::PageRequest;
+use agora_domain::products::{
+    Category, Color, Description, ImageUrl, Price, Product, ProductEdit, ProductName, ProductSummary, Size, Sku, Stock,
+    Variant,
 };
+use agora_domain::version::Versions;
 
-use crate::{
-    Repositories,
-    run::{assert_fails, together},
-    world::{INSTANTS, ODD_TEXTS, World},
-};
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{INSTANTS, ODD_TEXTS, World};
 
 /// Spellings that are one SKU.
 const SAME: [(&str, &str); 5] =
