@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 
 use anyhow::{Context, Result, ensure};
 
-/// Told on its standard input which processes began and ended. The end of the input comes with the end of the run,
+/// Learns from its standard input which processes began and ended. The end of the input comes with the end of the run,
 /// however it ends: then what still runs is killed, and the directory removed.
 const WATCH: &str = r#"
     directory=$1 running=

@@ -79,10 +79,10 @@ struct Explanation {
 fn explanation(answer: &str) -> Vec<String> {
     let parsed = (answer.len() <= LONGEST_ANSWER).then(|| quick_xml::de::from_str::<Explanation>(answer));
     let Some(Ok(Explanation { code, message })) = parsed else { return Vec::new() };
-    let is_code = (1..=LONGEST_CODE).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_word = (1..=LONGEST_CODE).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_alphanumeric());
     let is_message = (1..=LONGEST_MESSAGE).contains(&message.len())
         && message.split_whitespace().all(|word| word.len() <= LONGEST_WORD);
-    [(is_code, code), (is_code && is_message, message)]
+    [(is_word, code), (is_word && is_message, message)]
         .into_iter()
         .filter_map(|(is, text)| is.then_some(text))
         .collect()

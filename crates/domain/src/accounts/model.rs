@@ -254,7 +254,7 @@ impl FromStr for RoleAction {
 pub struct RoleChange {
     /// Which role.
     pub role: Role,
-    /// Given or taken.
+    /// Whether it is added or removed.
     pub action: RoleAction,
 }
 

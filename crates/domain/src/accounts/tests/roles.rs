@@ -136,7 +136,7 @@ async fn a_refused_change_is_reported() {
     let mut ports = Ports::default();
     ports.accounts.expect_change_role().returning(|_, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
-    // Told whatever the outcome: an acknowledgement may have been lost.
+    // Reported whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
     assert!(matches!(accounts.change_role(bob, REMOVE_ADMIN).await, Err(Error::Disallowed(_))));
@@ -148,7 +148,7 @@ async fn an_account_deleted_meanwhile_is_not_found() {
     let mut ports = Ports::default();
     ports.accounts.expect_change_role().returning(|_, _| Ok(None));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Ok(None));
-    // Told whatever the outcome: an acknowledgement may have been lost.
+    // Reported whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
     assert!(matches!(accounts.change_role(bob, ADD_USER).await, Err(Error::NotFound(Resource::User))));
