@@ -28,7 +28,7 @@ use crate::transfer::command;
 use crate::transfer::command::{BackupArguments, CopyArguments, RestoreArguments};
 use crate::{admin, config, demo, doctor, health, logging, manual, media, migrate, products};
 
-/// The backend of a small social network with a product catalog. Without a command, it serves.
+/// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
 #[command(name = "agora", version = VERSION, after_help = AFTER_HELP, max_term_width = 100)]
 struct Arguments {
@@ -44,23 +44,23 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("BUILT_FROM"));
 
 const AFTER_HELP: &str = "\
 Settings come from a file, agora.toml, from environment variables, which win over it, and from the flags above, which \
-win over both. `agora config show` lists them all with their values. Secrets do better in a file or a variable: other \
-users of the machine can see command lines.
+win over both. `agora config show` lists them all with their values. Put secrets into a file or a variable: other users of \
+the machine can see command lines.
 
-Exit codes: 0 done, 1 failed, 2 the command line or the configuration cannot be; others: see \
+Exit codes: 0 done, 1 failed, 2 invalid command line or configuration; others: see \
 `agora migrate status --help`.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the HTTP interface (what happens without a command)
+    /// Run the server (the default)
     Serve,
-    /// Make and appoint administrators, and manage accounts
+    /// Manage administrators and accounts
     #[command(subcommand)]
     Admin(AdminCommand),
-    /// Take products over from a file, or write them to one
+    /// Import or export the product catalog
     #[command(subcommand)]
     Products(ProductsCommand),
-    /// Look after stored images
+    /// Check stored images
     #[command(subcommand)]
     Media(MediaCommand),
     /// Show or apply the migrations of the database's schema
@@ -69,22 +69,22 @@ enum Command {
     /// Show or check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Check whether the service can work here, and say what to do where it cannot. Changes nothing, and may be called
+    /// Diagnose configuration, database, image store and host, and suggest fixes. Changes nothing, and may be called
     /// while the service runs
     Doctor,
     /// Copy everything from one database to another, from one image store to another, or both. Stop the service first:
     /// what is written meanwhile stays behind
     Copy(CopyArguments),
-    /// Save rows, images and the signing secret in one file, while the service runs
+    /// Write database, images and signing secret to one file, while the service runs
     Backup(BackupArguments),
     /// Fill an empty database, image store and data directory from a file of `agora backup`
     Restore(RestoreArguments),
-    /// Ask a running service whether it can serve; the exit code is 0 when it can
+    /// Query the readiness of a running service; the exit code is 0 if it is ready
     Health(HealthArguments),
-    /// Try the product out, or measure it
+    /// Generate demo data
     #[command(subcommand)]
     Demo(DemoCommand),
-    /// Print what makes a shell complete the commands and flags of agora
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: Shell,
@@ -101,13 +101,13 @@ enum Command {
 enum ConfigCommand {
     /// Print every setting with its value and where that comes from, without secrets, in the form of agora.toml
     Show,
-    /// Say whether the configuration can be used, and if not, everything that is wrong with it
+    /// Validate the configuration and print every error
     Check,
 }
 
 #[derive(Debug, Subcommand)]
 enum DemoCommand {
-    /// Fill an empty database with a made-up network: the same arguments give the same rows
+    /// Fill an empty database with generated data; the same arguments give the same rows
     Seed(SeedArguments),
 }
 

@@ -27,11 +27,11 @@ const LINE: u64 = 256;
 /// What to ask, and for how long.
 #[derive(Debug, Args)]
 pub(crate) struct HealthArguments {
-    /// What to ask instead of /health/ready at AGORA_LISTEN; http alone
+    /// The URL to query instead of /health/ready at AGORA_LISTEN; http only
     #[arg(value_name = "URL")]
     url: Option<String>,
 
-    /// Ask until the service is well, for this many seconds at most
+    /// Retry until the service is ready, for at most this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     wait: u64,
 }

@@ -14,10 +14,10 @@ use crate::{app, data_dir};
 #[derive(Debug, Subcommand)]
 pub(crate) enum MigrateCommand {
     /// Show which migrations are applied. The exit code is 0 when all are, 3 when some are pending, 4 when the database
-    /// is newer than this program, and 1 when it cannot be looked at
+    /// is newer than this program, and 1 when it cannot be read
     Status,
-    /// Apply the migrations that are pending, as a start of the service does. A SQLite database is saved as it was,
-    /// beside itself
+    /// Apply pending migrations, as the service does when it starts. A SQLite database is copied to a file beside it
+    /// first
     Run,
 }
 

@@ -12,7 +12,7 @@ use crate::config::{Config, Invalid, Loaded, shown_url, table};
 /// What `agora admin` does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
-    /// Make an account with ADMIN and USER
+    /// Create an account with the roles ADMIN and USER
     Create {
         /// Its username [AGORA_ADMIN_USERNAME]
         #[arg(long)]
@@ -20,24 +20,24 @@ pub(crate) enum AdminCommand {
         /// Its email address [AGORA_ADMIN_EMAIL]
         #[arg(long)]
         email: Option<String>,
-        /// Its password [AGORA_ADMIN_PASSWORD]. Better leave it out, since other users of the machine can see it here:
-        /// it is asked for, or read from the standard input
+        /// Its password [AGORA_ADMIN_PASSWORD]. Better omit it: other users of the machine can see it here. It is
+        /// prompted for, or read from standard input
         #[arg(long)]
         password: Option<String>,
     },
     /// List the accounts with ADMIN
     List,
-    /// Show an account: its roles, whether it is disabled, since when it is there, and how many sessions it has
+    /// Show an account: its roles, whether it is disabled, when it was created, and how many sessions it has
     Show {
         /// The account's username or email
         identifier: String,
     },
-    /// Give ADMIN to an account
+    /// Grant ADMIN to an account
     Grant {
         /// The account's username or email
         identifier: String,
     },
-    /// Take ADMIN from an account
+    /// Revoke ADMIN from an account
     Revoke {
         /// The account's username or email
         identifier: String,

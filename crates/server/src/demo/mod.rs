@@ -62,7 +62,7 @@ pub(crate) struct SeedArguments {
     /// How many ordinary accounts to make; some with fixed names, for benchmarks, come on top
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(people::USERS))]
     users: u64,
-    /// Which of all such networks it is to be
+    /// The seed of the random number generator
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -28,7 +28,7 @@ pub(crate) enum MediaCommand {
 /// What `agora media check` takes.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// Delete the stored images that nothing knows, those younger than an hour aside
+    /// Delete orphaned images older than an hour
     #[arg(long)]
     delete: bool,
     /// How many users are listed, those with the most bytes

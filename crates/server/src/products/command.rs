@@ -18,10 +18,10 @@ use crate::system::{SystemClock, SystemIds};
 /// What `agora products` does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProductsCommand {
-    /// Take over products from a file, all of them or none: one with a SKU that is there already, in any letter case, is
-    /// changed in what the file gives, others are added
+    /// Import products from a file, all of them or none. A product whose SKU exists, in any letter case, is updated; others
+    /// are created
     Import(ImportArguments),
-    /// Write all products to a file that an import takes
+    /// Export all products to a file that can be imported
     Export(ExportArguments),
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct ImportArguments {
     /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Check the file and tell what would be done, but change nothing
+    /// Validate the file and print what would change, without changing anything
     #[arg(long)]
     dry_run: bool,
 }

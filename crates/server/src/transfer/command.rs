@@ -37,7 +37,7 @@ pub(crate) struct CopyArguments {
     /// Delete the rows that the target database holds, and let the target store have other images
     #[arg(long)]
     replace: bool,
-    /// Go on when rows name images that the source has lost
+    /// Continue if referenced images are missing in the source
     #[arg(long)]
     allow_missing_images: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) struct CopyArguments {
 pub(crate) struct BackupArguments {
     /// The file to write; it must not exist. `-` is the standard output
     file: PathBuf,
-    /// Go on when rows name images that the store has lost
+    /// Continue if referenced images are missing in the store
     #[arg(long)]
     allow_missing_images: bool,
 }
