@@ -251,6 +251,24 @@ mod tests {
         assert!(!sent.contains("10.1.2.3"), "{sent}");
     }
 
+    /// Has a defect.
+    struct Panicking;
+
+    #[async_trait]
+    impl Probe for Panicking {
+        async fn probe(&self) -> Result<()> {
+            panic!("a defect of a probe")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_probe_that_panics_is_not_ready_each_time_it_is_asked() {
+        let readiness = Readiness::new(Probes { database: Arc::new(Panicking), images: well(), migrations: well() });
+        for _ in 0..2 {
+            assert!(!readiness.checks().await.are_ok());
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_hangs_has_failed_even_if_nobody_waited_so_long() {
         let counted = Arc::new(Counted { hangs: true, ..Counted::default() });
