@@ -17,7 +17,7 @@ async fn each_way_to_the_database_is_shown_and_nothing_that_the_manual_does_not_
         let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name}:\n{page}")).parse().unwrap()
     };
-    let most = ["shared", "list", "exclusive", "pool"].map(|lane| {
+    let most = ["shared", "list", "pool"].map(|lane| {
         let open = sample(&format!("agora_database_connections{{lane=\"{lane}\"}}"));
         let most = sample(&format!("agora_database_connections_max{{lane=\"{lane}\"}}"));
         assert!(open <= most, "{lane}: {open} of {most}");

@@ -1,7 +1,7 @@
 //! Requests that are sent again under an `Idempotency-Key`.
 
 use agora_http::routes::{IdempotencySupport, endpoints};
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, ETAG, RETRY_AFTER};
 use reqwest::multipart::Part;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -156,27 +156,47 @@ async fn another_request_under_the_same_key_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_remembered() {
+async fn what_was_refused_did_nothing_and_its_key_is_free() {
     let w = World::start().await;
-    let unknown = format!("/api/posts/like/{}", uuid::Uuid::nil());
-    let blank = json!({ "text": " " });
-    for (path, body, status) in [(unknown.as_str(), &Value::Null, 404), ("/api/posts/create", &blank, 400)] {
-        let first = w.send(&w.ann, path, body, "key").await.expect_failure(status);
-        let again = w.send(&w.ann, path, body, "key").await.expect_failure(status);
-        assert!(!is_replayed(&first) && is_replayed(&again));
-        assert_eq!(again.body, first.body);
+    let account = |name: &str| json!({ "username": name, "email": "ben@example.org", "password": "correct horse" });
+    for (path, refused, status, good) in [
+        ("/api/posts/create", json!({ "text": " " }), 400, json!({ "text": "hello" })),
+        ("/api/auth/register", account("ann"), 409, account("ben")),
+    ] {
+        for _ in 0..2 {
+            assert!(!is_replayed(&w.send(&w.ann, path, &refused, "key").await.expect_failure(status)));
+        }
+        assert!(!is_replayed(&w.send(&w.ann, path, &good, "key").await.expect(201)));
+        w.send(&w.ann, path, &refused, "key").await.expect_error(422, REUSED);
     }
 }
 
 #[tokio::test]
-async fn a_refusal_of_a_stranger_is_not_remembered() {
+async fn a_retry_shows_what_was_created_as_it_is_now() {
     let w = World::start().await;
-    let account = |name: &str| json!({ "username": name, "email": "ben@example.org", "password": "correct horse" });
-    for _ in 0..2 {
-        let refused = w.send(&w.ann, "/api/auth/register", &account("ann"), "key").await.expect_failure(409);
-        assert!(!is_replayed(&refused));
+    let (create, post) = ("/api/posts/create", json!({ "text": "first" }));
+    let first = w.send(&w.ann, create, &post, "post").await.expect(201).data();
+    let path = format!("/api/posts/{}", first["id"].as_str().unwrap());
+    let edit = w.server.request(Method::PUT, &path).bearer_auth(&w.ann.token).json(&json!({ "text": "edited" }));
+    let edited = w.server.send(edit).await.expect(200);
+    let again = w.send(&w.ann, create, &post, "post").await.expect(201);
+    assert_eq!((&again.data(), again.header(ETAG)), (&edited.data(), edited.header(ETAG)));
+
+    let product = json!({ "sku": "MUG", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
+    let created = w.send(&w.root, "/api/products", &product, "product").await.expect(201).json();
+    for (user, path) in
+        [(&w.ann, path), (&w.root, format!("/api/products/{}", created["product"]["id"].as_str().unwrap()))]
+    {
+        w.server.send(w.server.request(Method::DELETE, &path).bearer_auth(&user.token)).await.expect(200);
     }
-    w.send(&w.ann, "/api/auth/register", &account("ben"), "key").await.expect(201);
+    for (user, path, body, key, message) in [
+        (&w.ann, create, &post, "post", "Post not found"),
+        (&w.root, "/api/products", &product, "product", "Product not found"),
+    ] {
+        let gone = w.send(user, path, body, key).await;
+        assert!(is_replayed(&gone), "{path}");
+        gone.expect_error(404, message);
+    }
 }
 
 #[tokio::test]

@@ -7,14 +7,14 @@ use agora_domain::accounts::{
 };
 use agora_domain::clock::Timestamp;
 use agora_domain::id::UserId;
-use agora_domain::idempotency::Once;
+use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{Login, NewPassword, NewUser};
-use crate::{Database, list, read, write};
+use crate::{Database, call, once};
 
 fn login(identifier: &LoginIdentifier) -> Login {
     match identifier {
@@ -25,29 +25,30 @@ fn login(identifier: &LoginIdentifier) -> Login {
 
 #[async_trait]
 impl AccountRepository for Database {
-    async fn create(&self, new: &NewAccount, once: Option<Once<()>>) -> Result<()> {
+    async fn create(&self, new: &NewAccount, attempt: Option<AttemptId>) -> Result<()> {
         let user = NewUser {
             row: UserRow::of(&new.account),
             username_key: new.account.username.key(),
             email_key: new.account.email.key(),
             password_hash: new.password.as_str().to_owned(),
         };
-        write!(self, accounts::insert(user, once))
+        let id = new.account.id;
+        once!(self, attempt, write accounts::insert(user), did given => Outcome::Registered(id))
     }
 
     async fn find(&self, id: UserId) -> Result<Option<Account>> {
-        let row = read!(self, accounts::find(DbId(id.uuid())))?;
+        let row = call!(self, read accounts::find(DbId(id.uuid())))?;
         Ok(row.map(UserRow::account).transpose()?)
     }
 
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>> {
         let login = login(identifier);
-        Ok(read!(self, accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
+        Ok(call!(self, read accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
     }
 
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>> {
         let login = login(identifier);
-        let found = read!(self, accounts::find_login(login))?;
+        let found = call!(self, read accounts::find_login(login))?;
         Ok(found.map(|(id, hash, enabled)| Credentials {
             user: id.0.into(),
             password: PasswordHash::new(hash),
@@ -56,34 +57,34 @@ impl AccountRepository for Database {
     }
 
     async fn find_password(&self, id: UserId) -> Result<Option<PasswordHash>> {
-        Ok(read!(self, accounts::find_password(DbId(id.uuid())))?.map(PasswordHash::new))
+        Ok(call!(self, read accounts::find_password(DbId(id.uuid())))?.map(PasswordHash::new))
     }
 
     async fn list(&self, page: PageRequest) -> Result<Page<Account>> {
-        let rows = list!(self, accounts::list(Slice::oldest_first(page)))?;
+        let rows = call!(self, list accounts::list(Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|row| Ok((keyset(row.created_at, row.id), row.account()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }
 
     async fn list_admins(&self) -> Result<Vec<Account>> {
-        let rows = read!(self, accounts::list_admins())?;
+        let rows = call!(self, read accounts::list_admins())?;
         Ok(rows.into_iter().map(UserRow::account).collect::<std::result::Result<_, _>>()?)
     }
 
     async fn count_sessions(&self, id: UserId, opened_after: Timestamp) -> Result<u64> {
-        Ok(count(read!(self, accounts::count_sessions(DbId(id.uuid()), DbInstant(opened_after)))?))
+        Ok(count(call!(self, read accounts::count_sessions(DbId(id.uuid()), DbInstant(opened_after)))?))
     }
 
     async fn has_admin(&self) -> Result<bool> {
-        read!(self, accounts::has_admin())
+        call!(self, read accounts::has_admin())
     }
 
     async fn change_role(&self, id: UserId, change: RoleChange) -> Result<Option<()>> {
-        Ok(write!(self, accounts::change_role(DbId(id.uuid()), change))?.then_some(()))
+        Ok(call!(self, write accounts::change_role(DbId(id.uuid()), change))?.then_some(()))
     }
 
     async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>> {
-        Ok(write!(self, accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))?.then_some(()))
+        Ok(call!(self, write accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))?.then_some(()))
     }
 
     async fn update_profile(
@@ -93,7 +94,7 @@ impl AccountRepository for Database {
         at: Timestamp,
     ) -> Result<Option<UpdatedProfile>> {
         let changes = changes.clone();
-        let updated = write!(self, accounts::update_profile(DbId(id.uuid()), changes, DbInstant(at)))?;
+        let updated = call!(self, write accounts::update_profile(DbId(id.uuid()), changes, DbInstant(at)))?;
         Ok(updated.map(|(account, replaced_picture)| UpdatedProfile { account, replaced_picture }))
     }
 
@@ -105,11 +106,11 @@ impl AccountRepository for Database {
             keep: change.keep.map(|session| DbId(session.uuid())),
             at: DbInstant(change.at),
         };
-        Ok(write!(self, accounts::change_password(change))?.then_some(()))
+        Ok(call!(self, write accounts::change_password(change))?.then_some(()))
     }
 
     async fn renew_password_hash(&self, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Result<()> {
         let (user, verified, new) = (DbId(user.uuid()), verified.as_str().to_owned(), new.as_str().to_owned());
-        write!(self, accounts::renew_password_hash(user, verified, new))
+        call!(self, write accounts::renew_password_hash(user, verified, new))
     }
 }

@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use crate::product_rows::ProductRows;
 use crate::rows::{Slice, Toward};
 use crate::sql_types::DbId;
-use crate::transfer::{Session, run};
-use crate::values::Filter;
+use crate::transfer::{Session, run_in};
 use crate::{Database, Table};
 
 /// What a change of the catalog changes.
@@ -21,13 +20,12 @@ struct OpenCatalog(Session);
 #[async_trait]
 impl CatalogSnapshot for OpenCatalog {
     async fn find_by_sku(&mut self, keys: Vec<String>) -> Result<Vec<Product>> {
-        Ok(run!(&mut self.0, products::find_by_sku(keys))?.products()?)
+        Ok(run_in!(&mut self.0, products::find_by_sku(keys))?.products()?)
     }
 
     async fn after(&mut self, position: Option<Keyset>, limit: usize) -> Result<Vec<Product>> {
-        let all = Filter { category_key: None, text: None };
         let slice = Slice::new(Toward::Newer, position, limit);
-        Ok(run!(&mut self.0, products::list(all, slice))?.products()?)
+        Ok(run_in!(&mut self.0, products::list(None, slice))?.products()?)
     }
 }
 
@@ -46,7 +44,7 @@ impl CatalogTransaction for OpenCatalog {
             });
         }
         let rows = ProductRows::of_all(&products);
-        run!(&mut self.0, products::replace(replaced, rows))
+        run_in!(&mut self.0, products::replace(replaced, rows))
     }
 
     async fn commit(self: Box<Self>) -> Result<()> {

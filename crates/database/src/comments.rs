@@ -4,29 +4,26 @@ use agora_domain::Result;
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentAccess, CommentRepository, CommentTarget, CommentText, CommentView};
 use agora_domain::id::{CommentId, PostId, UserId};
-use agora_domain::idempotency::Once;
+use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
 use crate::rows::{CommentRow, Slice, keyset, page_of};
 use crate::sql_types::{DbId, DbInstant};
-use crate::{Database, hot, read, write};
+use crate::{Database, call, once};
 
 #[async_trait]
 impl CommentRepository for Database {
-    async fn create(&self, comment: &Comment, once: Option<Once<()>>) -> Result<()> {
+    async fn create(&self, comment: &Comment, attempt: Option<AttemptId>) -> Result<()> {
         let row = CommentRow::of(comment);
-        match once {
-            None => hot!(self, write comments::insert(row)),
-            once => write!(self, comments::insert(row, once)),
-        }
+        once!(self, attempt, statement comments::insert(row), did given => Outcome::CommentCreated)
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
         let found = match target {
-            CommentTarget::Comment(id) => read!(self, comments::find_access(DbId(id.uuid())))?,
+            CommentTarget::Comment(id) => call!(self, read comments::find_access(DbId(id.uuid())))?,
             CommentTarget::NewestOn(post) => {
-                read!(self, comments::find_newest(DbId(post.uuid()), DbId(caller.uuid())))?
+                call!(self, read comments::find_newest(DbId(post.uuid()), DbId(caller.uuid())))?
             }
         };
         Ok(found.map(|(id, author, post_author)| CommentAccess {
@@ -38,15 +35,15 @@ impl CommentRepository for Database {
 
     async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<Option<()>> {
         let content = content.as_str().to_owned();
-        Ok(write!(self, comments::update(DbId(id.uuid()), content, DbInstant(at)))?.then_some(()))
+        Ok(call!(self, write comments::update(DbId(id.uuid()), content, DbInstant(at)))?.then_some(()))
     }
 
     async fn delete(&self, id: CommentId) -> Result<Option<()>> {
-        Ok(write!(self, comments::delete(DbId(id.uuid())))?.then_some(()))
+        Ok(call!(self, write comments::delete(DbId(id.uuid())))?.then_some(()))
     }
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
-        let rows = hot!(self, list comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
+        let rows = call!(self, list comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(row, author)| (keyset(row.created_at, row.id), row.by(author)));
         Ok(page_of(page, positioned.collect()))
     }

@@ -48,6 +48,20 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Returns whether a server refused for a reason that the driver does not tell, and that is none of those which the
+    /// server explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's
+    /// language.
+    pub(crate) fn is_unexplained(&self) -> bool {
+        match self {
+            Self::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
+                info.details().is_none() && info.hint().is_none()
+            }
+            _ => false,
+        }
+    }
+}
+
 fn is_constraint(kind: &DatabaseErrorKind) -> bool {
     use DatabaseErrorKind::{CheckViolation, ForeignKeyViolation, NotNullViolation, UniqueViolation};
     matches!(kind, UniqueViolation | ForeignKeyViolation | CheckViolation | NotNullViolation)

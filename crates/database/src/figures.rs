@@ -12,8 +12,8 @@ pub struct Figures {
 /// One way on which calls go, with connections of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lane {
-    /// On SQLite `read`, `list` or `write`. On PostgreSQL `shared` for single statements that read little, `list` for those
-    /// that read a part of a list, `exclusive` for those that write or take longer, and `pool` for work in several steps.
+    /// On SQLite `read`, `list` or `write`. On PostgreSQL `shared` for what reads little, `list` for what reads a part of a
+    /// list, and `pool` for everything else.
     pub name: &'static str,
     /// The most connections it has.
     pub size: usize,

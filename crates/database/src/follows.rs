@@ -4,7 +4,7 @@ use agora_domain::accounts::UserSummary;
 use agora_domain::error::Resource;
 use agora_domain::follows::FollowRepository;
 use agora_domain::id::UserId;
-use agora_domain::idempotency::Once;
+use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::relation::NewRelation;
 use agora_domain::{Error, Result};
@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use crate::rows::{Slice, keyset, page_of};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{FollowRow, Related};
-use crate::{Database, hot, list, write};
+use crate::{Database, call, once};
 
 fn follow_row(follower: UserId, followed: UserId, relation: NewRelation) -> FollowRow {
     FollowRow {
@@ -31,7 +31,7 @@ fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Page<UserSummary> {
 #[async_trait]
 impl FollowRepository for Database {
     async fn is_following(&self, follower: UserId, followed: UserId) -> Result<Option<bool>> {
-        hot!(self, read follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
+        call!(self, read follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
     async fn toggle(
@@ -39,28 +39,28 @@ impl FollowRepository for Database {
         follower: UserId,
         followed: UserId,
         relation: NewRelation,
-        once: Option<Once<bool>>,
+        attempt: Option<AttemptId>,
     ) -> Result<bool> {
         let follow = follow_row(follower, followed, relation);
-        write!(self, follows::toggle(follow, once))
+        once!(self, attempt, write follows::toggle(follow), did follows => Outcome::FollowToggled(follows))
     }
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
-        write!(self, follows::set(follow_row(follower, followed, relation)))
+        call!(self, write follows::set(follow_row(follower, followed, relation)))
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
-        let known = write!(self, follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))?;
+        let known = call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))?;
         if known { Ok(()) } else { Err(Error::NotFound(Resource::User)) }
     }
 
     async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = list!(self, follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
+        let rows = call!(self, list follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_users(page, rows))
     }
 
     async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = list!(self, follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
+        let rows = call!(self, list follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_users(page, rows))
     }
 }

@@ -6,7 +6,7 @@ use agora_domain::health::Probe;
 use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
-use crate::{Database, Migrations, hot};
+use crate::{Database, Migrations, call};
 
 impl Database {
     /// Asks whether the database answers.
@@ -26,7 +26,7 @@ struct Answers(Database);
 #[async_trait]
 impl Probe for Answers {
     async fn probe(&self) -> Result<()> {
-        hot!(self.0, read health::ping())
+        call!(self.0, read transfer::has_migrations()).map(drop)
     }
 }
 
@@ -35,7 +35,7 @@ struct IsMigrated(Database);
 #[async_trait]
 impl Probe for IsMigrated {
     async fn probe(&self) -> Result<()> {
-        let Migrations { applied, pending, .. } = Migrations::of(hot!(self.0, read health::applied())?);
+        let Migrations { applied, pending, .. } = Migrations::of(call!(self.0, read transfer::applied())?);
         match pending.as_slice() {
             [] => Ok(()),
             _ if applied.is_empty() => Err(Error::unavailable("the database has no schema of this program")),

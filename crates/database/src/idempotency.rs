@@ -2,13 +2,13 @@
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
-use agora_domain::idempotency::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName};
+use agora_domain::idempotency::{AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName};
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::NewAttempt;
-use crate::{Database, write};
+use crate::{Database, call};
 
 /// How many records are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
 const BATCH: i64 = 1_000;
@@ -30,22 +30,17 @@ impl IdempotencyRepository for Database {
             fingerprints,
             now,
         };
-        write!(self, idempotency::begin(new))
-    }
-
-    async fn finish(&self, attempt: AttemptId, answer: &Answer) -> Result<()> {
-        let answer = answer.0.to_vec();
-        write!(self, idempotency::finish(DbId(attempt.uuid()), answer)).map(drop)
+        call!(self, write idempotency::begin(new))
     }
 
     async fn abandon(&self, attempt: AttemptId) -> Result<()> {
-        write!(self, idempotency::abandon(DbId(attempt.uuid())))
+        call!(self, write idempotency::abandon(DbId(attempt.uuid())))
     }
 
     async fn delete_begun_before(&self, at: Timestamp) -> Result<usize> {
         let mut deleted = 0;
         loop {
-            let batch = write!(self, idempotency::delete_begun_before(DbInstant(at), BATCH))?;
+            let batch = call!(self, write idempotency::delete_begun_before(DbInstant(at), BATCH))?;
             deleted += batch;
             if batch == 0 {
                 return Ok(deleted);

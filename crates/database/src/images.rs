@@ -7,30 +7,30 @@ use agora_domain::media::{ImageKey, ImageReferences, UnreferencedImages};
 use async_trait::async_trait;
 
 use crate::sql_types::DbInstant;
-use crate::{Database, read, write};
+use crate::{Database, call};
 
 #[async_trait]
 impl UnreferencedImages for Database {
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()> {
         let key = key.as_str().to_owned();
-        write!(self, images::announce(key, DbInstant(at)))
+        call!(self, write images::announce(key, DbInstant(at)))
     }
 
     async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let keys = write!(self, images::mark_for_deletion(DbInstant(cutoff), DbInstant(now), limit))?;
+        let keys = call!(self, write images::mark_for_deletion(DbInstant(cutoff), DbInstant(now), limit))?;
         Ok(keys.iter().filter_map(|text| ImageKey::parse(text)).collect())
     }
 
     async fn recorded(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
         let keys = texts(keys);
-        let keys = read!(self, images::recorded(keys))?;
+        let keys = call!(self, read images::recorded(keys))?;
         Ok(keys.iter().filter_map(|text| ImageKey::parse(text)).collect())
     }
 
     async fn forget(&self, keys: &[ImageKey]) -> Result<()> {
         let keys = texts(keys);
-        write!(self, images::forget(keys))
+        call!(self, write images::forget(keys))
     }
 }
 
@@ -40,14 +40,14 @@ impl ImageReferences for Database {
         let from = format!("{folder:02x}");
         // What comes after the last hexadecimal digit, after the last folder.
         let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
-        let named = read!(self, images::named_between(from, to))?;
+        let named = call!(self, read images::named_between(from, to))?;
         let named = named.into_iter().filter_map(|(key, owner)| Some((ImageKey::parse(&key?)?, owner.0.into())));
         Ok(named.collect())
     }
 
     async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
         let keys = texts(keys);
-        let named = read!(self, images::named_of(keys))?;
+        let named = call!(self, read images::named_of(keys))?;
         Ok(named.into_iter().filter_map(|key| ImageKey::parse(&key?)).collect())
     }
 }

@@ -1,7 +1,6 @@
 //! The database adapter: the domain's repositories over SQL.
 //!
-//! Each query is written once, but for the hot ones (`hot/` of each database), as a function in `queries/`, against the
-//! names `Conn` and `RunQueryDsl`. The module of a database (`sqlite/`, `postgres/`) says what these mean there and
+//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of a database (`sqlite/`, `postgres/`) says what these mean there and
 //! mounts `queries/` below itself, so that one text is compiled for each database. The ports (`accounts.rs`,
 //! `posts.rs`, ...) turn domain values into rows' values and back, and dispatch.
 
@@ -52,16 +51,17 @@ pub use task::Task;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::{Migrated, Migrations, schema_version};
 
-/// Runs a query function on a lane: `call!(self, read posts::find(id, viewer))`. PostgreSQL may run it again.
-macro_rules! call {
-    ($database:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*)) => {{
-        let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
-        call.end(match &$database.backend {
+/// Runs a query function on a lane: `run!(self, read posts::find(id, viewer))`. PostgreSQL may run it again.
+///
+/// With `then` and a function of what it gives, SQLite does that once it is stored, before anybody is told so.
+macro_rules! run {
+    ($database:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)?) => {
+        match &$database.backend {
             crate::database::Backend::Sqlite(database) => {
-                let work = move |conn: &mut crate::sqlite::Conn| {
+                let work = move |conn: &mut diesel::SqliteConnection| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
                 };
-                database.$lane(work).await
+                $crate::on_sqlite!(database, $lane, work $(, $after)?)
             }
             crate::database::Backend::Postgres(database) => {
                 database
@@ -70,43 +70,75 @@ macro_rules! call {
                     })
                     .await
             }
-        })
-    }};
+        }
+    };
 }
 
-/// Runs a query function as one read of little: `read!(self, accounts::find(id))`.
-macro_rules! read {
-    ($database:expr, $($query:tt)+) => { $crate::call!($database, read $($query)+) };
+macro_rules! on_sqlite {
+    ($database:expr, $lane:ident, $work:expr) => {
+        $database.$lane($work).await
+    };
+    ($database:expr, $lane:ident, $work:expr, $after:expr) => {
+        $database.write_then($work, $after).await
+    };
 }
 
-/// Runs a query function as one read of a part of a list: `list!(self, accounts::list(slice))`.
-macro_rules! list {
-    ($database:expr, $($query:tt)+) => { $crate::call!($database, list $($query)+) };
-}
-
-/// Runs a query function as one transaction: `write!(self, posts::delete(id))`.
-macro_rules! write {
-    ($database:expr, $($query:tt)+) => { $crate::call!($database, write $($query)+) };
-}
-
-/// Runs what takes one statement on PostgreSQL, by the function of that name in the database's own `hot`:
-/// `hot!(self, read posts::find(id, viewer))`.
-macro_rules! hot {
-    ($database:expr, $kind:ident $module:ident::$query:ident($($arg:expr),*)) => {{
+/// Does what `run!` does, and has the call counted and timed.
+///
+/// | lane | what goes there |
+/// |---|---|
+/// | `read` | what reads little |
+/// | `list` | what reads a part of a list |
+/// | `search` | what reads a part of a list, and takes longer the more there is to choose from |
+/// | `statement` | what writes with one statement on PostgreSQL |
+/// | `write` | what writes, as one transaction |
+macro_rules! call {
+    ($database:expr, $lane:ident $module:ident::$query:ident $($rest:tt)*) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
-        call.end(match &$database.backend {
-            crate::database::Backend::Sqlite(database) => {
-                let work = move |conn: &mut crate::sqlite::Conn| {
-                    crate::sqlite::complete(crate::sqlite::hot::$module::$query(conn, $($arg),*))
-                };
-                database.$kind(work).await
-            }
-            crate::database::Backend::Postgres(database) => {
-                let statement = crate::postgres::hot::$module::$query(database, $($arg),*);
-                statement.await.map_err(agora_domain::Error::from)
-            }
-        })
+        call.end($crate::run!($database, $lane $module::$query $($rest)*))
     }};
 }
 
-pub(crate) use {call, hot, list, read, write};
+/// Does what `call!` does with a write that may be part of an attempt: what it did is then stored in its transaction.
+/// `once!(self, attempt, write follows::toggle(follow), did follows => Outcome::FollowToggled(follows))`.
+macro_rules! once {
+    (
+        $database:expr, $attempt:expr,
+        $lane:ident $module:ident::$query:ident($($arg:expr),*), did $given:ident => $outcome:expr $(, then $after:expr)?
+    ) => {
+        match $attempt {
+            None => $crate::call!($database, $lane $module::$query($($arg),*) $(, then $after)?),
+            Some(attempt) => {
+                let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
+                let attempt = crate::sql_types::DbId(attempt.uuid());
+                call.end(match &$database.backend {
+                    crate::database::Backend::Sqlite(database) => {
+                        let work = move |conn: &mut diesel::SqliteConnection| {
+                            crate::sqlite::complete(async {
+                                let $given = crate::sqlite::queries::$module::$query(conn, $($arg),*).await?;
+                                crate::sqlite::queries::idempotency::complete(conn, attempt, $outcome).await?;
+                                Ok($given)
+                            })
+                        };
+                        $crate::on_sqlite!(database, write, work $(, $after)?)
+                    }
+                    crate::database::Backend::Postgres(database) => {
+                        database
+                            .write(move |conn| {
+                                let mut same = *conn;
+                                let write = crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*);
+                                Box::pin(async move {
+                                    let $given = write.await?;
+                                    crate::postgres::queries::idempotency::complete(&mut same, attempt, $outcome).await?;
+                                    Ok($given)
+                                })
+                            })
+                            .await
+                    }
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {call, on_sqlite, once, run};

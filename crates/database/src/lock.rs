@@ -3,9 +3,9 @@
 use std::fs::File;
 
 use agora_domain::Result;
+use diesel_async::AsyncPgConnection;
 
 use crate::database::{Backend, Database};
-use crate::postgres;
 use crate::task::Task;
 
 /// The right to do a task while nobody else does. It ends when this is dropped, and with the process at the latest.
@@ -18,7 +18,7 @@ pub struct TaskLock {
 #[expect(dead_code, reason = "held, never looked at")]
 enum Held {
     File(File),
-    Connection(Box<postgres::Conn>),
+    Connection(Box<AsyncPgConnection>),
 }
 
 impl Database {

@@ -17,27 +17,24 @@ pub struct Options {
 
 /// How many connections serve what.
 pub(crate) struct Shares {
-    /// Single statements that read little, which share them.
+    /// Reads of little, which share them.
     pub(crate) shared: usize,
-    /// Single statements that read a part of a list, which share them.
+    /// Reads of a part of a list, which share them.
     pub(crate) lists: usize,
-    /// Single statements that write, or take longer.
-    pub(crate) exclusive: usize,
-    /// Work in several steps.
+    /// Everything else.
     pub(crate) pool: usize,
 }
 
 impl Options {
-    /// The fewest connections that do: one of each share, and two for work in several steps, of which lists have one.
+    /// The fewest connections that do: one for each kind of reads, and three for everything else, of which searches have
+    /// one.
     pub const MIN_CONNECTIONS: usize = 5;
 
     /// Returns how the connections are divided.
     pub(crate) fn shares(&self) -> Shares {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let shared = (self.connections / 5).clamp(1, 2 * cores);
-        let rest = self.connections.saturating_sub(2 * shared).max(2);
-        let pool = (rest / 3).max((rest - 1).min(2));
-        Shares { shared, lists: shared, exclusive: rest - pool, pool }
+        Shares { shared, lists: shared, pool: self.connections.saturating_sub(2 * shared).max(1) }
     }
 
     /// Returns how long a statement may wait for a lock.

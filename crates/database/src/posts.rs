@@ -6,8 +6,8 @@ use agora_domain::accounts::Account;
 use agora_domain::clock::Timestamp;
 use agora_domain::error::Resource;
 use agora_domain::id::{PostId, UserId};
-use agora_domain::idempotency::Once;
-use agora_domain::page::{Page, PageRequest};
+use agora_domain::idempotency::{AttemptId, Outcome};
+use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{
     EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
 };
@@ -16,24 +16,23 @@ use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
 use crate::database::{Backend, Database};
-use crate::error::Outcome;
-use crate::postgres::hot;
+use crate::error::Outcome as Read;
+use crate::feeds::{Changes, FeedQuery, Loaded, Snapshot, Source};
 use crate::rows::{AuthorRow, PostRow, Slice, UserRow, keyset, page_of};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{LikeRow, PostViewRow, Visible};
-use crate::{hot, list, rows, sqlite, write};
+use crate::{call, once, rows, run};
 
 impl<R> PostViewRow<R> {
     /// Returns the post, its author made of the columns read.
-    pub(crate) fn view<A>(self, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
-        let Self { row, liked_by } = self;
+    fn view<A>(self, author: fn(R) -> Read<A>) -> Read<PostView<A>> {
         Ok(PostView {
-            liked_by,
-            post: row.post.post()?,
-            author: author(row.author)?,
-            like_count: rows::count(row.like_count),
-            liked_by_viewer: row.liked_by_viewer,
-            comment_count: rows::count(row.comment_count),
+            post: self.post.post()?,
+            author: author(self.author)?,
+            liked_by: self.liked_by,
+            like_count: rows::count(self.like_count),
+            liked_by_viewer: self.liked_by_viewer,
+            comment_count: rows::count(self.comment_count),
         })
     }
 }
@@ -41,10 +40,10 @@ impl<R> PostViewRow<R> {
 fn page_of_views<R, A>(
     page: PageRequest,
     found: Vec<PostViewRow<R>>,
-    author: fn(R) -> Outcome<A>,
+    author: fn(R) -> Read<A>,
 ) -> Result<Page<PostView<A>>> {
     let positioned = found.into_iter().map(|seen| {
-        let key = keyset(seen.row.post.created_at, seen.row.post.id);
+        let key = keyset(seen.post.created_at, seen.post.id);
         Ok((key, seen.view(author)?))
     });
     Ok(page_of(page, positioned.collect::<Result<_>>()?))
@@ -63,39 +62,27 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 
 #[async_trait]
 impl PostRepository for Database {
-    async fn create(&self, post: &Post, once: Option<Once<PostView>>) -> Result<PostView> {
-        let row = PostRow::of(post);
-        match &self.backend {
-            Backend::Sqlite(database) => {
-                let (feeds, made) = (Arc::clone(&self.feeds), row.clone());
-                let work =
-                    move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::create(conn, row, once));
-                let call = self.calls.begin("posts.create");
-                call.end(database.write_then(work, move |_| feeds.announce(&made)).await)
-            }
-            Backend::Postgres(database) if row.image.is_none() && once.is_none() => {
-                let call = self.calls.begin("posts.create");
-                let made = call.end(hot::posts::create_plain(database, row).await.map_err(Error::from));
-                Ok(made?.view(AuthorRow::author)?)
-            }
-            Backend::Postgres(_) => write!(self, posts::create(row, once)),
-        }
+    async fn create(&self, post: &Post, attempt: Option<AttemptId>) -> Result<PostView> {
+        let (id, row, feeds) = (post.id, PostRow::of(post), Arc::clone(&self.feeds));
+        let created = once!(self, attempt, statement posts::create(row), did given => Outcome::PostCreated(id),
+            then move |view| feeds.announce(&view.post));
+        Ok(created?.view(AuthorRow::author)?)
     }
 
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
-        let found = hot!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
+        let found = call!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
         let Some(seen) = found else { return Ok(None) };
-        let viewer_follows = seen.row.viewer_follows;
+        let viewer_follows = seen.viewer_follows;
         Ok(Some(FoundPost { view: seen.view(AuthorRow::author)?, viewer_follows }))
     }
 
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
-        let found = hot!(self, read posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))?;
+        let found = call!(self, read posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))?;
         Ok(found.map(rows::post_access).transpose()?)
     }
 
     async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>> {
-        let found = list!(self, posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+        let found = call!(self, list posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
         page_of_views(page, found, UserRow::account)
     }
 
@@ -108,7 +95,7 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
-        let found = hot!(self, list posts::list_by_author(author, visible, viewer, slice))?;
+        let found = call!(self, list posts::list_by_author(author, visible, viewer, slice))?;
         page_of_views(page, found, AuthorRow::author)
     }
 
@@ -120,42 +107,30 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
         let call = self.calls.begin("posts.list_followed");
-        let found = match &self.backend {
-            Backend::Sqlite(database) => self.feeds.page(&**database, viewer, visible, feed).await,
-            Backend::Postgres(database) => self.feeds.page(&**database, viewer, visible, feed).await,
-        };
-        page_of_views(feed.page, call.end(found.map_err(Error::from))?, AuthorRow::author)
+        let found = call.end(self.feeds.page(self, viewer, visible, feed).await)?;
+        page_of_views(feed.page, found, AuthorRow::author)
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {
         let (id, edit) = (DbId(id.uuid()), edit.clone());
-        let edited = match &self.backend {
-            Backend::Sqlite(database) => {
-                // It may be shown to others now.
-                let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
-                let announce = move |edited: &Option<(PostViewRow<AuthorRow>, _)>| {
-                    if let (Some(feeds), Some((seen, _))) = (feeds, edited) {
-                        feeds.announce(&seen.row.post);
-                    }
-                };
-                let work =
-                    move |conn: &mut sqlite::Conn| sqlite::complete(sqlite::queries::posts::edit(conn, id, edit, at));
-                let call = self.calls.begin("posts.edit");
-                call.end(database.write_then(work, announce).await)
+        // It may be shown to others now.
+        let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
+        let edited = call!(self, write posts::edit(id, edit, at), then move |edited| {
+            if let (Some(feeds), Some((view, _))) = (feeds, edited) {
+                feeds.announce(&view.post);
             }
-            Backend::Postgres(_) => write!(self, posts::edit(id, edit, at)),
-        }?;
+        })?;
         let Some((seen, replaced_image)) = edited else { return Ok(None) };
         Ok(Some(EditedPost { view: seen.view(AuthorRow::author)?, replaced_image }))
     }
 
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>> {
-        let row = write!(self, posts::delete(DbId(id.uuid()), DbInstant(at)))?;
+        let row = call!(self, write posts::delete(DbId(id.uuid()), DbInstant(at)))?;
         Ok(row.map(PostRow::post).transpose()?)
     }
 
     async fn erase_deleted(&self) -> Result<usize> {
-        write!(self, posts::erase())
+        call!(self, write posts::erase())
     }
 
     async fn toggle_like(
@@ -163,27 +138,55 @@ impl PostRepository for Database {
         post: PostId,
         user: UserId,
         like: NewRelation,
-        once: Option<Once<bool>>,
+        attempt: Option<AttemptId>,
     ) -> Result<bool> {
         let like = like_row(post, user, like);
-        match once {
-            None => hot!(self, write posts::toggle_like(like)),
-            once => write!(self, posts::toggle_like(like, once)),
-        }
+        once!(self, attempt, statement posts::toggle_like(like), did likes => Outcome::LikeToggled(likes))
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
-        write!(self, posts::set_like(like_row(post, user, like)))
+        call!(self, write posts::set_like(like_row(post, user, like)))
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {
-        let known = write!(self, posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))?;
+        let known = call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))?;
         if known { Ok(()) } else { Err(NO_POST) }
     }
 
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
-        let found = hot!(self, list posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
+        let found = call!(self, list posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
         let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
+    }
+}
+
+impl Source for Database {
+    fn epoch(&self) -> u64 {
+        match &self.backend {
+            // Nobody else has the file.
+            Backend::Sqlite(_) => 0,
+            Backend::Postgres(database) => database.epoch(),
+        }
+    }
+
+    async fn load(&self, viewer: DbId, visible: Visible, limit: usize) -> Result<Option<Loaded>> {
+        run!(self, search feeds::load(viewer, visible, limit))
+    }
+
+    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Result<Vec<Keyset>> {
+        run!(self, search feeds::positions(viewer, visible, slice))
+    }
+
+    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Result<Vec<PostViewRow<AuthorRow>>> {
+        run!(self, list feeds::read(wanted, keys))
+    }
+
+    async fn read_with_changes(
+        &self,
+        wanted: FeedQuery,
+        keys: Vec<Keyset>,
+        since: Snapshot,
+    ) -> Result<(Changes, Vec<PostViewRow<AuthorRow>>)> {
+        run!(self, list feeds::read_with_changes(wanted, keys, since))
     }
 }

@@ -72,9 +72,9 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     let failed = |failure: Failure| OpenError::Migration(failure.into());
     if is_postgres(url) {
         let mut conn = postgres::connect_to_inspect(url, options).await?;
-        let of = postgres::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
+        let of = diesel_async::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
         let of = of.await.map_err(|error| OpenError::Connect(error.into()))?;
-        let applied = postgres::queries::transfer::applied(&mut conn).await.map_err(failed)?;
+        let applied = postgres::queries::transfer::applied(&mut &conn).await.map_err(failed)?;
         let server = ServerProbe {
             is_supported: of.number >= OLDEST,
             may_change_schema: of.may_change,

@@ -3,8 +3,8 @@
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::ProductId;
-use agora_domain::idempotency::Once;
-use agora_domain::page::{Page, PageRequest};
+use agora_domain::idempotency::{AttemptId, Outcome};
+use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::products::{
     CatalogVersion, Product, ProductEdit, ProductFilter, ProductName, ProductRepository, ProductSummary,
 };
@@ -13,34 +13,36 @@ use async_trait::async_trait;
 use crate::product_rows::{ProductRows, price};
 use crate::rows::{Slice, keyset, page_of};
 use crate::sql_types::DbId;
-use crate::values::{Filter, TextFilter};
-use crate::{Database, list, read, write};
+use crate::values::TextFilter;
+use crate::{Database, call, once};
 
 #[async_trait]
 impl ProductRepository for Database {
-    async fn create(&self, product: &Product, once: Option<Once<()>>) -> Result<()> {
+    async fn create(&self, product: &Product, attempt: Option<AttemptId>) -> Result<()> {
         let rows = ProductRows::of(product);
-        write!(self, products::insert(rows, once))
+        let id = product.id;
+        once!(self, attempt, write products::insert(rows), did given => Outcome::ProductCreated(id))
     }
 
     async fn find(&self, id: ProductId) -> Result<Option<Product>> {
-        Ok(read!(self, products::find(DbId(id.uuid())))?.products()?.pop())
+        Ok(call!(self, read products::find(DbId(id.uuid())))?.products()?.pop())
     }
 
     async fn version(&self) -> Result<CatalogVersion> {
-        Ok(CatalogVersion::new(read!(self, products::version())?.0))
+        Ok(CatalogVersion::new(call!(self, read products::version())?.0))
     }
 
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
-        let filter =
-            Filter { category_key: filter.category_key.clone(), text: filter.text_key.as_deref().map(TextFilter::new) };
-        let products = list!(self, products::list(filter, Slice::oldest_first(page)))?.products()?;
-        Ok(page
-            .page_of(products, |product| agora_domain::page::Keyset { at: product.created_at, id: product.id.uuid() }))
+        let (category, slice) = (filter.category_key.clone(), Slice::oldest_first(page));
+        let found = match filter.text_key.as_deref().map(TextFilter::new) {
+            None => call!(self, list products::list(category, slice)),
+            Some(text) => call!(self, search products::search(category, text, slice)),
+        };
+        Ok(page.page_of(found?.products()?, |product| Keyset { at: product.created_at, id: product.id.uuid() }))
     }
 
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>> {
-        let rows = list!(self, products::list_short(Slice::oldest_first(page)))?;
+        let rows = call!(self, list products::list_short(Slice::oldest_first(page)))?;
         let positioned = rows.into_iter().map(|(at, id, name, hundredths)| {
             let name = ProductName::restore(name);
             Ok((keyset(at, id), ProductSummary { id: id.0.into(), name, price: price(hundredths)? }))
@@ -50,10 +52,10 @@ impl ProductRepository for Database {
 
     async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Option<Product>> {
         let edit = edit.clone();
-        write!(self, products::edit(DbId(id.uuid()), edit, at))
+        call!(self, write products::edit(DbId(id.uuid()), edit, at))
     }
 
     async fn delete(&self, id: ProductId) -> Result<Option<()>> {
-        Ok(write!(self, products::delete(DbId(id.uuid())))?.then_some(()))
+        Ok(call!(self, write products::delete(DbId(id.uuid())))?.then_some(()))
     }
 }

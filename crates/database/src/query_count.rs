@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agora_domain::clock::Timestamp;
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
-use diesel::Connection;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
+use diesel::{Connection, SqliteConnection};
 use uuid::Uuid;
 
 use crate::feeds::FeedQuery;
 use crate::rows::{PostRow, Slice, Toward};
 use crate::sql_types::{DbId, DbInstant};
-use crate::sqlite::{Conn, complete, hot, queries};
+use crate::sqlite::{complete, queries};
 use crate::version::MIGRATIONS;
 
 const VISIBLE: [i16; 3] = [0, 1, 2];
@@ -31,9 +31,9 @@ fn post(n: u64) -> DbId {
 
 /// Returns a database in memory in which `user(0)` follows `size` authors; each wrote a post that all of them like and
 /// that has `size` comments. With the counter of the queries made on it.
-fn seeded(size: u64) -> (Conn, Arc<AtomicUsize>) {
+fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
     use diesel_migrations::MigrationHarness;
-    let mut conn = Conn::establish(":memory:").unwrap();
+    let mut conn = SqliteConnection::establish(":memory:").unwrap();
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     let hex = |id: DbId| format!("x'{}'", id.0.simple());
     let mut sql = String::new();
@@ -68,7 +68,7 @@ fn seeded(size: u64) -> (Conn, Arc<AtomicUsize>) {
 
 /// The number of queries that `read` makes on databases of several sizes; it must be the same on each.
 #[track_caller]
-fn expect_queries(expected: usize, read: impl Fn(&mut Conn)) {
+fn expect_queries(expected: usize, read: impl Fn(&mut SqliteConnection)) {
     for size in [1, 7, 60] {
         let (mut conn, count) = seeded(size);
         read(&mut conn);
@@ -84,7 +84,7 @@ fn page() -> PageRequest {
 fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
     expect_queries(2, |conn| {
         let seen = complete(queries::posts::find(conn, post(1), user(0))).unwrap().unwrap();
-        assert_eq!(seen.liked_by.len() as i64, seen.row.like_count.min(50));
+        assert_eq!(seen.liked_by.len() as i64, seen.like_count.min(50));
     });
     let (mut conn, count) = seeded(1);
     conn.batch_execute("UPDATE posts SET like_count = 0").unwrap();
@@ -99,13 +99,13 @@ fn a_page_of_posts_takes_two_queries() {
     expect_queries(2, |conn| {
         let wanted = FeedQuery { viewer: user(0), visible: VISIBLE, toward: Toward::Older, limit: 60 };
         let keys = (1..60).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: post(n).0 }).collect();
-        let posts = complete(hot::posts::list_at(conn, wanted, keys)).unwrap();
+        let posts = complete(queries::feeds::read(conn, wanted, keys)).unwrap();
         assert!(!posts.is_empty() && posts.iter().all(|seen| !seen.liked_by.is_empty()));
     });
     // And one before them for each visibility.
     for (visible, more) in [([0, 0, 0], 1), ([0, 1, 0], 2), (VISIBLE, 3)] {
         expect_queries(more + 2, |conn| {
-            let posts = complete(hot::posts::list_by_author(conn, user(1), visible, user(0), slice())).unwrap();
+            let posts = complete(queries::posts::list_by_author(conn, user(1), visible, user(0), slice())).unwrap();
             assert_eq!(posts.len(), 1);
         });
     }
@@ -117,21 +117,21 @@ fn a_page_of_posts_takes_two_queries() {
 #[test]
 fn what_decides_about_access_takes_one_query() {
     expect_queries(1, |conn| {
-        complete(hot::posts::find_access(conn, post(1), user(0))).unwrap().unwrap();
+        complete(queries::posts::find_access(conn, post(1), user(0))).unwrap().unwrap();
     });
     expect_queries(1, |conn| {
-        assert_eq!(complete(hot::follows::is_following(conn, user(0), user(1))).unwrap(), Some(true));
+        assert_eq!(complete(queries::follows::is_following(conn, user(0), user(1))).unwrap(), Some(true));
     });
 }
 
 #[test]
 fn pages_of_comments_likers_and_users_take_one_query() {
     expect_queries(1, |conn| {
-        let rows = complete(hot::comments::list(conn, post(1), Slice::oldest_first(page()))).unwrap();
+        let rows = complete(queries::comments::list(conn, post(1), Slice::oldest_first(page()))).unwrap();
         assert!(!rows.is_empty());
     });
     expect_queries(1, |conn| {
-        complete(hot::posts::list_likers(conn, post(1), Slice::newest_first(page()))).unwrap();
+        complete(queries::posts::list_likers(conn, post(1), Slice::newest_first(page()))).unwrap();
     });
     expect_queries(1, |conn| {
         complete(queries::follows::list_followed(conn, user(0), Slice::newest_first(page()))).unwrap();
@@ -150,11 +150,11 @@ fn a_like_takes_two_statements_and_an_unlike_three() {
         at: DbInstant(Timestamp::from_unix_millis(1)),
     };
     expect_queries(2, |conn| {
-        assert!(complete(hot::posts::toggle_like(conn, like)).unwrap());
+        assert!(complete(queries::posts::toggle_like(conn, like)).unwrap());
     });
     let unlike = crate::values::LikeRow { user: user(1), ..like };
     expect_queries(3, |conn| {
-        assert!(!complete(hot::posts::toggle_like(conn, unlike)).unwrap());
+        assert!(!complete(queries::posts::toggle_like(conn, unlike)).unwrap());
     });
 }
 
@@ -172,14 +172,14 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
         updated_at: at,
     };
     expect_queries(2, |conn| {
-        complete(queries::posts::create(conn, row(None), None)).unwrap();
+        complete(queries::posts::create(conn, row(None))).unwrap();
     });
     expect_queries(1, |conn| {
         complete(queries::posts::delete(conn, post(1), at)).unwrap().unwrap();
     });
     expect_queries(1 + 3 + 2, |conn| {
         complete(queries::images::announce(conn, key.clone(), at)).unwrap();
-        complete(queries::posts::create(conn, row(Some(key.clone())), None)).unwrap();
+        complete(queries::posts::create(conn, row(Some(key.clone())))).unwrap();
         complete(queries::posts::delete(conn, post(0), at)).unwrap().unwrap();
     });
 }

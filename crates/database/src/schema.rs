@@ -165,7 +165,8 @@ table! {
         key -> Text,
         fingerprint -> Binary,
         begun_at -> Instant,
-        answer -> Nullable<Binary>,
+        #[sql_name = "answer"]
+        outcome -> Nullable<Binary>,
     }
 }
 

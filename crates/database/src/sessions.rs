@@ -7,7 +7,7 @@ use agora_domain::id::SessionId;
 use async_trait::async_trait;
 
 use crate::sql_types::{DbId, DbInstant};
-use crate::{Database, hot, rows, write};
+use crate::{Database, call, rows};
 
 /// How many sessions are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
 const BATCH: i64 = 1_000;
@@ -17,11 +17,11 @@ impl SessionRepository for Database {
     async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>> {
         let (id, user) = (DbId(session.id.uuid()), DbId(session.user.uuid()));
         let (opened_at, verified) = (DbInstant(session.opened_at), verified.as_str().to_owned());
-        Ok(write!(self, sessions::open(id, user, opened_at, verified))?.then_some(()))
+        Ok(call!(self, write sessions::open(id, user, opened_at, verified))?.then_some(()))
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
-        let found = hot!(self, read sessions::find(DbId(id.uuid())))?;
+        let found = call!(self, read sessions::find(DbId(id.uuid())))?;
         Ok(found.map(|(user, opened_at, revoked_at, enabled, is_admin, is_user)| SessionState {
             session: Session { id, user: user.0.into(), opened_at: opened_at.0 },
             revoked: revoked_at.is_some(),
@@ -31,13 +31,13 @@ impl SessionRepository for Database {
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
-        write!(self, sessions::revoke(DbId(id.uuid()), DbInstant(at)))
+        call!(self, write sessions::revoke(DbId(id.uuid()), DbInstant(at)))
     }
 
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
         let mut deleted = 0;
         loop {
-            let batch = write!(self, sessions::delete_opened_before(DbInstant(at), BATCH))?;
+            let batch = call!(self, write sessions::delete_opened_before(DbInstant(at), BATCH))?;
             deleted += batch;
             if batch == 0 {
                 return Ok(deleted);

@@ -1,10 +1,8 @@
 //! The only place where the types of the two databases differ.
 
-use std::error::Error;
 use std::io::Write;
 
 use agora_domain::clock::Timestamp;
-use bytes::{BufMut, BytesMut};
 use diesel::backend::Backend;
 use diesel::deserialize::{FromSql, FromSqlRow};
 use diesel::expression::AsExpression;
@@ -14,7 +12,6 @@ use diesel::serialize::{IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, SqlType};
 use diesel::sqlite::Sqlite;
 use diesel::{deserialize, serialize};
-use tokio_postgres::types as driver;
 use uuid::Uuid;
 
 /// The SQL type of identifiers: 16 bytes on SQLite, `uuid` on PostgreSQL.
@@ -111,54 +108,4 @@ impl ToSql<Instant, Pg> for DbInstant {
         out.write_all(&self.postgres_micros().to_be_bytes())?;
         Ok(IsNull::No)
     }
-}
-
-// The same two types for statements that are sent without diesel.
-
-type Converted<T> = Result<T, Box<dyn Error + Sync + Send>>;
-
-impl driver::FromSql<'_> for DbId {
-    fn from_sql(_: &driver::Type, raw: &[u8]) -> Converted<Self> {
-        Ok(Self(Uuid::from_slice(raw)?))
-    }
-
-    fn accepts(ty: &driver::Type) -> bool {
-        *ty == driver::Type::UUID
-    }
-}
-
-impl driver::ToSql for DbId {
-    fn to_sql(&self, _: &driver::Type, out: &mut BytesMut) -> Converted<driver::IsNull> {
-        out.put_slice(self.0.as_bytes());
-        Ok(driver::IsNull::No)
-    }
-
-    fn accepts(ty: &driver::Type) -> bool {
-        *ty == driver::Type::UUID
-    }
-
-    driver::to_sql_checked!();
-}
-
-impl driver::FromSql<'_> for DbInstant {
-    fn from_sql(_: &driver::Type, raw: &[u8]) -> Converted<Self> {
-        Ok(Self::from_postgres(i64::from_be_bytes(raw.try_into()?)))
-    }
-
-    fn accepts(ty: &driver::Type) -> bool {
-        *ty == driver::Type::TIMESTAMPTZ
-    }
-}
-
-impl driver::ToSql for DbInstant {
-    fn to_sql(&self, _: &driver::Type, out: &mut BytesMut) -> Converted<driver::IsNull> {
-        out.put_i64(self.postgres_micros());
-        Ok(driver::IsNull::No)
-    }
-
-    fn accepts(ty: &driver::Type) -> bool {
-        *ty == driver::Type::TIMESTAMPTZ
-    }
-
-    driver::to_sql_checked!();
 }

@@ -37,29 +37,35 @@ pub(crate) enum Login {
 /// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
 pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
 
-/// A post as a viewer sees it, its author in the columns `A`.
+/// A post as a viewer sees it, its author in the columns `A`, and of its likers what the columns `L` say.
 #[derive(Debug, Clone, Queryable)]
-pub(crate) struct ViewRow<A> {
+pub(crate) struct ViewRow<A, L> {
     pub(crate) post: PostRow,
     pub(crate) author: A,
     pub(crate) like_count: i64,
     pub(crate) comment_count: i64,
     pub(crate) liked_by_viewer: bool,
     pub(crate) viewer_follows: bool,
-}
-
-impl<A> ViewRow<A> {
-    /// A new post as its author sees it.
-    pub(crate) fn new(post: PostRow, author: A) -> Self {
-        Self { post, author, like_count: 0, comment_count: 0, liked_by_viewer: false, viewer_follows: false }
-    }
+    pub(crate) liked_by: L,
 }
 
 /// A post as a viewer sees it, with its newest likers, newest first.
-#[derive(Debug, Clone)]
-pub(crate) struct PostViewRow<A> {
-    pub(crate) row: ViewRow<A>,
-    pub(crate) liked_by: Vec<Liker>,
+pub(crate) type PostViewRow<A> = ViewRow<A, Vec<Liker>>;
+
+impl<A> PostViewRow<A> {
+    /// A new post as its author sees it.
+    pub(crate) fn new(post: PostRow, author: A) -> Self {
+        let (liked_by_viewer, viewer_follows, liked_by) = (false, false, Vec::new());
+        Self { post, author, like_count: 0, comment_count: 0, liked_by_viewer, viewer_follows, liked_by }
+    }
+}
+
+impl<A, L> ViewRow<A, L> {
+    /// The same with these likers.
+    pub(crate) fn liked_by(self, liked_by: Vec<Liker>) -> PostViewRow<A> {
+        let Self { post, author, like_count, comment_count, liked_by_viewer, viewer_follows, .. } = self;
+        ViewRow { post, author, like_count, comment_count, liked_by_viewer, viewer_follows, liked_by }
+    }
 }
 
 /// The visibilities that a list shows; one stands in the place of those it has not, so that the statement is always the
@@ -97,7 +103,7 @@ pub(crate) struct NewAttempt {
     pub(crate) now: Timestamp,
 }
 
-/// The attempt on record, the digest of what the request said, when it began, and what it was answered.
+/// The attempt on record, the digest of what the request said, when it began, and what it did.
 pub(crate) type AttemptRow = (DbId, Vec<u8>, DbInstant, Option<Vec<u8>>);
 
 /// A relation about to be made.
@@ -111,13 +117,6 @@ pub(crate) struct FollowRow {
 
 /// When the relation was made and its id, then the user at its other end.
 pub(crate) type Related = (DbInstant, DbId, SummaryRow);
-
-/// Which products a list shows: of a category, and with a text.
-#[derive(Debug, Clone)]
-pub(crate) struct Filter {
-    pub(crate) category_key: Option<String>,
-    pub(crate) text: Option<TextFilter>,
-}
 
 /// A folded text that products are to have in them.
 #[derive(Debug, Clone)]

@@ -18,6 +18,7 @@ mod window;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use agora_domain::Result;
 use agora_domain::page::Keyset;
 use agora_domain::posts::FeedRequest;
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -28,7 +29,6 @@ pub(crate) use self::recent::{NewPost, Snapshot};
 pub(crate) use self::timeline::Loaded;
 use self::timeline::{Part, Timeline};
 use self::window::Window;
-use crate::error::Outcome;
 use crate::rows::{AuthorRow, PostRow, Slice, Toward, keyset};
 use crate::sql_types::DbId;
 use crate::values::{PostViewRow, Visible};
@@ -90,22 +90,22 @@ pub(crate) trait Source {
 
     /// Reads the newest positions of the viewer's feed that have one of the visibilities, so many; nothing when the feed
     /// cannot be remembered.
-    async fn load(&self, viewer: DbId, visible: Visible, limit: usize) -> Outcome<Option<Loaded>>;
+    async fn load(&self, viewer: DbId, visible: Visible, limit: usize) -> Result<Option<Loaded>>;
 
     /// Reads the positions of the viewer's feed from one on that have one of the visibilities, so many.
-    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Outcome<Vec<Keyset>>;
+    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Result<Vec<Keyset>>;
 
     /// Reads the posts at these positions that are there, whose author the viewer follows and that have one of the
     /// visibilities.
-    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Outcome<Vec<PostViewRow<AuthorRow>>>;
+    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Result<Vec<PostViewRow<AuthorRow>>>;
 
     /// Does the same, and reads what has changed since a snapshot.
     async fn read_with_changes(
         &self,
         wanted: FeedQuery,
         keys: Vec<Keyset>,
-        since: &Snapshot,
-    ) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)>;
+        since: Snapshot,
+    ) -> Result<(Changes, Vec<PostViewRow<AuthorRow>>)>;
 }
 
 /// Returns a number of rows as the value of a query.
@@ -191,7 +191,7 @@ impl Feeds {
         viewer: DbId,
         visible: Visible,
         feed: FeedRequest,
-    ) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+    ) -> Result<Vec<PostViewRow<AuthorRow>>> {
         let window = Window::of(feed);
         let wanted = FeedQuery { viewer, visible, toward: window.toward, limit: feed.page.overfetch() };
         // Some of the candidates are gone, or not for this viewer.
@@ -216,7 +216,7 @@ impl Feeds {
         window: &Window,
         candidates: usize,
         is_current: bool,
-    ) -> Outcome<Attempt> {
+    ) -> Result<Attempt> {
         let epoch = source.epoch();
         if self.recent().epoch() < epoch {
             self.recent_mut().renew(epoch);
@@ -236,7 +236,7 @@ impl Feeds {
             Part::Elsewhere => return Ok(Attempt::Uncacheable),
         };
         let are_all = keys.len() < candidates;
-        let (changes, posts) = source.read_with_changes(wanted, keys.clone(), &known).await?;
+        let (changes, posts) = source.read_with_changes(wanted, keys.clone(), known.clone()).await?;
         if changes.now.end < known.end || changes.posts.len() >= MAX_CHANGES {
             // Transactions are counted anew, in another database perhaps; or too much came in to follow.
             let mut recent = self.recent_mut();
@@ -283,7 +283,7 @@ impl Feeds {
         source: &impl Source,
         FeedQuery { viewer, visible, .. }: FeedQuery,
         limit: usize,
-    ) -> Outcome<Attempt> {
+    ) -> Result<Attempt> {
         // Before it is read: what comes in from here on may be missing in it.
         let (generation, next, was_known) = {
             let recent = self.recent();
@@ -304,7 +304,7 @@ impl Feeds {
         remembered: &Remembered,
         end: Keyset,
         limit: usize,
-    ) -> Outcome<Attempt> {
+    ) -> Result<Attempt> {
         let next = lock(remembered).next;
         let older = source.positions(viewer, visible, Slice::new(Toward::Older, Some(end), limit)).await?;
         let has_room = lock(remembered).extend(end, older, limit, next);
@@ -344,7 +344,7 @@ async fn page_from_authors(
     mut wanted: FeedQuery,
     mut window: Window,
     mut candidates: usize,
-) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+) -> Result<Vec<PostViewRow<AuthorRow>>> {
     let mut found = Vec::new();
     loop {
         let slice = Slice::new(window.toward, window.beginning(), candidates);

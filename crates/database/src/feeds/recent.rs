@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use agora_domain::page::Keyset;
+use diesel::deserialize::FromSqlRow;
 
 use crate::sql_types::DbId;
 
 /// Which transactions are seen at a moment: those below an end, but for those still running then. Of two moments of one
 /// database, the later one sees all that the earlier one does. SQLite, where nobody else writes, needs only one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, FromSqlRow)]
 pub(crate) struct Snapshot {
     /// No transaction from here on is seen.
     pub(crate) end: u64,

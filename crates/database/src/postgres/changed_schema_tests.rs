@@ -8,17 +8,16 @@ use std::time::Duration;
 
 use agora_domain::Error;
 use agora_domain::clock::Timestamp;
+use diesel::QueryableByName;
+use diesel::sql_types::BigInt;
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::timeout;
-use tokio_postgres::SimpleQueryMessage;
 
-use super::tests::{HANG, id, write};
+use super::tests::{HANG, find, id, toggle_like, write};
 use super::*;
-use crate::postgres::hot;
-use crate::postgres::pipeline::PreparedSql;
 use crate::rows::Slice;
-use crate::values::{Filter, LikeRow};
+use crate::values::LikeRow;
 
 const AT: crate::sql_types::DbInstant = crate::sql_types::DbInstant(Timestamp::from_unix_millis(1));
 
@@ -37,22 +36,22 @@ async fn with_rows(options: &Options) -> (String, Arc<Postgres>) {
 }
 
 /// Does on each lane what its statements do, so many times at once that each connection has them prepared.
-async fn on_every_lane(database: &Postgres) -> Outcome<()> {
+async fn on_every_lane(database: &Postgres) -> Result<()> {
     let (user, post) = (id(1, 1), id(2, 1));
     let slice = || Slice::new(crate::rows::Toward::Older, None, 10);
-    let all = || Filter { category_key: None, text: None };
     for _ in 0..2 {
-        try_join_all((0..64).map(async |_| hot::posts::find(database, post, user).await)).await?;
-        try_join_all((0..64).map(async |_| hot::posts::list_by_author(database, user, [0, 1, 2], user, slice()).await))
+        try_join_all((0..64).map(async |_| find(database, post, user).await)).await?;
+        let lists = (0..64).map(async |_| {
+            database
+                .list(move |conn| Box::pin(queries::posts::list_by_author(conn, user, [0, 1, 2], user, slice())))
+                .await
+        });
+        try_join_all(lists).await?;
+        try_join_all((0..16).map(async |n| toggle_like(database, LikeRow { post, user, id: id(4, n), at: AT }).await))
             .await?;
-        try_join_all(
-            (0..16)
-                .map(async |n| hot::posts::toggle_like(database, LikeRow { post, user, id: id(4, n), at: AT }).await),
-        )
-        .await?;
         let reads = (0..16).map(async |_| {
             database.read(move |conn| Box::pin(queries::accounts::find(conn, user))).await?;
-            database.list(move |conn| Box::pin(queries::products::list(conn, all(), slice()))).await?;
+            database.search(move |conn| Box::pin(queries::products::list(conn, None, slice()))).await?;
             let edit = agora_domain::posts::PostEdit::default();
             database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), AT.0))).await
         });
@@ -78,11 +77,12 @@ async fn statements_are_prepared_anew_at_once_when_columns_change_their_type_und
 
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_that_the_server_has_forgotten_are_prepared_anew() {
-    static FORGET: PreparedSql = PreparedSql { sql: "DEALLOCATE ALL", types: &[] };
     let (_, database) = with_rows(&Options { connections: 5, ..Options::default() }).await;
     on_every_lane(&database).await.unwrap();
-    for pipelines in [&database.shared, &database.lists, &database.exclusive] {
-        pipelines.query(&FORGET, &[]).await.unwrap();
+    for pipelines in [&database.shared, &database.lists] {
+        let forgotten: Result<()> =
+            pipelines.run(|conn| Box::pin(async move { Ok(conn.batch_execute("DEALLOCATE ALL").await?) })).await;
+        forgotten.unwrap();
     }
     for _ in 0..4 {
         write(&database, "DEALLOCATE ALL").await.unwrap();
@@ -100,15 +100,18 @@ async fn a_refusal_that_passes_is_not_taken_for_one_that_does_not() {
     write(&database, "DO $$ BEGIN ASSERT (SELECT last_value FROM tries) = 2; END $$").await.unwrap();
 }
 
-/// Returns how many others are connected to the database of this client.
-async fn others(client: &tokio_postgres::Client) -> usize {
-    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    let answer = client.simple_query(count).await.unwrap();
-    let count = answer.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0).map(|count| count.parse().unwrap()),
-        _ => None,
-    });
-    count.unwrap()
+#[derive(QueryableByName)]
+struct Others {
+    #[diesel(sql_type = BigInt)]
+    others: i64,
+}
+
+/// Returns how many others are connected to the database of this connection.
+async fn others(conn: &AsyncPgConnection) -> usize {
+    let count = "SELECT count(*) AS others FROM pg_stat_activity \
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let Others { others } = diesel::sql_query(count).get_result(&mut &*conn).await.unwrap();
+    others.try_into().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,14 +120,14 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
     let options = Options { connections: CONNECTIONS, ..Options::default() };
     let (url, database) = with_rows(&options).await;
     let connector = Connector::new(&url, &options).unwrap();
-    let (watcher, ..) = connector.connect_raw("SELECT 1").await.unwrap();
+    let watcher = connector.connect().await.unwrap();
     let mut holder = connector.connect().await.unwrap();
     let (user, post) = (id(1, 1), id(2, 1));
     holder.batch_execute(&format!("BEGIN; SELECT FROM posts WHERE id = '{}' FOR UPDATE", post.0)).await.unwrap();
     for round in 0..10_u64 {
         let impatient = (0..120_u64).map(async |n| {
             let like = LikeRow { post, user, id: id(4, round * 1000 + n), at: AT };
-            let single = timeout(Duration::from_millis(20), hot::posts::toggle_like(&database, like));
+            let single = timeout(Duration::from_millis(20), toggle_like(&database, like));
             assert!(single.await.is_err(), "the post is locked");
             let edit = agora_domain::posts::PostEdit::default();
             let write = database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), AT.0)));
@@ -136,9 +139,7 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
     // Each turn comes back once the server is done.
-    let likes = (0..64).map(async |n| {
-        hot::posts::toggle_like(&database, LikeRow { post, user, id: id(5, n), at: AT }).await.map_err(Error::from)
-    });
+    let likes = (0..64).map(async |n| toggle_like(&database, LikeRow { post, user, id: id(5, n), at: AT }).await);
     timeout(HANG, try_join_all(likes)).await.unwrap().unwrap();
     assert!(others(&watcher).await - 1 <= CONNECTIONS);
 }

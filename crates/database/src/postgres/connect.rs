@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use diesel::{ConnectionError, ConnectionResult};
-use diesel_async::SimpleAsyncConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -15,12 +16,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
+use tokio_postgres::NoTls;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
-use super::dialect::Conn;
 use crate::error::OpenError;
 use crate::options::Options;
 
@@ -36,9 +36,6 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 /// waits for. Servers before version 14 do not have the setting; some systems cannot do it.
 const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval', '1000', false) \
     WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
-
-/// A standby that takes over has another one than the server in whose place it comes.
-const WHICH_SERVER: &str = "SELECT pg_postmaster_start_time()";
 
 /// Returns what the server is told about every connection: how long a statement may take and wait for a lock, and that
 /// what a lost client left open ends soon after.
@@ -138,6 +135,8 @@ pub(crate) struct Connector {
     timeout: Duration,
     /// The host, for messages.
     server: String,
+    /// How many connections were made to serve requests.
+    made: Arc<AtomicU64>,
 }
 
 impl Connector {
@@ -163,7 +162,7 @@ impl Connector {
         let timeout = config.get_connect_timeout().copied().unwrap_or(limits.connect_timeout);
         config.connect_timeout(timeout);
         let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities.as_deref())).transpose()?;
-        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout, server })
+        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout, server, made: Arc::default() })
     }
 
     /// Checks a URL.
@@ -172,54 +171,42 @@ impl Connector {
     }
 
     /// Makes a connection, which is driven by the runtime that this is called on.
-    pub(crate) async fn connect(&self) -> ConnectionResult<Conn> {
+    pub(crate) async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
+        Ok(self.connect_driven().await?.0)
+    }
+
+    /// Does the same; what is returned besides ends the connection, whatever is under way on it.
+    pub(crate) async fn connect_driven(&self) -> ConnectionResult<(AsyncPgConnection, AbortHandle)> {
         self.in_time(async {
-            let mut conn = match &self.tls {
+            let failed = |error| self.failed(&error);
+            let (client, driver) = match &self.tls {
                 None => {
-                    let (client, connection) = self.config.connect(NoTls).await.map_err(|error| self.failed(&error))?;
-                    Conn::try_from_client_and_connection(client, connection).await?
+                    let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
+                    (client, tokio::spawn(connection).abort_handle())
                 }
                 Some(tls) => {
-                    let connected = self.config.connect(tls.clone()).await;
-                    let (client, connection) = connected.map_err(|error| self.failed(&error))?;
-                    Conn::try_from_client_and_connection(client, connection).await?
+                    let (client, connection) = self.config.connect(tls.clone()).await.map_err(failed)?;
+                    (client, tokio::spawn(connection).abort_handle())
                 }
             };
+            let mut conn = AsyncPgConnection::try_from(client).await?;
             if let Err(error) = conn.batch_execute(CHECK_CLIENT).await {
                 tracing::debug!(%error, "the server does not look after lost clients");
             }
-            Ok(conn)
+            Ok((conn, driver))
         })
         .await
     }
 
-    /// Makes a connection of the driver's own kind and runs `setup` on it. It is driven by a task of the runtime that this
-    /// is called on. The last value tells one server from another.
-    pub(crate) async fn connect_raw(&self, setup: &str) -> ConnectionResult<(Client, AbortHandle, String)> {
-        self.in_time(async {
-            let (client, driver) = match &self.tls {
-                None => {
-                    let (client, connection) = self.config.connect(NoTls).await.map_err(|error| self.failed(&error))?;
-                    (client, tokio::spawn(connection).abort_handle())
-                }
-                Some(tls) => {
-                    let connected = self.config.connect(tls.clone()).await;
-                    let (client, connection) = connected.map_err(|error| self.failed(&error))?;
-                    (client, tokio::spawn(connection).abort_handle())
-                }
-            };
-            client.batch_execute(setup).await.map_err(|error| self.failed(&error))?;
-            if let Err(error) = client.batch_execute(CHECK_CLIENT).await {
-                tracing::debug!(%error, "the server does not look after lost clients");
-            }
-            let rows = client.simple_query(WHICH_SERVER).await.map_err(|error| self.failed(&error))?;
-            let server = rows.iter().find_map(|message| match message {
-                SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-                _ => None,
-            });
-            Ok((client, driver, server.unwrap_or_default()))
-        })
-        .await
+    /// Returns how many connections were made to serve requests: as long as it is the same, they lead to the database that
+    /// they led to before, and not to an older state of it, or to a replica that had not received everything.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.made.load(Ordering::Acquire)
+    }
+
+    /// Counts a connection that was made to serve requests.
+    pub(crate) fn count(&self) {
+        self.made.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Returns the driver's own limit ends where the handshake begins, which a server that never answers would draw

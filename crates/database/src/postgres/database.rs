@@ -10,20 +10,21 @@ use deadpool::managed::PoolError;
 use diesel::QueryResult;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
-use diesel_async::{AsyncConnection, AsyncMigrationHarness, SimpleAsyncConnection, TransactionManager};
+use diesel_async::{
+    AsyncConnection, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
+};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::connect::Connector;
 use super::dialect::{ATTEMPTS, Conn, RunQueryDsl};
-use super::pipeline::{Limits, Pipelines};
+use super::pipeline::Pipelines;
 use super::pool::{Lease, Manager, Pool, UNPROVEN};
-use super::queries;
 use super::session::Session;
+use super::{pipeline, queries};
 use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
 use crate::options::Options;
@@ -46,32 +47,53 @@ const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', fa
 /// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How many parts of lists may wait for a connection of the pool; one more is turned away at once.
-const LISTS_IN_LINE: usize = 64;
+/// How many searches may wait for a connection of the pool; one more is turned away at once.
+const SEARCHES_IN_LINE: usize = 64;
+
+/// What is done on a connection; it may be done again.
+pub(crate) trait Work<T>:
+    for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static
+{
+}
+
+impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static {}
+
+/// Which transaction work is done in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    /// Each statement is its own.
+    Implicit,
+    /// One around all of it.
+    Explicit,
+}
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// The wait for a connection.
+    wait: Duration,
+    /// The work on it.
+    work: Duration,
+    /// The wait for a lock.
+    lock: Duration,
+}
 
 /// A PostgreSQL database.
 pub(crate) struct Postgres {
     connector: Connector,
     pool: Pool,
-    /// For single statements that read little.
-    pub(crate) shared: Arc<Pipelines>,
-    /// For single statements that read a part of a list: nothing that reads little waits behind them.
-    pub(crate) lists: Arc<Pipelines>,
-    /// For single statements that write, or take longer.
-    pub(crate) exclusive: Arc<Pipelines>,
-    /// A permit for each of the pool's connections that parts of lists may have at once: half of them.
-    pool_for_lists: Arc<Semaphore>,
-    /// A permit for each part of a list that may wait for one of them.
-    lists_in_line: Semaphore,
+    /// For what reads little.
+    shared: Arc<Pipelines>,
+    /// For what reads a part of a list: nothing that reads little waits behind it.
+    lists: Arc<Pipelines>,
+    /// A permit for each of the pool's connections that searches may have at once: half of them.
+    pool_for_searches: Arc<Semaphore>,
+    /// A permit for each search that may wait for one of them.
+    searches_in_line: Semaphore,
     /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which
     /// outlives every request and every thread that serves them.
     runtime: Handle,
-    /// How long a request waits for a connection.
-    wait: Duration,
-    /// How long work on a connection may take.
-    limit: Duration,
-    /// How long a statement may wait for a lock.
-    lock_limit: Duration,
+    limits: Limits,
     /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
     running: Mutex<Option<Sender<Infallible>>>,
     /// Ends with the last of these.
@@ -94,12 +116,17 @@ impl Postgres {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
         let manager = Manager::new(connector.clone(), options.wait_timeout, unproven);
-        let limit = options.statement_timeout + GRACE;
         let shares = options.shares();
-        let limits = || Limits { wait: options.wait_timeout, statement: limit, unproven };
-        let shared = Pipelines::shared(connector.clone(), shares.shared, limits());
-        let lists = Pipelines::shared(connector.clone(), shares.lists, limits());
-        let exclusive = Pipelines::exclusive(connector.clone(), shares.exclusive, limits());
+        let limits = Limits {
+            wait: options.wait_timeout,
+            work: options.statement_timeout + GRACE,
+            lock: options.lock_timeout(),
+        };
+        let pipelines = |connections| {
+            let (wait, read, again) = (limits.wait, limits.work, limits.lock);
+            Pipelines::new(connector.clone(), connections, pipeline::Limits { wait, read, again, unproven })
+        };
+        let (shared, lists) = (pipelines(shares.shared), pipelines(shares.lists));
         let pool =
             Pool::builder(manager).max_size(shares.pool).build().map_err(|error| OpenError::Connect(error.into()))?;
         prepare(opening, &connector).await?;
@@ -109,13 +136,10 @@ impl Postgres {
             pool,
             shared,
             lists,
-            exclusive,
-            pool_for_lists: Arc::new(Semaphore::new((shares.pool / 2).max(1))),
-            lists_in_line: Semaphore::new(LISTS_IN_LINE),
+            pool_for_searches: Arc::new(Semaphore::new((shares.pool / 2).max(1))),
+            searches_in_line: Semaphore::new(SEARCHES_IN_LINE),
             runtime,
-            wait: options.wait_timeout,
-            limit,
-            lock_limit: options.lock_timeout(),
+            limits,
             running: Mutex::new(Some(running)),
             ended,
         })
@@ -129,102 +153,72 @@ impl Postgres {
     /// Returns the versions of the migrations that were applied.
     pub(crate) async fn applied(url: &str, options: &Options) -> std::result::Result<Vec<String>, OpenError> {
         let conn = Connector::new(url, options)?.connect().await;
-        let mut conn = conn.map_err(|error| OpenError::Connect(error.into()))?;
-        queries::transfer::applied(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))
-    }
-
-    /// Returns a connection from the pool, or a new one, which goes on being made for others when the request goes
-    /// away.
-    async fn lease(&self) -> Result<Lease> {
-        let (pool, wait) = (self.pool.clone(), self.wait);
-        let got = self.runtime.spawn(async move { timeout(wait, pool.get()).await }).await.map_err(ended)?;
-        let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
-        let got = got.map_err(|error| match error {
-            // Whose own text the pool's would repeat.
-            PoolError::Backend(error) => Error::unavailable(error),
-            error => Error::unavailable(error),
-        });
-        Ok(Lease::new(got?))
-    }
-
-    /// Does work on a connection from the pool. Once begun it is done to its end, also when the request that waits for
-    /// it goes away, since a connection could not be used again after half a statement or half a transaction.
-    ///
-    /// What fails at once and for a reason that the driver does not tell is done once more, on a connection that has
-    /// nothing prepared: a migration may have changed what a statement gives since it was prepared (SQLSTATE 0A000), or
-    /// somebody in between may have forgotten it (26000).
-    async fn run<T: Send + 'static>(
-        &self,
-        permit: Option<OwnedSemaphorePermit>,
-        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
-    ) -> Result<T> {
-        let (permit, work) = (permit.map(Arc::new), Arc::new(work));
-        let (outcome, time) = self.attempt(permit.clone(), Arc::clone(&work)).await?;
-        match outcome {
-            Err(failure) if is_unexplained(&failure) && time < self.lock_limit => {
-                self.pool.manager().distrust();
-                Ok(self.attempt(permit, work).await?.0?)
-            }
-            outcome => Ok(outcome?),
-        }
-    }
-
-    /// Does work once; its outcome, and how long it took.
-    async fn attempt<T: Send + 'static>(
-        &self,
-        permit: Option<Arc<OwnedSemaphorePermit>>,
-        work: Arc<impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static>,
-    ) -> Result<(Outcome<T>, Duration)> {
-        let mut lease = self.lease().await?;
-        let runs = self.running().clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
-        let limit = self.limit;
-        let work = self.runtime.spawn(async move {
-            let _held = (runs, permit);
-            let begun = Instant::now();
-            let outcome = timeout(limit, work(lease.connection()?)).await;
-            let outcome = outcome.map_err(|_| Error::unavailable("the database did not answer in time"))?;
-            lease.give_back();
-            Ok((outcome, begun.elapsed()))
-        });
-        work.await.map_err(ended)?
+        let conn = conn.map_err(|error| OpenError::Connect(error.into()))?;
+        queries::transfer::applied(&mut &conn).await.map_err(|error| OpenError::Migration(error.into()))
     }
 
     /// Runs work that reads little.
-    pub(crate) async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T>(
         &self,
-        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
+        work: impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
     ) -> Result<T> {
-        self.run(None, work).await
+        self.shared.run(work).await
     }
 
-    /// Runs work that reads a part of a list. Together they have no more than half of the pool's connections.
-    pub(crate) async fn list<T: Send + 'static>(
+    /// Runs work that reads a part of a list.
+    pub(crate) async fn list<T>(
         &self,
-        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
+        work: impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
     ) -> Result<T> {
+        self.lists.run(work).await
+    }
+
+    /// Runs work that reads a part of a list and takes longer the more there is to choose from: no other waits behind it,
+    /// and together they have no more than half of the pool's connections.
+    pub(crate) async fn search<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let too_many = || Error::unavailable("too many lists are read from the database");
         let permit = {
-            let _in_line = self.lists_in_line.try_acquire().map_err(|_| too_many())?;
-            timeout(self.wait, Arc::clone(&self.pool_for_lists).acquire_owned()).await.map_err(|_| too_many())?
+            let _in_line = self.searches_in_line.try_acquire().map_err(|_| too_many())?;
+            timeout(self.limits.wait, Arc::clone(&self.pool_for_searches).acquire_owned())
+                .await
+                .map_err(|_| too_many())?
         };
-        self.run(Some(permit.map_err(Error::internal)?), work).await
+        self.run(Some(permit.map_err(Error::internal)?), Transaction::Implicit, work).await
+    }
+
+    /// Runs work that writes with one statement, which is its own transaction.
+    pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        self.run(None, Transaction::Implicit, work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
-    pub(crate) async fn write<T: Send + 'static>(
+    pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        self.run(None, Transaction::Explicit, work).await
+    }
+
+    /// Does work on a connection from the pool, on the runtime that drives it. Once begun it is done to its end, also when
+    /// the request that waits for it goes away, since a connection could not be used again after half a statement or half
+    /// a transaction.
+    async fn run<T: Send + 'static>(
         &self,
-        work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send + Sync + 'static,
+        permit: Option<OwnedSemaphorePermit>,
+        transaction: Transaction,
+        work: impl Work<T>,
     ) -> Result<T> {
-        let work = Arc::new(work);
-        self.run(None, move |conn| {
-            let work = Arc::clone(&work);
-            Box::pin(async move { transact_again(conn, &*work).await })
-        })
-        .await
+        let runs = self.running().clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
+        let (pool, limits) = (self.pool.clone(), self.limits);
+        let (reply, answer) = oneshot::channel();
+        self.runtime.spawn(async move {
+            let _held = (runs, permit);
+            let outcome = carry_out(&pool, limits, transaction, work, || reply.is_closed()).await;
+            // Whoever no longer waits does not miss it.
+            let _ = reply.send(outcome);
+        });
+        answer.await.unwrap_or_else(|_| Err(Error::internal("work on the database panicked")))
     }
 
     /// Takes the lock of a task if no node has it, on a connection of its own outside the pool, which keeps it.
-    pub(crate) async fn try_lock(&self, task: Task) -> Result<Option<Conn>> {
+    pub(crate) async fn try_lock(&self, task: Task) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS holds").bind::<BigInt, _>(key(task));
         let answer: QueryResult<YesOrNo> = lock.get_result(&mut conn).await;
@@ -245,12 +239,17 @@ impl Postgres {
         Session::change(&self.connector, tables).await
     }
 
+    /// Grows whenever there may be another database in the place of the one that was there.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.connector.epoch()
+    }
+
     /// Returns how busy the connections are.
-    pub(crate) fn lanes(&self) -> [Lane; 4] {
+    pub(crate) fn lanes(&self) -> [Lane; 3] {
         let pool = self.pool.status();
         let busy = pool.size.saturating_sub(pool.available);
         let pool = Lane { name: "pool", size: pool.max_size, open: pool.size, busy, waiting: pool.waiting };
-        [self.shared.lane("shared"), self.lists.lane("list"), self.exclusive.lane("exclusive"), pool]
+        [self.shared.lane("shared"), self.lists.lane("list"), pool]
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Sender<Infallible>>> {
@@ -263,10 +262,9 @@ impl Postgres {
         self.pool.close();
         self.shared.close();
         self.lists.close();
-        self.exclusive.close();
         *self.running() = None;
         // Nothing is ever sent: it ends, or it does not.
-        let _ = self.ended.recv_timeout(self.limit + GRACE);
+        let _ = self.ended.recv_timeout(self.limits.work + GRACE);
     }
 }
 
@@ -276,7 +274,10 @@ pub(crate) fn check_url(url: &str) -> std::result::Result<(), OpenError> {
 }
 
 /// Connects, to look.
-pub(crate) async fn connect_to_inspect(url: &str, options: &Options) -> std::result::Result<Conn, OpenError> {
+pub(crate) async fn connect_to_inspect(
+    url: &str,
+    options: &Options,
+) -> std::result::Result<AsyncPgConnection, OpenError> {
     let connector = Connector::new(url, options)?;
     connector.connect().await.map_err(|error| OpenError::Connect(error.into()))
 }
@@ -296,7 +297,7 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
     if opening != Opening::Inspect {
         conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
     }
-    let found = queries::transfer::applied(&mut conn).await.map_err(|error| OpenError::Migration(error.into()))?;
+    let found = queries::transfer::applied(&mut &conn).await.map_err(|error| OpenError::Migration(error.into()))?;
     version::check(&found, opening)?;
     if opening != Opening::Inspect {
         // The lock goes with the connection.
@@ -307,24 +308,64 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
     Ok(Migrated::default())
 }
 
-async fn transact_again<T>(
-    conn: &mut Conn,
-    work: &impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>,
-) -> Outcome<T> {
+/// Does work on a connection of the pool, unless nobody waits for it any more when there is one.
+///
+/// What fails at once and for a reason that the driver does not tell is done once more, on a connection that has nothing
+/// prepared: a migration may have changed what a statement gives since it was prepared (SQLSTATE 0A000), or somebody in
+/// between may have forgotten it (26000).
+async fn carry_out<T>(
+    pool: &Pool,
+    limits: Limits,
+    transaction: Transaction,
+    work: impl Work<T>,
+    is_abandoned: impl Fn() -> bool,
+) -> Result<T> {
+    let mut is_first = true;
+    loop {
+        let got = timeout(limits.wait, pool.get()).await;
+        let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
+        let mut lease = Lease::new(got.map_err(|error| match error {
+            // Whose own text the pool's would repeat.
+            PoolError::Backend(error) => Error::unavailable(error),
+            error => Error::unavailable(error),
+        })?);
+        if is_abandoned() {
+            lease.give_back();
+            return Err(Error::unavailable("the request has gone away"));
+        }
+        let begun = Instant::now();
+        let outcome = timeout(limits.work, transact_again(lease.connection()?, transaction, &work)).await;
+        let outcome = outcome.map_err(|_| Error::unavailable("the database did not answer in time"))?;
+        lease.give_back();
+        match outcome {
+            Err(failure) if is_first && failure.is_unexplained() && begun.elapsed() < limits.lock => {
+                pool.manager().distrust();
+                is_first = false;
+            }
+            outcome => return Ok(outcome?),
+        }
+    }
+}
+
+async fn transact_again<T>(conn: &mut AsyncPgConnection, transaction: Transaction, work: &impl Work<T>) -> Outcome<T> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match transact(conn, work).await {
+        let outcome = match transaction {
+            Transaction::Implicit => work(&mut &*conn).await,
+            Transaction::Explicit => transact(conn, work).await,
+        };
+        match outcome {
             Err(failure) if attempts < ATTEMPTS && is_deadlock(&failure) => {}
             outcome => return outcome,
         }
     }
 }
 
-async fn transact<T>(conn: &mut Conn, work: impl for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Outcome<T>>) -> Outcome<T> {
-    type Transactions = <Conn as AsyncConnection>::TransactionManager;
+async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outcome<T> {
+    type Transactions = <AsyncPgConnection as AsyncConnection>::TransactionManager;
     Transactions::begin_transaction(conn).await?;
-    match work(conn).await {
+    match work(&mut &*conn).await {
         Ok(value) => {
             Transactions::commit_transaction(conn).await?;
             Ok(value)
@@ -334,27 +375,6 @@ async fn transact<T>(conn: &mut Conn, work: impl for<'c> Fn(&'c mut Conn) -> Box
             let _ = Transactions::rollback_transaction(conn).await;
             Err(failure)
         }
-    }
-}
-
-/// Why work came to no end of its own.
-fn ended(error: JoinError) -> Error {
-    if error.is_panic() {
-        Error::internal("work on the database panicked")
-    } else {
-        Error::unavailable("the service stops")
-    }
-}
-
-/// Returns whether the server refused for a reason that the driver does not tell, and that is none of those which the
-/// server explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's
-/// language.
-fn is_unexplained(failure: &Failure) -> bool {
-    match failure {
-        Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
-            info.details().is_none() && info.hint().is_none()
-        }
-        _ => false,
     }
 }
 

@@ -10,8 +10,8 @@ use crate::schema::{comments, posts, products, users};
 use crate::sql_types::DbId;
 use crate::version::YesOrNo;
 
-/// The connection that the query functions run on.
-pub(crate) type Conn = diesel_async::AsyncPgConnection;
+/// The connection that the query functions run on: shared with others, or lent by the pool.
+pub(crate) type Conn<'c> = &'c diesel_async::AsyncPgConnection;
 
 /// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
 pub(super) const ATTEMPTS: u32 = 5;
@@ -29,7 +29,7 @@ const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
 /// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
 /// follow each other. The rows are locked as well, for what does not know of that: a node of the release before, and a
 /// database whose advisory locks do nothing.
-pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
+pub(crate) async fn lock_admins(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::sql_query("SELECT pg_advisory_xact_lock($1)").bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
     let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
     admins.load::<DbId>(conn).await?;
@@ -37,26 +37,26 @@ pub(crate) async fn lock_admins(conn: &mut Conn) -> Outcome<()> {
 }
 
 /// Returns the account, locked against changes by others.
-pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
     let row = users::table.find(id).select(UserRow::as_select()).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
 
 /// Returns the post that is not deleted, locked against changes by others.
-pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
+pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow>> {
     let row =
         posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
 
 /// Returns the post's counters, locked against changes by others.
-pub(crate) async fn lock_counters(conn: &mut Conn, post: DbId) -> Outcome<()> {
+pub(crate) async fn lock_counters(conn: &mut Conn<'_>, post: DbId) -> Outcome<()> {
     posts::table.find(post).select(posts::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
 }
 
 /// Returns the counters of the post that the comment belongs to, locked against changes by others.
-pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<()> {
+pub(crate) async fn lock_counters_of(conn: &mut Conn<'_>, comment: DbId) -> Outcome<()> {
     let post = comments::table.find(comment).select(comments::post_id);
     let row = posts::table.filter(posts::id.eq_any(post)).select(posts::id).for_no_key_update();
     row.get_result::<DbId>(conn).await.optional()?;
@@ -64,7 +64,7 @@ pub(crate) async fn lock_counters_of(conn: &mut Conn, comment: DbId) -> Outcome<
 }
 
 /// Returns the product, locked against changes by others.
-pub(crate) async fn lock_product(conn: &mut Conn, id: DbId) -> Outcome<()> {
+pub(crate) async fn lock_product(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
 }
@@ -75,7 +75,7 @@ pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>
 }
 
 /// Returns whether migrations were ever applied.
-pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
+pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
     let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
     Ok(diesel::sql_query(table).get_result::<YesOrNo>(conn).await?.holds)
 }

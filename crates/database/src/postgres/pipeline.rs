@@ -1,72 +1,62 @@
-//! Connections for single statements.
+//! Connections that reads share.
 //!
-//! A statement that is its own transaction leaves nothing open behind it: if its request goes away, it is done all the
-//! same, and its answer is dropped when it comes. So it can be sent by the thread that serves the request, on a
-//! connection that this thread drives itself, which spares the hand over between threads that work in several steps
-//! takes. One that reads little does not even need a connection to itself: it is sent behind those that wait for their
-//! answers already, so that many travel and are answered in one go. One that writes waits for locks and for the disk,
-//! and no other is to wait behind it.
+//! A statement that only reads leaves nothing open behind it: if its request goes away, it is done all the same, and its
+//! answer is dropped when it comes. So it can be sent by the thread that serves the request, on a connection that this
+//! thread drives itself, which spares the hand over between threads that a pooled connection takes. It does not even need
+//! a connection to itself: it is sent behind those that wait for their answers already, so that many travel and are
+//! answered in one go.
+//!
+//! No pool was found that lends one connection to many at a time. With one, this module could go.
 
 mod connection;
 mod in_flight;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use agora_domain::Error;
+use agora_domain::{Error, Result};
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use futures_util::future::BoxFuture;
 use tokio::runtime;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::timeout;
-use tokio_postgres::Row;
 
-use self::connection::{Call, Pipeline, Waiting, lock};
-pub(crate) use self::connection::{PreparedSql, Values};
+use self::connection::{Pipeline, Waiting, lock};
 use self::in_flight::InFlight;
 use super::connect::Connector;
-use super::dialect::ATTEMPTS;
+use super::dialect::Conn;
 use super::pool::PROOF;
-use super::query_error::{QueryError, is_rolled_back, is_shutdown};
+use crate::error::{Failure, Outcome};
 use crate::figures::Lane;
 
-/// How many shared connections a thread that serves requests makes for itself: one that is waited for, one to go on
-/// with.
-const SHARED_PER_RUNTIME: usize = 2;
+/// How many connections a thread that serves requests makes for itself: one that is waited for, one to go on with.
+const PER_RUNTIME: usize = 2;
 
-/// How many statements wait on each shared connection at most, on average: what comes beyond waits for its turn, and not
-/// too long.
+/// How many reads wait on each connection at most, on average: what comes beyond waits for its turn, and not too long.
 const DEPTH: usize = 16;
-
-/// What statements here rely on: each walks an index and looks up the rest by key, one row at a time. What the planner
-/// makes of its estimates for lists of unknown length, or of the values of the first five executions, could be worse by
-/// orders of magnitude for others, so it is told.
-pub(super) const PLANNING: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
-    SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET jit = off";
 
 /// How connections to one database are used.
 pub(super) struct Limits {
     /// How long a request waits for a connection.
     pub(super) wait: Duration,
-    /// How long a statement may take.
-    pub(super) statement: Duration,
+    /// How long a read may take.
+    pub(super) read: Duration,
+    /// How long a read may take and be sent again after a failure that is not explained.
+    pub(super) again: Duration,
     /// After how long without an answer a connection has to prove that it is still there.
     pub(super) unproven: Duration,
 }
 
-/// Connections that statements share, or that each has to itself.
+/// Connections that reads share.
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// A permit for each statement that the server may be at work on.
+    /// A permit for each read that the server may be at work on.
     permits: Arc<Semaphore>,
-    /// How many statements wait for their permit or for a connection.
+    /// How many reads wait for their permit or for a connection.
     queued: AtomicUsize,
-    is_shared: bool,
-    /// Grows with each connection that is lost, or that leads to another server than those before.
-    lost: AtomicU64,
-    /// Which server the last connection led to.
-    server: Mutex<String>,
     closed: AtomicBool,
     limits: Limits,
 }
@@ -79,67 +69,38 @@ struct Slot {
 }
 
 impl Pipelines {
-    /// So many connections for statements that read, and that are many on each at a time.
-    pub(super) fn shared(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
-        Self::new(connector, connections, DEPTH, limits)
-    }
-
-    /// So many connections with one statement on each at a time.
-    pub(super) fn exclusive(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
-        Self::new(connector, connections, 1, limits)
-    }
-
-    fn new(connector: Connector, connections: usize, depth: usize, limits: Limits) -> Arc<Self> {
-        let slots = (0..connections).map(|_| Slot::default()).collect();
-        let permits = Arc::new(Semaphore::new(connections * depth));
+    /// So many connections, with many reads on each at a time.
+    pub(super) fn new(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             connector,
-            slots,
-            permits,
+            slots: (0..connections).map(|_| Slot::default()).collect(),
+            permits: Arc::new(Semaphore::new(connections * DEPTH)),
             queued: AtomicUsize::new(0),
-            is_shared: depth > 1,
-            lost: AtomicU64::new(0),
-            server: Mutex::default(),
             closed: AtomicBool::new(false),
             limits,
         })
     }
 
-    /// Runs a statement; its rows. On a shared connection that turns out to be lost, it only reads, and is sent again; so
-    /// is one that PostgreSQL ends and undoes because of others.
-    pub(crate) async fn query(
+    /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
+    /// done once more, on another one.
+    pub(crate) async fn run<T>(
         self: &Arc<Self>,
-        text: &PreparedSql,
-        values: Values<'_>,
-    ) -> Result<Vec<Row>, QueryError> {
-        Ok(self.repeat((text, values), None).await?.0)
-    }
-
-    /// Runs two statements that do not wait for each other, as [`query`](Self::query) does one.
-    pub(crate) async fn query_both(
-        self: &Arc<Self>,
-        [one, two]: [(&PreparedSql, Values<'_>); 2],
-    ) -> Result<[Vec<Row>; 2], QueryError> {
-        Ok(self.repeat(one, Some(two)).await?.into())
-    }
-
-    async fn repeat(
-        self: &Arc<Self>,
-        one: Call<'_>,
-        two: Option<Call<'_>>,
-    ) -> Result<(Vec<Row>, Vec<Row>), QueryError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            match self.run(one, two).await {
-                Err(QueryError::ConnectionLost) if attempts == 1 && self.is_shared => {}
-                Err(QueryError::Statement(error)) if attempts < ATTEMPTS && is_rolled_back(&error) => {}
-                outcome => return outcome,
+        work: impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
+    ) -> Result<T> {
+        match self.attempt(&work).await? {
+            Some(answer) => Ok(answer?),
+            None => {
+                let lost = || Error::unavailable("the connection to the database was lost");
+                Ok(self.attempt(&work).await?.ok_or_else(lost)??)
             }
         }
     }
 
-    async fn run(self: &Arc<Self>, one: Call<'_>, two: Option<Call<'_>>) -> Result<(Vec<Row>, Vec<Row>), QueryError> {
+    /// Does work once; its outcome, or nothing when its connection is of no use any more.
+    async fn attempt<T>(
+        self: &Arc<Self>,
+        work: &impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
+    ) -> Result<Option<Outcome<T>>> {
         let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
             let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
@@ -148,30 +109,34 @@ impl Pipelines {
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
         let (permit, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         drop(queued);
-        let in_flight = InFlight::begin(&pipeline, permit, self.limits.statement);
-        let answer = timeout(self.limits.statement, pipeline.query(one, two)).await;
+        let begun = Instant::now();
+        let in_flight = InFlight::begin(&pipeline, permit, self.limits.read);
+        let answer = timeout(self.limits.read, work(&mut &pipeline.conn)).await;
         in_flight.end();
-        match answer {
-            Ok(Ok(answer)) => {
-                *lock(&pipeline.answered) = Instant::now();
-                Ok(answer)
-            }
-            Ok(Err(error)) if pipeline.client.is_closed() || is_shutdown(&error) => {
-                self.lose(slot, &pipeline);
-                // Not once more for what waited behind a statement that took too long.
-                Err(if pipeline.is_given_up.load(Ordering::Acquire) { too_late() } else { QueryError::ConnectionLost })
-            }
-            Ok(Err(error)) => Err(QueryError::Statement(error)),
-            Err(_) => {
+        let Ok(answer) = answer else {
+            slot.vacate(&pipeline);
+            pipeline.give_up();
+            return Err(too_late());
+        };
+        match &answer {
+            Err(failure) if is_lost(failure) || pipeline.is_closed() => {
                 slot.vacate(&pipeline);
-                pipeline.give_up();
-                Err(too_late())
+                // Not once more for what waited behind a read that took too long.
+                if pipeline.is_given_up.load(Ordering::Acquire) { Err(too_late()) } else { Ok(None) }
+            }
+            Err(failure) if failure.is_unexplained() && begun.elapsed() < self.limits.again => {
+                self.distrust(begun);
+                Ok(None)
+            }
+            _ => {
+                *lock(&pipeline.answered) = Instant::now();
+                Ok(Some(answer))
             }
         }
     }
 
     /// Returns a connection that is there.
-    async fn acquire(self: &Arc<Self>) -> agora_domain::Result<(&Slot, Arc<Pipeline>)> {
+    async fn acquire(self: &Arc<Self>) -> Result<(&Slot, Arc<Pipeline>)> {
         let home = Handle::current().id();
         loop {
             if self.closed.load(Ordering::Acquire) {
@@ -208,10 +173,10 @@ impl Pipelines {
         for (place, slot) in self.slots.iter().enumerate() {
             let current = slot.current();
             // The end of a connection is known at once; so is that of the runtime that drove it.
-            if let Some(pipeline) = current.as_ref().filter(|pipeline| pipeline.client.is_closed()) {
-                self.lose(slot, pipeline);
+            if let Some(pipeline) = current.as_ref().filter(|pipeline| pipeline.is_closed()) {
+                slot.vacate(pipeline);
             }
-            let Some(pipeline) = current.filter(|pipeline| !pipeline.client.is_closed()) else {
+            let Some(pipeline) = current.filter(|pipeline| !pipeline.is_closed()) else {
                 empty = empty.or(Some(place));
                 continue;
             };
@@ -223,71 +188,55 @@ impl Pipelines {
                 *best = Some((waiting, place));
             }
         }
+        // More than that would answer no sooner, and travel in smaller groups.
+        let has_enough = owned >= PER_RUNTIME;
         let place = |(_, place): (usize, usize)| place;
-        let idle = |(waiting, _): &(usize, _)| *waiting == 0;
-        let chosen = if self.is_shared {
-            // More than that would answer no sooner, and travel in smaller groups.
-            let has_enough = owned >= SHARED_PER_RUNTIME;
-            own.filter(|own| has_enough || idle(own)).map(place).or(empty).or(own.or(others).map(place))
-        } else {
-            own.filter(idle).map(place).or(empty).or(others.filter(idle).or(own).or(others).map(place))
-        };
-        chosen.and_then(|place| Some((place, self.slots.get(place)?)))
+        let chosen = own.filter(|(waiting, _)| has_enough || *waiting == 0).map(place).or(empty);
+        let chosen = chosen.or(own.or(others).map(place))?;
+        Some((chosen, self.slots.get(chosen)?))
     }
 
     /// Makes a connection for an empty place; nothing when somebody else made one meanwhile.
-    async fn make(self: Arc<Self>, place: usize) -> agora_domain::Result<Option<Arc<Pipeline>>> {
+    async fn make(self: Arc<Self>, place: usize) -> Result<Option<Arc<Pipeline>>> {
         let Some(slot) = self.slots.get(place) else { return Ok(None) };
         let _making = slot.making.lock().await;
         if slot.current().is_some() {
             return Ok(None);
         }
-        let (client, driver, server) = self.connector.connect_raw(PLANNING).await.map_err(Error::unavailable)?;
-        self.leads_to(server);
+        let (conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
+        self.connector.count();
         if self.closed.load(Ordering::Acquire) {
             return Err(closed());
         }
         let made = Arc::new(Pipeline {
-            client,
+            conn,
             driver,
             is_given_up: AtomicBool::new(false),
-            prepared: Mutex::default(),
             waiting: AtomicUsize::new(0),
             home: Handle::current().id(),
+            made: Instant::now(),
             answered: Mutex::new(Instant::now()),
         });
         *lock(&slot.current) = Some(Arc::clone(&made));
         Ok(Some(made))
     }
 
+    /// Has each connection replaced that was made before an instant.
+    fn distrust(&self, before: Instant) {
+        for slot in &self.slots {
+            lock(&slot.current).take_if(|current| current.made < before);
+        }
+    }
+
     /// Returns how busy the connections are.
     pub(super) fn lane(&self, name: &'static str) -> Lane {
-        let open = self.slots.iter().filter_map(Slot::current).filter(|pipeline| !pipeline.client.is_closed());
+        let open = self.slots.iter().filter_map(Slot::current);
         let (open, busy) =
             open.fold((0, 0), |(open, busy), pipeline| (open + 1, busy + pipeline.waiting.load(Ordering::Relaxed)));
         Lane { name, size: self.slots.len(), open, busy, waiting: self.queued.load(Ordering::Relaxed) }
     }
 
-    /// Returns how many connections were lost so far, or led to another server than those before: in the place of the
-    /// database there may be another now.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Acquire)
-    }
-
-    fn leads_to(&self, server: String) {
-        let before = std::mem::replace(&mut *lock(&self.server), server.clone());
-        if !before.is_empty() && before != server {
-            self.lost.fetch_add(1, Ordering::AcqRel);
-        }
-    }
-
-    fn lose(&self, slot: &Slot, pipeline: &Arc<Pipeline>) {
-        if slot.vacate(pipeline) {
-            self.lost.fetch_add(1, Ordering::AcqRel);
-        }
-    }
-
-    /// Closes each connection once nobody waits for an answer on it; later statements are refused.
+    /// Closes each connection once nobody waits for an answer on it; later reads are refused.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         for slot in &self.slots {
@@ -296,8 +245,13 @@ impl Pipelines {
     }
 }
 
-fn too_late() -> QueryError {
-    QueryError::NotAnswered(Error::unavailable("the database did not answer in time"))
+/// Returns whether the connection was lost before the answer came.
+fn is_lost(failure: &Failure) -> bool {
+    matches!(failure, Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::UnableToSendCommand, _)))
+}
+
+fn too_late() -> Error {
+    Error::unavailable("the database did not answer in time")
 }
 
 fn closed() -> Error {
@@ -309,9 +263,8 @@ impl Slot {
         lock(&self.current).clone()
     }
 
-    /// Takes the connection out of its place, for a new one; whether it was there.
-    fn vacate(&self, pipeline: &Arc<Pipeline>) -> bool {
-        let mut current = lock(&self.current);
-        current.take_if(|current| Arc::ptr_eq(current, pipeline)).is_some()
+    /// Takes the connection out of its place, for a new one.
+    fn vacate(&self, pipeline: &Arc<Pipeline>) {
+        lock(&self.current).take_if(|current| Arc::ptr_eq(current, pipeline));
     }
 }

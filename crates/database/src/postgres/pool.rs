@@ -8,12 +8,11 @@ use agora_domain::{Error, Result};
 use deadpool::managed;
 use deadpool::managed::{Metrics, RecycleError, RecycleResult};
 use diesel::{ConnectionError, ConnectionResult};
-use diesel_async::SimpleAsyncConnection;
 use diesel_async::pooled_connection::PoolableConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::time::timeout;
 
 use super::connect::Connector;
-use super::dialect::Conn;
 
 /// A pool of connections.
 pub(super) type Pool = managed::Pool<Manager>;
@@ -51,14 +50,16 @@ impl Manager {
 }
 
 impl managed::Manager for Manager {
-    type Type = Conn;
+    type Type = AsyncPgConnection;
     type Error = ConnectionError;
 
-    async fn create(&self) -> ConnectionResult<Conn> {
-        self.connector.connect().await
+    async fn create(&self) -> ConnectionResult<AsyncPgConnection> {
+        let connection = self.connector.connect().await;
+        self.connector.count();
+        connection
     }
 
-    async fn recycle(&self, conn: &mut Conn, metrics: &Metrics) -> RecycleResult<ConnectionError> {
+    async fn recycle(&self, conn: &mut AsyncPgConnection, metrics: &Metrics) -> RecycleResult<ConnectionError> {
         if conn.is_broken() {
             return Err(RecycleError::message("it is broken"));
         }
@@ -90,7 +91,7 @@ impl Lease {
         Self(Some(connection))
     }
 
-    pub(super) fn connection(&mut self) -> Result<&mut Conn> {
+    pub(super) fn connection(&mut self) -> Result<&mut AsyncPgConnection> {
         self.0.as_deref_mut().ok_or_else(|| Error::internal("the connection was given back"))
     }
 

@@ -1,7 +1,7 @@
 //! One transaction over several steps, on a connection of its own.
 
 use agora_domain::{Error, Result};
-use diesel_async::SimpleAsyncConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::future::BoxFuture;
 
 use super::connect::Connector;
@@ -11,7 +11,7 @@ use crate::transfer::Table;
 
 /// A transaction. Dropping it undoes what is not committed, with the connection.
 pub(crate) struct Session {
-    conn: Conn,
+    conn: AsyncPgConnection,
     /// The tables that it changes.
     tables: &'static [Table],
 }
@@ -44,9 +44,9 @@ impl Session {
     /// Runs work in the transaction.
     pub(crate) async fn run<T>(
         &mut self,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Outcome<T>> + Send,
+        work: impl for<'a, 'c> FnOnce(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send,
     ) -> Result<T> {
-        Ok(work(&mut self.conn).await?)
+        Ok(work(&mut &self.conn).await?)
     }
 
     /// Commits. Nothing can be done after it. What was filled is measured first: until the server gets round to that by

@@ -15,10 +15,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::postgres::hot;
-use crate::rows::CommentRow;
+use crate::rows::{AuthorRow, CommentRow};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::LikeRow;
+use crate::values::{LikeRow, PostViewRow};
 
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;
@@ -41,11 +40,25 @@ struct Pid {
 
 /// Which of the server's processes the pool's connection leads to.
 async fn pid(database: &Postgres) -> i32 {
-    let read = database.read(|conn| {
+    let read = database.statement(|conn| {
         let query = diesel::sql_query("SELECT pg_backend_pid() AS pid").get_result::<Pid>(conn);
         Box::pin(async move { Ok(query.await?.pid) })
     });
     read.await.unwrap()
+}
+
+/// Finds a post, on a shared connection.
+pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Result<Option<PostViewRow<AuthorRow>>> {
+    database.read(move |conn| Box::pin(queries::posts::find(conn, post, viewer))).await
+}
+
+/// Toggles a like.
+pub(super) async fn toggle_like(database: &Postgres, like: LikeRow) -> Result<bool> {
+    database.statement(move |conn| Box::pin(queries::posts::toggle_like(conn, like))).await
+}
+
+async fn insert_comment(database: &Postgres, row: CommentRow) -> Result<()> {
+    database.statement(move |conn| Box::pin(queries::comments::insert(conn, row.clone()))).await
 }
 
 /// Runs statements as one write.
@@ -255,7 +268,7 @@ async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
         let (database, begun, go_on) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&go_on));
         let is_done = Arc::clone(&is_done);
         async move {
-            let read = database.read(move |conn| {
+            let read = database.statement(move |conn| {
                 let (begun, go_on, is_done) = (Arc::clone(&begun), Arc::clone(&go_on), Arc::clone(&is_done));
                 Box::pin(async move {
                     begun.notify_one();
@@ -299,7 +312,7 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
     let all = Arc::new(tokio::sync::Barrier::new(connections));
     let reads = (0..connections).map(|_| {
         let all = Arc::clone(&all);
-        database.read(move |_| {
+        database.statement(move |_| {
             let all = Arc::clone(&all);
             Box::pin(async move {
                 all.wait().await;
@@ -311,9 +324,8 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
     let like = LikeRow { post: id(2, 1), user: id(1, 1), id: id(4, 1), at: AT };
     let single_statements = async || {
         let statements = (0..connections).map(async |_| {
-            assert!(hot::posts::find(&database, like.post, like.user).await.unwrap().is_none());
-            let refused = hot::posts::toggle_like(&database, like).await.unwrap_err();
-            assert!(matches!(Error::from(refused), Error::NotFound(_)));
+            assert!(find(&database, like.post, like.user).await.unwrap().is_none());
+            assert!(matches!(toggle_like(&database, like).await, Err(Error::NotFound(_))));
         });
         futures_util::future::join_all(statements).await;
     };
@@ -350,11 +362,11 @@ async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
     let outcome = match step {
         Step::Like => {
             let like = LikeRow { post, user: author, id: id(4, number), at: AT };
-            hot::posts::toggle_like(&database, like).await.map(drop).map_err(Error::from)
+            toggle_like(&database, like).await.map(drop)
         }
         Step::Comment => {
             let row = comment(post, author, id(5, number));
-            hot::comments::insert(&database, row).await.map_err(Error::from)
+            insert_comment(&database, row).await
         }
         Step::DeleteComment => {
             let old = id(3, number);
@@ -386,7 +398,7 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
         write(&database, format!("INSERT INTO posts VALUES ({values})")).await.unwrap();
         for user in 0..USERS {
             let row = comment(post, id(1, user), id(3, n * 1000 + user));
-            hot::comments::insert(&database, row).await.unwrap();
+            insert_comment(&database, row).await.unwrap();
         }
         let mut work = JoinSet::new();
         for user in 0..USERS {
@@ -414,16 +426,14 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
 async fn figures_tell_what_runs_and_what_waits() {
     let database = fresh(Duration::from_secs(20)).await;
     let lane = |name: &str| database.lanes().into_iter().find(|lane| lane.name == name).unwrap();
-    hot::health::ping(&database).await.unwrap();
-    let applied = hot::health::applied(&database).await.unwrap();
+    let applied = database.read(|conn| Box::pin(queries::transfer::applied(conn))).await.unwrap();
     assert_eq!(applied.last(), Some(&version::schema_version()));
     let shared = lane("shared");
     assert!((shared.size, shared.open, shared.busy, shared.waiting) == (1, 1, 0, 0), "{shared:?}");
-    assert_eq!(lane("exclusive").open, 0);
 
     let let_go = Arc::new(Notify::new());
     let released = Arc::clone(&let_go);
-    let held = database.read(move |_| {
+    let held = database.statement(move |_| {
         let released = Arc::clone(&released);
         Box::pin(async move {
             released.notified().await;

@@ -1,5 +1,4 @@
 use agora_domain::accounts::{Account, ProfileChanges, RoleChange};
-use agora_domain::idempotency::Once;
 use agora_domain::media::ImageKey;
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
@@ -12,7 +11,7 @@ use crate::schema::{sessions, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{Login, NewPassword, NewUser};
 
-pub(crate) async fn insert(conn: &mut Conn, user: NewUser, once: Option<Once<()>>) -> Outcome<()> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, user: NewUser) -> Outcome<()> {
     let (picture, at) = (user.row.profile_picture.clone(), user.row.created_at);
     diesel::insert_into(users::table)
         .values((
@@ -23,16 +22,15 @@ pub(crate) async fn insert(conn: &mut Conn, user: NewUser, once: Option<Once<()>
         ))
         .execute(conn)
         .await?;
-    super::images::replace(conn, None, picture.as_deref(), at).await?;
-    super::idempotency::complete(conn, once, &()).await
+    super::images::replace(conn, None, picture.as_deref(), at).await
 }
 
-pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
     Ok(users::table.find(id).select(UserRow::as_select()).get_result(conn).await.optional()?)
 }
 
 /// Returns the id, password hash and enabled flag of the account named.
-pub(crate) async fn find_login(conn: &mut Conn, login: Login) -> Outcome<Option<(DbId, String, bool)>> {
+pub(crate) async fn find_login(conn: &mut Conn<'_>, login: Login) -> Outcome<Option<(DbId, String, bool)>> {
     let columns = (users::id, users::password_hash, users::enabled);
     let found = match login {
         Login::UsernameKey(key) => users::table.filter(users::username_key.eq(key)).select(columns).get_result(conn),
@@ -41,30 +39,30 @@ pub(crate) async fn find_login(conn: &mut Conn, login: Login) -> Outcome<Option<
     Ok(found.await.optional()?)
 }
 
-pub(crate) async fn find_password(conn: &mut Conn, id: DbId) -> Outcome<Option<String>> {
+pub(crate) async fn find_password(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<String>> {
     Ok(users::table.find(id).select(users::password_hash).get_result(conn).await.optional()?)
 }
 
-pub(crate) async fn list(conn: &mut Conn, slice: Slice) -> Outcome<Vec<UserRow>> {
+pub(crate) async fn list(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec<UserRow>> {
     Ok(super::load!(users::table.select(UserRow::as_select()), users, slice, conn)?)
 }
 
-pub(crate) async fn list_admins(conn: &mut Conn) -> Outcome<Vec<UserRow>> {
+pub(crate) async fn list_admins(conn: &mut Conn<'_>) -> Outcome<Vec<UserRow>> {
     let admins = users::table.filter(users::is_admin).order((users::created_at, users::id));
     Ok(admins.select(UserRow::as_select()).load(conn).await?)
 }
 
-pub(crate) async fn count_sessions(conn: &mut Conn, user: DbId, opened_after: DbInstant) -> Outcome<i64> {
+pub(crate) async fn count_sessions(conn: &mut Conn<'_>, user: DbId, opened_after: DbInstant) -> Outcome<i64> {
     let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null()).and(sessions::opened_at.gt(opened_after));
     Ok(sessions::table.filter(live).count().get_result(conn).await?)
 }
 
-pub(crate) async fn has_admin(conn: &mut Conn) -> Outcome<bool> {
+pub(crate) async fn has_admin(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }
 
 /// Returns how many enabled accounts with ADMIN there are besides this one.
-async fn count_other_admins(conn: &mut Conn, id: DbId) -> Outcome<i64> {
+async fn count_other_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<i64> {
     Ok(users::table
         .filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id)))
         .count()
@@ -72,7 +70,7 @@ async fn count_other_admins(conn: &mut Conn, id: DbId) -> Outcome<i64> {
         .await?)
 }
 
-async fn update_standing(conn: &mut Conn, row: UserRow) -> Outcome<()> {
+async fn update_standing(conn: &mut Conn<'_>, row: UserRow) -> Outcome<()> {
     diesel::update(users::table.find(row.id))
         .set((users::is_admin.eq(row.is_admin), users::is_user.eq(row.is_user), users::enabled.eq(row.enabled)))
         .execute(conn)
@@ -81,7 +79,7 @@ async fn update_standing(conn: &mut Conn, row: UserRow) -> Outcome<()> {
 }
 
 /// Applies the domain's rule of role changes to the stored account; whether there is one.
-pub(crate) async fn change_role(conn: &mut Conn, id: DbId, change: RoleChange) -> Outcome<bool> {
+pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange) -> Outcome<bool> {
     super::lock_admins(conn).await?;
     let Some(row) = super::lock_user(conn, id).await? else { return Ok(false) };
     let others = count(count_other_admins(conn, id).await?);
@@ -91,7 +89,7 @@ pub(crate) async fn change_role(conn: &mut Conn, id: DbId, change: RoleChange) -
 }
 
 /// Applies the domain's rule of disabling to the stored account; whether there is one.
-pub(crate) async fn set_enabled(conn: &mut Conn, id: DbId, enabled: bool, at: DbInstant) -> Outcome<bool> {
+pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, at: DbInstant) -> Outcome<bool> {
     super::lock_admins(conn).await?;
     let Some(row) = super::lock_user(conn, id).await? else { return Ok(false) };
     let others = count(count_other_admins(conn, id).await?);
@@ -105,7 +103,7 @@ pub(crate) async fn set_enabled(conn: &mut Conn, id: DbId, enabled: bool, at: Db
 
 /// Applies the domain's rule of profile changes to the stored account; the account now, and the picture it lost.
 pub(crate) async fn update_profile(
-    conn: &mut Conn,
+    conn: &mut Conn<'_>,
     id: DbId,
     changes: ProfileChanges,
     at: DbInstant,
@@ -125,7 +123,7 @@ pub(crate) async fn update_profile(
 
 /// Stores a new password in place of the one verified and revokes the account's sessions but `keep`; whether it was
 /// still that one.
-pub(crate) async fn change_password(conn: &mut Conn, change: NewPassword) -> Outcome<bool> {
+pub(crate) async fn change_password(conn: &mut Conn<'_>, change: NewPassword) -> Outcome<bool> {
     let verified = users::table.find(change.user).filter(users::password_hash.eq(change.verified));
     if diesel::update(verified).set(users::password_hash.eq(change.new)).execute(conn).await? == 0 {
         return Ok(false);
@@ -135,14 +133,14 @@ pub(crate) async fn change_password(conn: &mut Conn, change: NewPassword) -> Out
 }
 
 /// Stores another hash of the same password, if that is still the account's.
-pub(crate) async fn renew_password_hash(conn: &mut Conn, user: DbId, verified: String, new: String) -> Outcome<()> {
+pub(crate) async fn renew_password_hash(conn: &mut Conn<'_>, user: DbId, verified: String, new: String) -> Outcome<()> {
     let verified = users::table.find(user).filter(users::password_hash.eq(verified));
     diesel::update(verified).set(users::password_hash.eq(new)).execute(conn).await?;
     Ok(())
 }
 
 /// Revokes every live session of the account but `keep`.
-async fn revoke_sessions(conn: &mut Conn, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
+async fn revoke_sessions(conn: &mut Conn<'_>, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
     // No session has the nil id.
     let keep = keep.unwrap_or(DbId(Uuid::nil()));
     let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null()).and(sessions::id.ne(keep));

@@ -1,16 +1,14 @@
-use agora_domain::Error;
-use agora_domain::error::Resource;
-use agora_domain::idempotency::Once;
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+pub(crate) use super::insert_comment as insert;
 use super::{Conn, RunQueryDsl};
-use crate::error::{Failure, Outcome};
-use crate::rows::CommentRow;
-use crate::schema::{comments, posts};
+use crate::error::Outcome;
+use crate::rows::{CommentRow, Slice, SummaryRow};
+use crate::schema::{comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::CommentAccessRow;
 
-pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<CommentAccessRow>> {
+pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
         .inner_join(posts::table)
         .filter(comments::id.eq(id))
@@ -22,7 +20,7 @@ pub(crate) async fn find_access(conn: &mut Conn, id: DbId) -> Outcome<Option<Com
 }
 
 /// Returns the newest comment of `author` on `post`.
-pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Outcome<Option<CommentAccessRow>> {
+pub(crate) async fn find_newest(conn: &mut Conn<'_>, post: DbId, author: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
         .inner_join(posts::table)
         .filter(comments::post_id.eq(post).and(comments::author_id.eq(author)))
@@ -35,22 +33,8 @@ pub(crate) async fn find_newest(conn: &mut Conn, post: DbId, author: DbId) -> Ou
         .optional()?)
 }
 
-pub(crate) async fn insert(conn: &mut Conn, row: CommentRow, once: Option<Once<()>>) -> Outcome<()> {
-    let post = row.post_id;
-    super::lock_counters(conn, post).await?;
-    diesel::insert_into(comments::table).values(row).execute(conn).await.map_err(Failure::missing(Resource::Post))?;
-    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
-        .set(posts::comment_count.eq(posts::comment_count + 1))
-        .execute(conn)
-        .await?;
-    if counted == 0 {
-        return Err(Failure::Rule(Error::NotFound(Resource::Post)));
-    }
-    super::idempotency::complete(conn, once, &()).await
-}
-
 /// Returns whether there was such a comment.
-pub(crate) async fn update(conn: &mut Conn, id: DbId, content: String, at: DbInstant) -> Outcome<bool> {
+pub(crate) async fn update(conn: &mut Conn<'_>, id: DbId, content: String, at: DbInstant) -> Outcome<bool> {
     let updated = diesel::update(comments::table.find(id))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
         .execute(conn)
@@ -59,7 +43,7 @@ pub(crate) async fn update(conn: &mut Conn, id: DbId, content: String, at: DbIns
 }
 
 /// Returns whether there was such a comment.
-pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<bool> {
     super::lock_counters_of(conn, id).await?;
     let post: Option<DbId> =
         diesel::delete(comments::table.find(id)).returning(comments::post_id).get_result(conn).await.optional()?;
@@ -69,4 +53,12 @@ pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
         .execute(conn)
         .await?;
     Ok(true)
+}
+
+pub(crate) async fn list(conn: &mut Conn<'_>, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
+    let on_post = comments::table
+        .inner_join(users::table)
+        .filter(comments::post_id.eq(post))
+        .select((CommentRow::as_select(), SummaryRow::as_select()));
+    Ok(super::load!(on_post, comments, slice, conn)?)
 }

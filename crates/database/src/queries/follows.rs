@@ -1,6 +1,5 @@
 use agora_domain::error::Resource;
 use agora_domain::follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED};
-use agora_domain::idempotency::Once;
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper};
 
@@ -14,31 +13,35 @@ use crate::values::{FollowRow, Related};
 
 /// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
 /// two attempts; then it starts again.
-pub(crate) async fn toggle(conn: &mut Conn, follow: FollowRow, once: Option<Once<bool>>) -> Outcome<bool> {
-    let follows = loop {
+pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<bool> {
+    loop {
         if insert(conn, follow).await? {
-            break true;
+            return Ok(true);
         }
         if delete(conn, follow.follower, follow.followed).await? {
-            break false;
+            return Ok(false);
         }
-    };
-    super::idempotency::complete(conn, once, &follows).await?;
-    Ok(follows)
+    }
 }
 
-pub(crate) async fn set(conn: &mut Conn, follow: FollowRow) -> Outcome<()> {
+/// Returns whether `follower` follows `followed`; nothing when there is no such user.
+pub(crate) async fn is_following(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
+    let relation = follows::table.filter(follows::follower_id.eq(follower).and(follows::followed_id.eq(users::id)));
+    Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
+}
+
+pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<()> {
     insert(conn, follow).await.map(|_| ())
 }
 
 /// Returns whether there is a user `followed`.
-pub(crate) async fn unset(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {
+pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
     let known: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
     delete(conn, follower, followed).await?;
     Ok(known)
 }
 
-async fn insert(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
+async fn insert(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
         .values((
             follows::follower_id.eq(follow.follower),
@@ -60,7 +63,7 @@ async fn insert(conn: &mut Conn, follow: FollowRow) -> Outcome<bool> {
 }
 
 /// Returns the domain's rule of how many accounts one account may follow, the last one included.
-async fn ensure_within_limit(conn: &mut Conn, follower: DbId) -> Outcome<()> {
+async fn ensure_within_limit(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let beyond = follows::table
         .filter(follows::follower_id.eq(follower))
         .order((follows::created_at.asc(), follows::id.asc()))
@@ -73,7 +76,7 @@ async fn ensure_within_limit(conn: &mut Conn, follower: DbId) -> Outcome<()> {
     }
 }
 
-async fn delete(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool> {
+async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
     let deleted = diesel::delete(follows::table.find((follower, followed))).execute(conn).await?;
     if deleted > 0 {
         count_change(conn, follower).await?;
@@ -82,13 +85,13 @@ async fn delete(conn: &mut Conn, follower: DbId, followed: DbId) -> Outcome<bool
 }
 
 /// Returns what is remembered of the follower's feed is of an earlier state from now on.
-async fn count_change(conn: &mut Conn, follower: DbId) -> Outcome<()> {
+async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
     diesel::update(users::table.find(follower)).set(counted).execute(conn).await?;
     Ok(())
 }
 
-pub(crate) async fn list_followers(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
+pub(crate) async fn list_followers(conn: &mut Conn<'_>, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
@@ -96,7 +99,7 @@ pub(crate) async fn list_followers(conn: &mut Conn, user: DbId, slice: Slice) ->
     Ok(super::load!(followers, follows, slice, conn)?)
 }
 
-pub(crate) async fn list_followed(conn: &mut Conn, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
+pub(crate) async fn list_followed(conn: &mut Conn<'_>, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
     let followed = follows::table
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))

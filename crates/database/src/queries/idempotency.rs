@@ -1,6 +1,8 @@
 use agora_domain::Error;
-use agora_domain::idempotency::{Answer, Begun, Fingerprint, Once, Record};
+use agora_domain::error::Conflict;
+use agora_domain::idempotency::{Begun, Fingerprint, Outcome as Done, Record};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
@@ -10,7 +12,7 @@ use crate::sql_types::{DbId, DbInstant};
 use crate::values::{AttemptRow, NewAttempt};
 
 /// Puts an attempt on record, unless it meets one there.
-pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
+pub(crate) async fn begin(conn: &mut Conn<'_>, new: NewAttempt) -> Outcome<Begun> {
     loop {
         let inserted = diesel::insert_into(idempotency::table)
             .values((
@@ -31,29 +33,29 @@ pub(crate) async fn begin(conn: &mut Conn, new: NewAttempt) -> Outcome<Begun> {
         }
         // If somebody else took it off the record meanwhile, its place is free.
         let Some((attempt, record)) = find(conn, &new).await? else { continue };
-        let is_answered = record.answer.is_some();
+        let is_done = record.outcome.is_some();
         if let Some(met) = record.meet(new.fingerprints, new.now) {
             return Ok(Begun::Found(met));
         }
         // What was lost may be found at the last moment: then it stays.
         let replaced = idempotency::table.filter(idempotency::attempt.eq(attempt));
-        if is_answered {
+        if is_done {
             diesel::delete(replaced).execute(conn).await?;
         } else {
-            diesel::delete(replaced.filter(idempotency::answer.is_null())).execute(conn).await?;
+            diesel::delete(replaced.filter(idempotency::outcome.is_null())).execute(conn).await?;
         }
     }
 }
 
 /// Takes off the record what an account has beyond its bound: a few at a time, so that it ends as quickly as it begins.
-async fn forget_oldest(conn: &mut Conn, caller: DbId) -> Outcome<()> {
+async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
     const AT_ONCE: i64 = 4;
     // Those of nobody are bounded by how often an address may register.
     if caller.0.is_nil() {
         return Ok(());
     }
     let beyond: Vec<DbId> = idempotency::table
-        .filter(idempotency::caller.eq(caller).and(idempotency::answer.is_not_null()))
+        .filter(idempotency::caller.eq(caller).and(idempotency::outcome.is_not_null()))
         .order(idempotency::begun_at.desc())
         .select(idempotency::attempt)
         .limit(AT_ONCE)
@@ -66,49 +68,79 @@ async fn forget_oldest(conn: &mut Conn, caller: DbId) -> Outcome<()> {
     Ok(())
 }
 
-async fn find(conn: &mut Conn, new: &NewAttempt) -> Outcome<Option<(DbId, Record)>> {
+async fn find(conn: &mut Conn<'_>, new: &NewAttempt) -> Outcome<Option<(DbId, Record)>> {
     let is_named = idempotency::caller
         .eq(new.caller)
         .and(idempotency::key.eq(new.key.clone()))
         .and(idempotency::route.eq(new.route.clone()));
     let found: Option<AttemptRow> = idempotency::table
         .filter(is_named)
-        .select((idempotency::attempt, idempotency::fingerprint, idempotency::begun_at, idempotency::answer))
+        .select((idempotency::attempt, idempotency::fingerprint, idempotency::begun_at, idempotency::outcome))
         .get_result(conn)
         .await
         .optional()?;
-    let Some((attempt, fingerprint, begun_at, answer)) = found else { return Ok(None) };
+    let Some((attempt, fingerprint, begun_at, outcome)) = found else { return Ok(None) };
     let fingerprint = fingerprint.try_into().map_err(|_| Error::internal("the database holds an invalid digest"))?;
-    let answer = answer.map(|bytes| Answer(bytes.into()));
-    Ok(Some((attempt, Record { fingerprint: Fingerprint(fingerprint), begun_at: begun_at.0, answer })))
+    let outcome = outcome.map(|stored| decode(&stored)).transpose()?;
+    Ok(Some((attempt, Record { fingerprint: Fingerprint(fingerprint), begun_at: begun_at.0, outcome })))
 }
 
-/// Stores the answer to an attempt that has none; whether there was such an attempt.
-pub(crate) async fn finish(conn: &mut Conn, attempt: DbId, answer: Vec<u8>) -> Outcome<bool> {
-    let unanswered = idempotency::table.filter(idempotency::attempt.eq(attempt).and(idempotency::answer.is_null()));
-    Ok(diesel::update(unanswered).set(idempotency::answer.eq(Some(answer))).execute(conn).await? > 0)
-}
-
-/// Makes what this transaction wrote part of an attempt, which is answered according to what the write gave.
-pub(crate) async fn complete<T>(conn: &mut Conn, once: Option<Once<T>>, given: &T) -> Outcome<()> {
-    let Some(once) = once else { return Ok(()) };
-    let Answer(answer) = once.answer(given)?;
-    if finish(conn, DbId(once.attempt().uuid()), answer.into()).await? {
-        Ok(())
-    } else {
-        Err(Failure::Rule(Error::unavailable("another attempt has taken the place of this one")))
+/// Stores what the writes of this transaction did as the outcome of an attempt.
+pub(crate) async fn complete(conn: &mut Conn<'_>, attempt: DbId, done: Done) -> Outcome<()> {
+    let running = idempotency::table.filter(idempotency::attempt.eq(attempt).and(idempotency::outcome.is_null()));
+    let completed = diesel::update(running).set(idempotency::outcome.eq(Some(encode(done)))).execute(conn).await?;
+    if completed == 0 {
+        return Err(Failure::Rule(Error::unavailable("another attempt has taken the place of this one")));
     }
+    Ok(())
 }
 
-pub(crate) async fn abandon(conn: &mut Conn, attempt: DbId) -> Outcome<()> {
-    let unanswered = idempotency::table.filter(idempotency::attempt.eq(attempt).and(idempotency::answer.is_null()));
-    diesel::delete(unanswered).execute(conn).await?;
+pub(crate) async fn abandon(conn: &mut Conn<'_>, attempt: DbId) -> Outcome<()> {
+    let running = idempotency::table.filter(idempotency::attempt.eq(attempt).and(idempotency::outcome.is_null()));
+    diesel::delete(running).execute(conn).await?;
     Ok(())
 }
 
 /// Deletes some of what began before an instant; how many records.
-pub(crate) async fn delete_begun_before(conn: &mut Conn, at: DbInstant, limit: i64) -> Outcome<usize> {
+pub(crate) async fn delete_begun_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = idempotency::table.filter(idempotency::begun_at.lt(at)).order(idempotency::begun_at).limit(limit);
     let attempts: Vec<DbId> = old.select(idempotency::attempt).load(conn).await?;
     Ok(diesel::delete(idempotency::table.filter(idempotency::attempt.eq_any(attempts))).execute(conn).await?)
+}
+
+// What an outcome is stored as: which one it is, then whether it is on, or the id of what was created. A release that is
+// older stored answers, which begin with 0: they have no outcome any more.
+const REGISTERED: u8 = b'R';
+const POST_CREATED: u8 = b'P';
+const LIKE_TOGGLED: u8 = b'L';
+const COMMENT_CREATED: u8 = b'C';
+const FOLLOW_TOGGLED: u8 = b'F';
+const PRODUCT_CREATED: u8 = b'D';
+
+fn encode(done: Done) -> Vec<u8> {
+    let of = |kind: u8, id: Uuid| [&[kind], id.as_bytes().as_slice()].concat();
+    match done {
+        Done::Registered(id) => of(REGISTERED, id.uuid()),
+        Done::PostCreated(id) => of(POST_CREATED, id.uuid()),
+        Done::LikeToggled(is_on) => vec![LIKE_TOGGLED, is_on.into()],
+        Done::CommentCreated => vec![COMMENT_CREATED],
+        Done::FollowToggled(is_on) => vec![FOLLOW_TOGGLED, is_on.into()],
+        Done::ProductCreated(id) => of(PRODUCT_CREATED, id.uuid()),
+    }
+}
+
+fn decode(stored: &[u8]) -> Outcome<Done> {
+    let done = stored.split_first().and_then(|(kind, value)| {
+        let id = || Uuid::from_slice(value).ok();
+        match *kind {
+            REGISTERED => Some(Done::Registered(id()?.into())),
+            POST_CREATED => Some(Done::PostCreated(id()?.into())),
+            LIKE_TOGGLED => Some(Done::LikeToggled(value == [1])),
+            COMMENT_CREATED => Some(Done::CommentCreated),
+            FOLLOW_TOGGLED => Some(Done::FollowToggled(value == [1])),
+            PRODUCT_CREATED => Some(Done::ProductCreated(id()?.into())),
+            _ => None,
+        }
+    });
+    done.ok_or(Failure::Rule(Error::Conflict(Conflict::Unforeseen)))
 }

@@ -8,7 +8,7 @@ use crate::schema::{posts, unnamed_images, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Records an image that is about to be stored.
-pub(crate) async fn announce(conn: &mut Conn, key: String, at: DbInstant) -> Outcome<()> {
+pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
     let record = (unnamed_images::key.eq(key), unnamed_images::since.eq(at), unnamed_images::condemned.eq(false));
     diesel::insert_into(unnamed_images::table).values(record).execute(conn).await?;
     Ok(())
@@ -16,7 +16,7 @@ pub(crate) async fn announce(conn: &mut Conn, key: String, at: DbInstant) -> Out
 
 /// Condemns some of the images recorded before an instant, the oldest records first.
 pub(crate) async fn mark_for_deletion(
-    conn: &mut Conn,
+    conn: &mut Conn<'_>,
     cutoff: DbInstant,
     now: DbInstant,
     limit: i64,
@@ -34,7 +34,7 @@ pub(crate) async fn mark_for_deletion(
 }
 
 /// Returns those of the images that are on record.
-pub(crate) async fn recorded(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<String>> {
+pub(crate) async fn recorded(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
     let recorded = unnamed_images::table.filter(unnamed_images::key.eq_any(keys));
     Ok(recorded.select(unnamed_images::key).load(conn).await?)
 }
@@ -43,7 +43,7 @@ pub(crate) async fn recorded(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<
 type Named = (Option<String>, DbId);
 
 /// Returns the images that rows name, from one text on to before another, and whose they are.
-pub(crate) async fn named_between(conn: &mut Conn, from: String, to: String) -> Outcome<Vec<Named>> {
+pub(crate) async fn named_between(conn: &mut Conn<'_>, from: String, to: String) -> Outcome<Vec<Named>> {
     let posted = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
     let mut named: Vec<Named> = posted.select((posts::image, posts::author_id)).load(conn).await?;
     let shown = users::table.filter(users::profile_picture.ge(from).and(users::profile_picture.lt(to)));
@@ -53,7 +53,7 @@ pub(crate) async fn named_between(conn: &mut Conn, from: String, to: String) -> 
 }
 
 /// Returns those of the images that rows name.
-pub(crate) async fn named_of(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<Option<String>>> {
+pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<Option<String>>> {
     let posted = posts::table.filter(posts::image.eq_any(keys.clone()));
     let mut named: Vec<Option<String>> = posted.select(posts::image).load(conn).await?;
     let shown = users::table.filter(users::profile_picture.eq_any(keys));
@@ -62,13 +62,13 @@ pub(crate) async fn named_of(conn: &mut Conn, keys: Vec<String>) -> Outcome<Vec<
     Ok(named)
 }
 
-pub(crate) async fn forget(conn: &mut Conn, keys: Vec<String>) -> Outcome<()> {
+pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()> {
     diesel::delete(unnamed_images::table.filter(unnamed_images::key.eq_any(keys))).execute(conn).await?;
     Ok(())
 }
 
 /// Keeps the record in step with a row that named the image `old` and names `new` from now on.
-pub(super) async fn replace(conn: &mut Conn, old: Option<&str>, new: Option<&str>, at: DbInstant) -> Outcome<()> {
+pub(crate) async fn replace(conn: &mut Conn<'_>, old: Option<&str>, new: Option<&str>, at: DbInstant) -> Outcome<()> {
     if old == new {
         return Ok(());
     }

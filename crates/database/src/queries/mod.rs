@@ -1,16 +1,21 @@
 //! The queries, each written once and compiled for every database that mounts this folder.
 //!
 //! A function takes a connection and rows' values, and neither begins nor ends a transaction: whoever calls it has.
-//! The few steps that differ (`lock_...`, `has_migrations`) are functions of the database's own file, side by side
-//! with the others'.
+//! The few steps that differ are functions of the same names in the database's own `dialect` and `statements`.
 
-pub(crate) use super::{
+pub(crate) use super::dialect::{
     Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
-    lock_user, may_have_text, post_in,
+    lock_user, post_in,
 };
+pub(crate) use super::statements::{
+    feed_positions, insert_comment, insert_post, likers, load_feed, read_with_changes, toggle_like, views_by_author,
+    views_of_all, with_likers,
+};
+pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;
 pub(crate) mod comments;
+pub(crate) mod feeds;
 pub(crate) mod follows;
 pub(crate) mod idempotency;
 pub(crate) mod images;

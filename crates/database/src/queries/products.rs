@@ -1,5 +1,4 @@
 use agora_domain::clock::Timestamp;
-use agora_domain::idempotency::Once;
 use agora_domain::products::{Product, ProductEdit};
 use diesel::{
     BoolExpressionMethods, EscapeExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -13,17 +12,16 @@ use crate::product_rows::{ImageRow, ProductRow, ProductRows, VariantRow};
 use crate::rows::{Slice, Toward};
 use crate::schema::{catalog_version, product_images, product_variants, products};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{Filter, TextFilter};
+use crate::values::TextFilter;
 
-pub(crate) async fn insert(conn: &mut Conn, rows: ProductRows, once: Option<Once<()>>) -> Outcome<()> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     for row in rows.products {
         diesel::insert_into(products::table).values(row).execute(conn).await?;
     }
-    insert_parts(conn, rows.variants, rows.images).await?;
-    super::idempotency::complete(conn, once, &()).await
+    insert_parts(conn, rows.variants, rows.images).await
 }
 
-async fn insert_parts(conn: &mut Conn, variants: Vec<VariantRow>, images: Vec<ImageRow>) -> Outcome<()> {
+async fn insert_parts(conn: &mut Conn<'_>, variants: Vec<VariantRow>, images: Vec<ImageRow>) -> Outcome<()> {
     for row in variants {
         diesel::insert_into(product_variants::table).values(row).execute(conn).await?;
     }
@@ -33,20 +31,20 @@ async fn insert_parts(conn: &mut Conn, variants: Vec<VariantRow>, images: Vec<Im
     Ok(())
 }
 
-pub(crate) async fn find(conn: &mut Conn, id: DbId) -> Outcome<ProductRows> {
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<ProductRows> {
     let found = products::table.find(id).select(ProductRow::as_select()).get_result(conn).await.optional()?;
     with_parts(conn, found.into_iter().collect()).await
 }
 
 /// Returns the products whose SKU has one of these keys.
-pub(crate) async fn find_by_sku(conn: &mut Conn, keys: Vec<String>) -> Outcome<ProductRows> {
+pub(crate) async fn find_by_sku(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<ProductRows> {
     let named = products::table.filter(products::sku_key.eq_any(keys));
     let found = named.select(ProductRow::as_select()).load(conn).await?;
     with_parts(conn, found).await
 }
 
 /// Which state the catalog is in.
-pub(crate) async fn version(conn: &mut Conn) -> Outcome<DbId> {
+pub(crate) async fn version(conn: &mut Conn<'_>) -> Outcome<DbId> {
     Ok(catalog_version::table.select(catalog_version::version).get_result(conn).await?)
 }
 
@@ -54,32 +52,51 @@ pub(crate) async fn version(conn: &mut Conn) -> Outcome<DbId> {
 /// where enough of them have it, that is quicker.
 const LOOKED_AT: i64 = 500;
 
-/// What is selected of the products of a filter's category; as a macro, since the type is that of the selection.
+/// The key of the category that a list is of, if it is of one.
+type Category = Option<String>;
+
+/// What is selected of the products of a category; as a macro, since the type is that of the selection.
 macro_rules! of_category {
-    ($filter:expr, $selection:expr) => {{
+    ($category:expr, $selection:expr) => {{
         let all = products::table.select($selection).into_boxed();
-        match &$filter.category_key {
+        match &$category {
             Some(key) => all.filter(products::category_key.eq(key.clone())),
             None => all,
         }
     }};
 }
 
-pub(crate) async fn list(conn: &mut Conn, filter: Filter, slice: Slice) -> Outcome<ProductRows> {
-    let found = match &filter.text {
-        None => super::load!(of_category!(filter, ProductRow::as_select()), products, slice, conn)?,
-        Some(text) => search(conn, &filter, text, slice).await?,
+pub(crate) async fn list(conn: &mut Conn<'_>, category: Category, slice: Slice) -> Outcome<ProductRows> {
+    let all = products::table.select(ProductRow::as_select());
+    let found = match category {
+        None => super::load!(all, products, slice, conn)?,
+        Some(key) => super::load!(all.filter(products::category_key.eq(key)), products, slice, conn)?,
     };
     with_parts(conn, found).await
 }
 
 /// Returns the products of a part of a list that have a text in them.
-async fn search(conn: &mut Conn, filter: &Filter, text: &TextFilter, slice: Slice) -> Outcome<Vec<ProductRow>> {
+pub(crate) async fn search(
+    conn: &mut Conn<'_>,
+    category: Category,
+    text: TextFilter,
+    slice: Slice,
+) -> Outcome<ProductRows> {
+    let found = find_text(conn, &category, &text, slice).await?;
+    with_parts(conn, found).await
+}
+
+async fn find_text(
+    conn: &mut Conn<'_>,
+    category: &Category,
+    text: &TextFilter,
+    slice: Slice,
+) -> Outcome<Vec<ProductRow>> {
     let has_text = || products::search_key.like(text.pattern.clone()).escape('\\');
     let next = Slice { limit: LOOKED_AT, ..slice };
     let next: Vec<(DbInstant, DbId)> =
-        super::load!(of_category!(filter, (products::created_at, products::id)), products, next, conn)?;
-    let among = of_category!(filter, ProductRow::as_select()).filter(has_text());
+        super::load!(of_category!(category, (products::created_at, products::id)), products, next, conn)?;
+    let among = of_category!(category, ProductRow::as_select()).filter(has_text());
     let Some((at, id)) = next.last().copied().filter(|_| limit(next.len()) == LOOKED_AT) else {
         return Ok(super::load!(among, products, slice, conn)?);
     };
@@ -97,11 +114,11 @@ async fn search(conn: &mut Conn, filter: &Filter, text: &TextFilter, slice: Slic
     if limit(found.len()) == slice.limit {
         return Ok(found);
     }
-    let indexed = of_category!(filter, ProductRow::as_select()).filter(super::may_have_text(text)).filter(has_text());
+    let indexed = of_category!(category, ProductRow::as_select()).filter(super::may_have_text(text)).filter(has_text());
     Ok(super::load!(indexed, products, slice, conn)?)
 }
 
-async fn with_parts(conn: &mut Conn, products: Vec<ProductRow>) -> Outcome<ProductRows> {
+async fn with_parts(conn: &mut Conn<'_>, products: Vec<ProductRow>) -> Outcome<ProductRows> {
     if products.is_empty() {
         return Ok(ProductRows::default());
     }
@@ -122,13 +139,13 @@ async fn with_parts(conn: &mut Conn, products: Vec<ProductRow>) -> Outcome<Produ
 }
 
 /// When the product was added, its id, name and price.
-pub(crate) async fn list_short(conn: &mut Conn, slice: Slice) -> Outcome<Vec<(DbInstant, DbId, String, i64)>> {
+pub(crate) async fn list_short(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec<(DbInstant, DbId, String, i64)>> {
     let short = products::table.select((products::created_at, products::id, products::name, products::price));
     Ok(super::load!(short, products, slice, conn)?)
 }
 
 /// Replaces a product with what belongs to it.
-async fn update(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
+async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     for row in rows.products {
         let id = row.id;
         diesel::update(products::table.find(id))
@@ -156,7 +173,7 @@ async fn update(conn: &mut Conn, rows: ProductRows) -> Outcome<()> {
 const AT_ONCE: usize = 1_000;
 
 /// Puts products in the place of those of some ids, and adds others: many, with a statement for each table.
-pub(crate) async fn replace(conn: &mut Conn, replaced: Vec<DbId>, rows: ProductRows) -> Outcome<()> {
+pub(crate) async fn replace(conn: &mut Conn<'_>, replaced: Vec<DbId>, rows: ProductRows) -> Outcome<()> {
     if !replaced.is_empty() {
         // What belongs to them goes with them.
         diesel::delete(products::table.filter(products::id.eq_any(replaced))).execute(conn).await?;
@@ -174,12 +191,12 @@ pub(crate) async fn replace(conn: &mut Conn, replaced: Vec<DbId>, rows: ProductR
 }
 
 /// Returns whether there was such a product.
-pub(crate) async fn delete(conn: &mut Conn, id: DbId) -> Outcome<bool> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<bool> {
     Ok(diesel::delete(products::table.find(id)).execute(conn).await? > 0)
 }
 
 /// Applies the domain's rule of editing to the stored product; the product now.
-pub(crate) async fn edit(conn: &mut Conn, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Option<Product>> {
+pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Option<Product>> {
     super::lock_product(conn, id).await?;
     let Some(stored) = find(conn, id).await?.products()?.pop() else { return Ok(None) };
     let edited = stored.apply(&edit, at)?;

@@ -1,14 +1,33 @@
 use diesel::dsl::exists;
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
 use crate::schema::{sessions, users};
 use crate::sql_types::{DbId, DbInstant};
+use crate::values::SessionRow;
+
+/// Finds a session, with what its account may do.
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<SessionRow>> {
+    Ok(sessions::table
+        .inner_join(users::table)
+        .filter(sessions::id.eq(id))
+        .select((
+            sessions::user_id,
+            sessions::opened_at,
+            sessions::revoked_at,
+            users::enabled,
+            users::is_admin,
+            users::is_user,
+        ))
+        .get_result(conn)
+        .await
+        .optional()?)
+}
 
 /// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.
 pub(crate) async fn open(
-    conn: &mut Conn,
+    conn: &mut Conn<'_>,
     id: DbId,
     user: DbId,
     opened_at: DbInstant,
@@ -27,7 +46,7 @@ pub(crate) async fn open(
     Ok(true)
 }
 
-pub(crate) async fn revoke(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<()> {
+pub(crate) async fn revoke(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<()> {
     diesel::update(sessions::table.filter(sessions::id.eq(id).and(sessions::revoked_at.is_null())))
         .set(sessions::revoked_at.eq(Some(at)))
         .execute(conn)
@@ -36,7 +55,7 @@ pub(crate) async fn revoke(conn: &mut Conn, id: DbId, at: DbInstant) -> Outcome<
 }
 
 /// Deletes some of the sessions opened before an instant; how many.
-pub(crate) async fn delete_opened_before(conn: &mut Conn, at: DbInstant, limit: i64) -> Outcome<usize> {
+pub(crate) async fn delete_opened_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = sessions::table.filter(sessions::opened_at.lt(at)).order(sessions::opened_at).limit(limit);
     let ids: Vec<DbId> = old.select(sessions::id).load(conn).await?;
     Ok(diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(conn).await?)

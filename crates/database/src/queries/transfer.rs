@@ -5,7 +5,8 @@ use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::Text;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, SelectableHelper};
 
-use super::{Conn, RunQueryDsl, has_migrations};
+pub(crate) use super::has_migrations;
+use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::schema::{
     comments, follows, idempotency, likes, posts, product_images, product_variants, products, sessions, unnamed_images,
@@ -42,7 +43,7 @@ struct Applied {
 }
 
 /// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.
-pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
+pub(crate) async fn applied(conn: &mut Conn<'_>) -> Outcome<Vec<String>> {
     if !has_migrations(conn).await? {
         return Ok(Vec::new());
     }
@@ -52,7 +53,7 @@ pub(crate) async fn applied(conn: &mut Conn) -> Outcome<Vec<String>> {
 }
 
 /// Returns how many rows the table has.
-pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
+pub(crate) async fn count(conn: &mut Conn<'_>, table: Table) -> Outcome<i64> {
     macro_rules! count {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             $table::table.count().get_result(conn).await?
@@ -62,7 +63,7 @@ pub(crate) async fn count(conn: &mut Conn, table: Table) -> Outcome<i64> {
 }
 
 /// Returns the rows that follow the one of a key.
-pub(crate) async fn page(conn: &mut Conn, table: Table, after: Option<AnyKey>, limit: i64) -> Outcome<AnyRows> {
+pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<AnyKey>, limit: i64) -> Outcome<AnyRows> {
     macro_rules! page {
         ($variant:ident, $table:ident, $row:ident, $key:ident) => {{
             let mut page = $table::table.select($row::as_select()).order($table::$key).limit(limit).into_boxed();
@@ -112,7 +113,7 @@ fn refused(error: DieselError) -> Failure {
 }
 
 /// Adds the rows.
-pub(crate) async fn insert(conn: &mut Conn, rows: AnyRows) -> Outcome<usize> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, rows: AnyRows) -> Outcome<usize> {
     macro_rules! insert {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             match rows {
@@ -127,7 +128,7 @@ pub(crate) async fn insert(conn: &mut Conn, rows: AnyRows) -> Outcome<usize> {
 }
 
 /// Deletes every row of every table.
-pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
+pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     macro_rules! clear {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             diesel::delete($table::table).execute(conn).await?
@@ -145,7 +146,7 @@ pub(crate) async fn clear(conn: &mut Conn) -> Outcome<()> {
 
 /// Returns the names of the images that posts name, after the post of an id, and the last of these posts.
 pub(crate) async fn post_images(
-    conn: &mut Conn,
+    conn: &mut Conn<'_>,
     after: Option<DbId>,
     limit: i64,
 ) -> Outcome<Vec<(DbId, Option<String>)>> {
@@ -156,7 +157,7 @@ pub(crate) async fn post_images(
 
 /// Returns the names of the images that profiles name, after the account of an id, and the last of these accounts.
 pub(crate) async fn profile_images(
-    conn: &mut Conn,
+    conn: &mut Conn<'_>,
     after: Option<DbId>,
     limit: i64,
 ) -> Outcome<Vec<(DbId, Option<String>)>> {

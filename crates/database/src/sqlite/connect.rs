@@ -8,10 +8,10 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::Text;
-use diesel::{Connection, QueryableByName, RunQueryDsl};
+use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection};
 use url::Url;
 
-use super::dialect::{Conn, complete};
+use super::dialect::complete;
 use super::queries;
 use crate::error::{Failure, OpenError, Outcome};
 use crate::version;
@@ -27,25 +27,25 @@ pub(super) fn inspect(file: &Path) -> Result<(), OpenError> {
 
 /// Returns a connection that changes nothing, not even how the file keeps its log: one that may write would make it a
 /// database that keeps a write-ahead log.
-pub(super) fn connect_to_inspect(file: &Path) -> Result<Conn, OpenError> {
+pub(super) fn connect_to_inspect(file: &Path) -> Result<SqliteConnection, OpenError> {
     open_to_read(file, "mode=ro")
 }
 
 /// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
 /// its write-ahead log, and leave them behind.
-pub(crate) fn open_to_inspect(file: &Path) -> Result<Conn, OpenError> {
+pub(crate) fn open_to_inspect(file: &Path) -> Result<SqliteConnection, OpenError> {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
     open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })
 }
 
 /// Opens the file as these parameters say.
-fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
+fn open_to_read(file: &Path, parameters: &str) -> Result<SqliteConnection, OpenError> {
     let whole = file.canonicalize().ok().filter(|path| path.is_file());
     let mut url =
         whole.and_then(|path| Url::from_file_path(path).ok()).ok_or_else(|| OpenError::Missing(file.into()))?;
     url.set_query(Some(parameters));
-    let conn = Conn::establish(url.as_str());
+    let conn = SqliteConnection::establish(url.as_str());
     let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
     let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
     conn.batch_execute(&patience).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
@@ -53,7 +53,7 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<Conn, OpenError> {
 }
 
 /// Returns the versions of the migrations that were applied to the database, in order; none when it is not one of ours.
-pub(crate) fn applied(conn: &mut Conn, file: &Path) -> Result<Vec<String>, OpenError> {
+pub(crate) fn applied(conn: &mut SqliteConnection, file: &Path) -> Result<Vec<String>, OpenError> {
     told(complete(queries::transfer::applied(conn)), file)
 }
 
@@ -80,9 +80,10 @@ pub(super) enum Access {
     Write,
 }
 
-pub(super) fn connect(file: &Path, access: Access) -> Result<Conn, OpenError> {
+pub(super) fn connect(file: &Path, access: Access) -> Result<SqliteConnection, OpenError> {
     let url = file.to_str().ok_or_else(|| OpenError::Path(file.to_owned()))?;
-    let mut conn = Conn::establish(url).map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    let mut conn =
+        SqliteConnection::establish(url).map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
     // synchronous = FULL: a commit that was acknowledged is on disk, so that it survives a power failure too.
     let pragmas = format!(
         "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
@@ -109,7 +110,7 @@ struct BuildOption {
 }
 
 /// Returns how SQLite was built unlike it was meant to be, by a build that did not read those flags.
-pub(super) fn built_unlike(conn: &mut Conn) -> Outcome<Vec<String>> {
+pub(super) fn built_unlike(conn: &mut SqliteConnection) -> Outcome<Vec<String>> {
     let rows: Vec<BuildOption> = diesel::sql_query("PRAGMA compile_options").load(conn)?;
     Ok(unlike(&rows.iter().map(|row| row.compile_options.as_str()).collect::<Vec<_>>()))
 }
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn sqlite_is_built_as_it_is_meant_to_be_and_otherwise_it_is_told_how_not() {
-        let mut conn = Conn::establish(":memory:").unwrap();
+        let mut conn = SqliteConnection::establish(":memory:").unwrap();
         assert_eq!(built_unlike(&mut conn).unwrap(), [""; 0]);
         let told = ["without ENABLE_QPSG", "without THREADSAFE=2", "with DIRECT_OVERFLOW_READ"];
         assert_eq!(unlike(&["DEFAULT_MEMSTATUS=0", "DIRECT_OVERFLOW_READ", "THREADSAFE=1"]), told);

@@ -7,10 +7,10 @@ use std::thread::JoinHandle;
 
 use agora_domain::Error;
 use crossbeam_channel::{Sender, bounded};
+use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::connect::{Access, applied, built_unlike, connect, connect_to_inspect, create, inspect};
-use super::dialect::Conn;
 use super::jobs::{Next, Write, WriteJob, receive, submit, write_loop};
 use super::locks::{lock_companion, lock_directory, lock_service};
 use super::migrate;
@@ -112,7 +112,7 @@ impl Sqlite {
     pub(crate) async fn read<T, F>(&self, work: F) -> agora_domain::Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
     {
         self.readers.run(work).await
     }
@@ -121,16 +121,34 @@ impl Sqlite {
     pub(crate) async fn list<T, F>(&self, work: F) -> agora_domain::Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
     {
         self.lists.run(work).await
+    }
+
+    /// Runs work that searches, as [`list`](Self::list) does.
+    pub(crate) async fn search<T, F>(&self, work: F) -> agora_domain::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
+    {
+        self.list(work).await
+    }
+
+    /// Runs work that writes, as [`write`](Self::write) does.
+    pub(crate) async fn statement<T, F>(&self, work: F) -> agora_domain::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
+    {
+        self.write(work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
     pub(crate) async fn write<T, F>(&self, work: F) -> agora_domain::Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
     {
         self.write_then(work, |_| ()).await
     }
@@ -140,7 +158,7 @@ impl Sqlite {
     pub(crate) async fn write_then<T, F, A>(&self, work: F, after: A) -> agora_domain::Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
         A: FnOnce(&T) + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
@@ -194,7 +212,7 @@ impl Drop for Sqlite {
     }
 }
 
-fn warn_if_built_unlike(conn: &mut Conn) {
+fn warn_if_built_unlike(conn: &mut SqliteConnection) {
     match built_unlike(conn) {
         Ok(unlike) if unlike.is_empty() => {}
         Ok(unlike) => tracing::warn!(?unlike, "SQLite was built without the flags of .cargo/config.toml: it is slower"),

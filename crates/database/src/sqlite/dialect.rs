@@ -4,41 +4,52 @@ use std::future::{Future, Ready, ready};
 
 use agora_domain::Error;
 use diesel::query_dsl::LoadQuery;
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper};
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, SqliteConnection};
 use futures_util::FutureExt;
 
+pub(crate) use super::post_in::post_in;
 use crate::error::{Failure, Outcome};
 use crate::rows::{PostRow, UserRow};
 use crate::schema::{posts, users};
 use crate::sql_types::DbId;
 use crate::version::YesOrNo;
 
-/// The connection that the query functions run on.
-pub(crate) type Conn = diesel::SqliteConnection;
+/// The connection that the query functions run on. Theirs has a lifetime, since on PostgreSQL it is shared.
+pub(crate) type Conn<'c> = <SqliteConnection as Connected<'c>>::Conn;
+
+/// Says what a connection is in a lifetime: here always the same.
+pub(crate) trait Connected<'c> {
+    /// The connection.
+    type Conn;
+}
+
+impl Connected<'_> for SqliteConnection {
+    type Conn = Self;
+}
 
 /// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
 /// returns.
 pub(crate) trait RunQueryDsl: Sized {
     /// Runs the statement and returns how many rows it touched.
-    fn execute(self, conn: &mut Conn) -> Ready<QueryResult<usize>>
+    fn execute(self, conn: &mut SqliteConnection) -> Ready<QueryResult<usize>>
     where
-        Self: diesel::RunQueryDsl<Conn> + diesel::query_dsl::methods::ExecuteDsl<Conn>,
+        Self: diesel::RunQueryDsl<SqliteConnection> + diesel::query_dsl::methods::ExecuteDsl<SqliteConnection>,
     {
         ready(diesel::RunQueryDsl::execute(self, conn))
     }
 
     /// Runs the query and returns all rows.
-    fn load<'q, U>(self, conn: &mut Conn) -> Ready<QueryResult<Vec<U>>>
+    fn load<'q, U>(self, conn: &mut SqliteConnection) -> Ready<QueryResult<Vec<U>>>
     where
-        Self: diesel::RunQueryDsl<Conn> + LoadQuery<'q, Conn, U>,
+        Self: diesel::RunQueryDsl<SqliteConnection> + LoadQuery<'q, SqliteConnection, U>,
     {
         ready(diesel::RunQueryDsl::load(self, conn))
     }
 
     /// Runs the query and returns its first row.
-    fn get_result<'q, U>(self, conn: &mut Conn) -> Ready<QueryResult<U>>
+    fn get_result<'q, U>(self, conn: &mut SqliteConnection) -> Ready<QueryResult<U>>
     where
-        Self: diesel::RunQueryDsl<Conn> + LoadQuery<'q, Conn, U>,
+        Self: diesel::RunQueryDsl<SqliteConnection> + LoadQuery<'q, SqliteConnection, U>,
     {
         ready(diesel::RunQueryDsl::get_result(self, conn))
     }
@@ -49,17 +60,17 @@ impl<T> RunQueryDsl for T {}
 // There is one writer at a time: what it reads is locked already.
 
 /// Returns the accounts with ADMIN, locked against changes by others.
-pub(crate) async fn lock_admins(_: &mut Conn) -> Outcome<()> {
+pub(crate) async fn lock_admins(_: &mut Conn<'_>) -> Outcome<()> {
     Ok(())
 }
 
 /// Returns the account, locked against changes by others.
-pub(crate) async fn lock_user(conn: &mut Conn, id: DbId) -> Outcome<Option<UserRow>> {
+pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
     Ok(RunQueryDsl::get_result(users::table.find(id).select(UserRow::as_select()), conn).await.optional()?)
 }
 
 /// Returns the post that is not deleted, locked against changes by others.
-pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostRow>> {
+pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow>> {
     Ok(RunQueryDsl::get_result(
         posts::table.find(id).filter(posts::deleted_at.is_null()).select(PostRow::as_select()),
         conn,
@@ -69,22 +80,22 @@ pub(crate) async fn lock_post(conn: &mut Conn, id: DbId) -> Outcome<Option<PostR
 }
 
 /// Returns the post's counters, locked against changes by others.
-pub(crate) async fn lock_counters(_: &mut Conn, _: DbId) -> Outcome<()> {
+pub(crate) async fn lock_counters(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
 /// Returns the counters of the post that the comment belongs to, locked against changes by others.
-pub(crate) async fn lock_counters_of(_: &mut Conn, _: DbId) -> Outcome<()> {
+pub(crate) async fn lock_counters_of(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
 /// Returns the product, locked against changes by others.
-pub(crate) async fn lock_product(_: &mut Conn, _: DbId) -> Outcome<()> {
+pub(crate) async fn lock_product(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
 /// Returns whether migrations were ever applied.
-pub(crate) async fn has_migrations(conn: &mut Conn) -> Outcome<bool> {
+pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
     let tables = "SELECT count(*) > 0 AS holds FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
     Ok(RunQueryDsl::get_result::<YesOrNo>(diesel::sql_query(tables), conn).await?.holds)
 }

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use agora_domain::Error;
 use crossbeam_channel::{Receiver, Sender, TrySendError};
-use diesel::Connection;
 use diesel::result::Error as DieselError;
+use diesel::{Connection, SqliteConnection};
 use tokio::sync::oneshot;
 
-use super::dialect::Conn;
 use super::work::Work;
 use crate::error::{Failure, Outcome};
 
@@ -31,16 +30,16 @@ pub(super) struct Read {
 }
 
 /// Does the work in the snapshot that was begun, or tells that none could be. Whether others can share it afterwards.
-type ReadJob = Box<dyn FnOnce(Result<&mut Conn, DieselError>) -> bool + Send>;
+type ReadJob = Box<dyn FnOnce(Result<&mut SqliteConnection, DieselError>) -> bool + Send>;
 
 impl Read {
     /// Returns a read whose outcome goes to `reply`.
     pub(super) fn new<T: Send + 'static>(
         asked: &AtomicU64,
-        work: impl FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        work: impl FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
         reply: oneshot::Sender<Outcome<T>>,
     ) -> Self {
-        let job = move |conn: Result<&mut Conn, DieselError>| {
+        let job = move |conn: Result<&mut SqliteConnection, DieselError>| {
             if reply.is_closed() {
                 return true;
             }
@@ -57,7 +56,7 @@ impl Read {
 /// A write that takes its turn in a group.
 pub(super) trait WriteJob: Send {
     /// Does the work in a savepoint. Fails, with the cause, when the whole group must be rolled back.
-    fn run(&mut self, conn: &mut Conn) -> Result<(), String>;
+    fn run(&mut self, conn: &mut SqliteConnection) -> Result<(), String>;
     /// Tells the outcome to whoever waits, once the group is committed or has failed with a cause.
     fn finish(self: Box<Self>, group: Result<(), &str>);
 }
@@ -73,10 +72,10 @@ pub(super) struct Write<T, F, A> {
 impl<T, F, A> WriteJob for Write<T, F, A>
 where
     T: Send,
-    F: FnOnce(&mut Conn) -> Outcome<T> + Send,
+    F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send,
     A: FnOnce(&T) + Send,
 {
-    fn run(&mut self, conn: &mut Conn) -> Result<(), String> {
+    fn run(&mut self, conn: &mut SqliteConnection) -> Result<(), String> {
         let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
         // Kept before the savepoint is rolled back: when that fails too, its error takes the place of the cause.
         let mut cause = None;
@@ -124,7 +123,12 @@ pub(super) async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_d
     outcome.map_err(Error::from)
 }
 
-pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<Read>>, asked: &AtomicU64, busy: &AtomicUsize) {
+pub(super) fn read_loop(
+    mut conn: SqliteConnection,
+    jobs: &Receiver<Next<Read>>,
+    asked: &AtomicU64,
+    busy: &AtomicUsize,
+) {
     let mut next = jobs.recv().ok();
     while let Some(Some(first)) = next {
         busy.fetch_add(1, Relaxed);
@@ -136,7 +140,12 @@ pub(super) fn read_loop(mut conn: Conn, jobs: &Receiver<Next<Read>>, asked: &Ato
 
 /// Does a read, and then on the same snapshot those that were asked for before it was begun: they see all that whoever
 /// asked can know of. Returns what it took from the queue and did not do.
-fn read_group(conn: &mut Conn, first: Read, jobs: &Receiver<Next<Read>>, asked: &AtomicU64) -> Option<Next<Read>> {
+fn read_group(
+    conn: &mut SqliteConnection,
+    first: Read,
+    jobs: &Receiver<Next<Read>>,
+    asked: &AtomicU64,
+) -> Option<Next<Read>> {
     let horizon = asked.load(SeqCst);
     let (mut first, mut beyond) = (Some(first.job), None);
     let begun = conn.transaction(|conn| {
@@ -162,12 +171,15 @@ fn read_group(conn: &mut Conn, first: Read, jobs: &Receiver<Next<Read>>, asked: 
 }
 
 /// Returns the outcome of work; a panic in it is a failure like others, and undone like them.
-pub(super) fn catching_panics<T>(work: impl FnOnce(&mut Conn) -> Outcome<T>, conn: &mut Conn) -> Outcome<T> {
+pub(super) fn catching_panics<T>(
+    work: impl FnOnce(&mut SqliteConnection) -> Outcome<T>,
+    conn: &mut SqliteConnection,
+) -> Outcome<T> {
     let panicked = |_| Err(Failure::Rule(Error::internal("work on the database panicked")));
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
 }
 
-pub(super) fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Work) {
+pub(super) fn write_loop(mut conn: SqliteConnection, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Work) {
     let mut open = true;
     while open {
         let Ok(Some(first)) = jobs.recv() else { return };
@@ -186,7 +198,7 @@ pub(super) fn write_loop(mut conn: Conn, jobs: &Receiver<Next<Box<dyn WriteJob>>
     }
 }
 
-fn write_group(conn: &mut Conn, mut group: Vec<Box<dyn WriteJob>>) {
+fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>) {
     let mut cause = None;
     let committed = conn.immediate_transaction(|conn| {
         group.iter_mut().try_for_each(|job| job.run(conn)).map_err(|text| {

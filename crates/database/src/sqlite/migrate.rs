@@ -5,12 +5,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use diesel::RunQueryDsl;
 use diesel::sql_types::Text;
+use diesel::{RunQueryDsl, SqliteConnection};
 use diesel_migrations::MigrationHarness;
 
 use super::connect::{create, give_to_owner};
-use super::dialect::Conn;
 use super::locks::lock_service;
 use crate::error::OpenError;
 use crate::version;
@@ -21,7 +20,7 @@ const MOST_COPIES: u32 = 1_000;
 
 /// Applies what is pending to a file whose schema was found to be of this version, if it has one: that is kept.
 pub(super) fn run(
-    conn: &mut Conn,
+    conn: &mut SqliteConnection,
     file: &Path,
     found: Option<&String>,
     is_locked: bool,
@@ -40,7 +39,7 @@ pub(super) fn run(
 }
 
 /// Saves the database beside itself, for its owner alone; where. What is there already is left.
-fn save(conn: &mut Conn, file: &Path, schema: &str) -> Result<PathBuf, OpenError> {
+fn save(conn: &mut SqliteConnection, file: &Path, schema: &str) -> Result<PathBuf, OpenError> {
     // Beside the file itself, whatever links lead to it.
     let file = file.canonicalize().map_err(|source| OpenError::Create { file: file.to_owned(), source })?;
     let named = |ending: &str| {
@@ -60,7 +59,7 @@ fn save(conn: &mut Conn, file: &Path, schema: &str) -> Result<PathBuf, OpenError
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// Writes all of the database to another file, durably.
-fn write(conn: &mut Conn, file: &Path, draft: &Path) -> Result<(), Failed> {
+fn write(conn: &mut SqliteConnection, file: &Path, draft: &Path) -> Result<(), Failed> {
     match fs::remove_file(draft) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {}

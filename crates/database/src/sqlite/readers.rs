@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded};
+use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::connect::{Access, connect};
-use super::dialect::Conn;
 use super::jobs::{Next, Read, read_loop, receive, submit};
 use super::threads::{lock, spawn};
 use crate::error::{OpenError, Outcome};
@@ -45,7 +45,7 @@ impl Readers {
     pub(super) async fn run<T, F>(&self, work: F) -> agora_domain::Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         submit(&self.jobs, Read::new(&self.asked, work, reply))?;

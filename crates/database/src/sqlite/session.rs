@@ -4,16 +4,16 @@ use std::path::Path;
 
 use agora_domain::{Error, Result};
 use crossbeam_channel::{Sender, bounded};
+use diesel::SqliteConnection;
 use diesel::connection::SimpleConnection;
 use tokio::sync::oneshot;
 
 use super::connect::{Access, connect};
-use super::dialect::Conn;
 use super::jobs::{catching_panics, receive};
 use super::threads::spawn;
 use crate::error::{OpenError, Outcome};
 
-type Job = Box<dyn FnOnce(&mut Conn) + Send>;
+type Job = Box<dyn FnOnce(&mut SqliteConnection) + Send>;
 
 /// A transaction. Dropping it undoes what is not committed.
 pub(crate) struct Session {
@@ -47,7 +47,7 @@ impl Session {
     pub(crate) async fn run<T, F>(&mut self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Conn) -> Outcome<T> + Send + 'static,
+        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |conn| {

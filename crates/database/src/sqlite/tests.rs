@@ -11,13 +11,13 @@ fn fresh() -> (TempDir, Sqlite) {
     (directory, sqlite)
 }
 
-fn insert_user(conn: &mut Conn, n: usize) -> Outcome<()> {
+fn insert_user(conn: &mut SqliteConnection, n: usize) -> Outcome<()> {
     let id = uuid::Uuid::from_u128(n as u128).simple().to_string();
     let row = format!("x'{id}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, 0, 0");
     Ok(conn.batch_execute(&format!("INSERT INTO users VALUES ({row})"))?)
 }
 
-fn users(conn: &mut Conn) -> Outcome<i64> {
+fn users(conn: &mut SqliteConnection) -> Outcome<i64> {
     complete(async { Ok(RunQueryDsl::get_result(crate::schema::users::table.count(), conn).await?) })
 }
 
@@ -30,7 +30,7 @@ async fn a_full_disk_refuses_the_whole_group_names_the_cause_and_passes() {
     let (_directory, sqlite) = fresh();
     // SQLite's own limit on the file stands for the disk's.
     sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)).await.unwrap();
-    let failure = sqlite.write(|conn: &mut Conn| {
+    let failure = sqlite.write(|conn: &mut SqliteConnection| {
         insert_user(conn, 1)?;
         Ok(conn.batch_execute("CREATE TABLE t AS SELECT zeroblob(3000000) AS b")?)
     });
@@ -44,14 +44,14 @@ async fn a_full_disk_refuses_the_whole_group_names_the_cause_and_passes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_undoes_its_own_work_alone() {
     let (_directory, sqlite) = fresh();
-    let panicking = sqlite.write(|conn: &mut Conn| -> Outcome<()> {
+    let panicking = sqlite.write(|conn: &mut SqliteConnection| -> Outcome<()> {
         insert_user(conn, 1)?;
         panic!("a defect");
     });
     let (panicked, other) = tokio::join!(panicking, sqlite.write(|conn| insert_user(conn, 2)));
     assert!(matches!(panicked, Err(Error::Internal(_))));
     other.unwrap();
-    let reading = sqlite.read(|_: &mut Conn| -> Outcome<()> { panic!("a defect") });
+    let reading = sqlite.read(|_: &mut SqliteConnection| -> Outcome<()> { panic!("a defect") });
     assert!(matches!(reading.await, Err(Error::Internal(_))));
     for _ in 0..4 {
         assert_eq!(count_users(&sqlite).await, 1);
@@ -141,7 +141,7 @@ struct Held {
 fn held_read(sqlite: &Arc<Sqlite>) -> Held {
     let (let_go, waits) = std::sync::mpsc::channel::<()>();
     let (begins, begun) = oneshot::channel();
-    let work = move |conn: &mut Conn| {
+    let work = move |conn: &mut SqliteConnection| {
         let count = users(conn)?;
         let _ = begins.send(());
         let _ = waits.recv();
@@ -200,7 +200,7 @@ async fn a_read_whose_transaction_sqlite_ended_leaves_a_whole_snapshot_to_those_
     let (begins, begun) = oneshot::channel();
     let twice = tokio::spawn({
         let sqlite = Arc::clone(&sqlite);
-        let counts = move |conn: &mut Conn| {
+        let counts = move |conn: &mut SqliteConnection| {
             let before = users(conn)?;
             let _ = begins.send(());
             let _ = waits.recv();

@@ -75,12 +75,12 @@ pub(crate) enum Session {
     Postgres(Box<postgres::Session>),
 }
 
-/// Runs a query function on a session's connection: `run!(session, transfer::count(table))`.
-macro_rules! run {
+/// Runs a query function on a session's connection: `run_in!(session, transfer::count(table))`.
+macro_rules! run_in {
     ($session:expr, $module:ident::$query:ident($($arg:expr),*)) => {
         match $session {
             crate::transfer::Session::Sqlite(session) => {
-                let work = move |conn: &mut crate::sqlite::Conn| {
+                let work = move |conn: &mut diesel::SqliteConnection| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
                 };
                 session.run(work).await
@@ -92,7 +92,7 @@ macro_rules! run {
     };
 }
 
-pub(crate) use run;
+pub(crate) use run_in;
 
 impl Session {
     /// Begins to read everything, as it is now.
@@ -129,7 +129,7 @@ impl Snapshot {
     /// # Errors
     /// When the database fails.
     pub async fn count(&mut self, table: Table) -> Result<u64> {
-        let count = run!(&mut self.0, transfer::count(table))?;
+        let count = run_in!(&mut self.0, transfer::count(table))?;
         // A count is not negative.
         Ok(u64::try_from(count).unwrap_or_default())
     }
@@ -154,15 +154,15 @@ impl Snapshot {
     /// When the database fails.
     pub async fn page(&mut self, table: Table, from: Option<Position>) -> Result<Rows> {
         let after = from.map(|position| position.0);
-        run!(&mut self.0, transfer::page(table, after, BATCH)).map(Rows)
+        run_in!(&mut self.0, transfer::page(table, after, BATCH)).map(Rows)
     }
 
     /// Returns the images that posts and profiles name, some at a time.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
         stream::try_unfold((self, Names::Posts(None)), async |(snapshot, names)| {
             let (page, of_posts) = match names {
-                Names::Posts(after) => (run!(&mut snapshot.0, transfer::post_images(after, BATCH))?, true),
-                Names::Profiles(after) => (run!(&mut snapshot.0, transfer::profile_images(after, BATCH))?, false),
+                Names::Posts(after) => (run_in!(&mut snapshot.0, transfer::post_images(after, BATCH))?, true),
+                Names::Profiles(after) => (run_in!(&mut snapshot.0, transfer::profile_images(after, BATCH))?, false),
                 Names::End => return Ok(None),
             };
             let next = match (page.last(), of_posts) {
@@ -198,7 +198,7 @@ impl Load {
     /// # Errors
     /// When the database fails.
     pub async fn clear(&mut self) -> Result<()> {
-        run!(&mut self.0.0, transfer::clear())
+        run_in!(&mut self.0.0, transfer::clear())
     }
 
     /// Adds rows. Tables are filled in the order of [`Table::ALL`].
@@ -206,7 +206,7 @@ impl Load {
     /// # Errors
     /// [`Error::Conflict`] when such a row is there already, and when the database fails.
     pub async fn insert(&mut self, rows: Rows) -> Result<()> {
-        run!(&mut self.0.0, transfer::insert(rows.0)).map(|_| ())
+        run_in!(&mut self.0.0, transfer::insert(rows.0)).map(|_| ())
     }
 
     /// Makes everything last.

@@ -9,7 +9,7 @@ use super::{
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{SessionId, UserId};
-use crate::idempotency::Once;
+use crate::idempotency::AttemptId;
 use crate::limits::Requester;
 use crate::media::ImageKey;
 use crate::page::{Page, PageRequest};
@@ -46,7 +46,7 @@ pub trait AccountRepository: Send + Sync {
     /// Stores a new account. MUST fail with [`Conflict::Username`](crate::error::Conflict) or
     /// [`Conflict::Email`](crate::error::Conflict) when another account has the same
     /// [`Username::key`](super::Username::key) or [`Email::key`](super::Email::key), however many try at once.
-    async fn create(&self, account: &NewAccount, once: Option<Once<()>>) -> Result<()>;
+    async fn create(&self, account: &NewAccount, attempt: Option<AttemptId>) -> Result<()>;
 
     /// Returns the account; `None` when there is none.
     async fn find(&self, id: UserId) -> Result<Option<Account>>;

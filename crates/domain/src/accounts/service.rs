@@ -10,7 +10,7 @@ use super::{
 use crate::clock::Clock;
 use crate::error::{Conflict, Error, Resource, Result};
 use crate::id::{IdGenerator, UserId};
-use crate::idempotency::Once;
+use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::limits::{ClientAddress, Requester};
 use crate::media::{ImagePorts, Images};
 use crate::page::{Page, PageRequest};
@@ -59,9 +59,12 @@ impl Accounts {
         &self,
         registration: Registration,
         client: ClientAddress,
-        once: Option<Once<()>>,
+        attempt: Attempt,
     ) -> Result<UserId> {
-        self.create(registration, Roles::USER, Requester { account: None, address: client }, once).await
+        if let Some(Outcome::Registered(user)) = attempt.outcome() {
+            return Ok(user);
+        }
+        self.create(registration, Roles::USER, Requester { account: None, address: client }, attempt.id()).await
     }
 
     /// Makes an account with ADMIN and USER: for the operator, not for clients.
@@ -77,7 +80,7 @@ impl Accounts {
         registration: Registration,
         roles: Roles,
         requester: Requester,
-        once: Option<Once<()>>,
+        attempt: Option<AttemptId>,
     ) -> Result<UserId> {
         // What is taken is refused before the costly hash; the repository decides between those who come at once.
         for (identifier, conflict) in [
@@ -100,7 +103,7 @@ impl Accounts {
             created_at: self.clock.now(),
         };
         let id = account.id;
-        self.accounts.create(&NewAccount { account, password }, once).await?;
+        self.accounts.create(&NewAccount { account, password }, attempt).await?;
         Ok(id)
     }
 

@@ -6,7 +6,7 @@ use super::{Comment, CommentAccess, CommentTarget, CommentText, CommentView};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{CommentId, PostId, UserId};
-use crate::idempotency::Once;
+use crate::idempotency::AttemptId;
 use crate::page::{Page, PageRequest};
 
 /// Keeps comments. Each method is one atomic change or one consistent read.
@@ -14,7 +14,7 @@ use crate::page::{Page, PageRequest};
 #[async_trait]
 pub trait CommentRepository: Send + Sync {
     /// Stores a new comment. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the post does not exist.
-    async fn create(&self, comment: &Comment, once: Option<Once<()>>) -> Result<()>;
+    async fn create(&self, comment: &Comment, attempt: Option<AttemptId>) -> Result<()>;
 
     /// Returns what decides about the comment named, by id or as the newest of `caller` on a post; `None` when there is
     /// none.

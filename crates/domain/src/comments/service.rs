@@ -9,7 +9,7 @@ use crate::accounts::Member;
 use crate::clock::Clock;
 use crate::error::{Error, Resource, Result};
 use crate::id::{CommentId, IdGenerator, PostId};
-use crate::idempotency::Once;
+use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 use crate::posts::{PostRepository, PostView};
 
@@ -42,19 +42,16 @@ impl Comments {
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
-    pub async fn create(
-        &self,
-        author: &Member,
-        post: PostId,
-        content: CommentText,
-        once: Option<Once<()>>,
-    ) -> Result<()> {
+    pub async fn create(&self, author: &Member, post: PostId, content: CommentText, attempt: Attempt) -> Result<()> {
+        if attempt.outcome() == Some(Outcome::CommentCreated) {
+            return Ok(());
+        }
         let access = self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?;
         access.ensure_may_view(author)?;
         let now = self.clock.now();
         let id = CommentId::new(self.ids.generate());
         let comment = Comment { id, post, author: author.id(), content, created_at: now, updated_at: now };
-        self.comments.create(&comment, once).await
+        self.comments.create(&comment, attempt.id()).await
     }
 
     /// Returns the comments of a post the viewer may see, oldest first.

@@ -7,6 +7,7 @@ use crate::accounts::{Author, Caller, Email, Member, Role, Roles, Session, UserS
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Error, Resource, Result};
 use crate::id::{CommentId, MockIdGenerator, PostId, SessionId, UserId};
+use crate::idempotency::Attempt;
 use crate::page::{Page, PageRequest};
 use crate::posts::{FoundPost, MockPostRepository, Post, PostAccess, PostText, PostView, Visibility};
 
@@ -111,7 +112,7 @@ async fn commenting_needs_the_right_to_view_the_post() {
                     .withf(move |stored, _| *stored == Comment { author: viewer.id(), ..comment("hello") })
                     .returning(|_, _| Ok(()));
             });
-            match comments.create(&viewer, POST, text("hello"), None).await {
+            match comments.create(&viewer, POST, text("hello"), Attempt::Unnamed).await {
                 Ok(()) => assert!(allowed, "{who}, {visibility:?}"),
                 Err(error) => {
                     assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
@@ -163,7 +164,7 @@ async fn a_missing_post_has_no_comments_and_takes_none() {
         comments.expect_list().returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     });
     let writer = member(WRITER, ADMIN);
-    let created = comments.create(&writer, POST, text("hello"), None).await;
+    let created = comments.create(&writer, POST, text("hello"), Attempt::Unnamed).await;
     assert!(matches!(created, Err(Error::NotFound(Resource::Post))));
     let listed = comments.list(&writer, POST, PageRequest::FIRST).await;
     assert!(matches!(listed, Err(Error::NotFound(Resource::Post))));

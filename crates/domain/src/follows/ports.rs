@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::accounts::UserSummary;
 use crate::error::Result;
 use crate::id::UserId;
-use crate::idempotency::Once;
+use crate::idempotency::AttemptId;
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
@@ -27,7 +27,7 @@ pub trait FollowRepository: Send + Sync {
         follower: UserId,
         followed: UserId,
         relation: NewRelation,
-        once: Option<Once<bool>>,
+        attempt: Option<AttemptId>,
     ) -> Result<bool>;
 
     /// Turns the relation on; nothing happens when it is.

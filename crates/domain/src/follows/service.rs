@@ -7,7 +7,7 @@ use crate::accounts::{Member, UserSummary};
 use crate::clock::Clock;
 use crate::error::{Disallowed, Error, Forbidden, Resource, Result};
 use crate::id::{IdGenerator, RelationId, UserId};
-use crate::idempotency::Once;
+use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
@@ -52,9 +52,12 @@ impl Follows {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself, and beyond [`MAX_FOLLOWED`].
-    pub async fn toggle(&self, caller: &Member, followed: UserId, once: Option<Once<bool>>) -> Result<bool> {
+    pub async fn toggle(&self, caller: &Member, followed: UserId, attempt: Attempt) -> Result<bool> {
+        if let Some(Outcome::FollowToggled(follows)) = attempt.outcome() {
+            return Ok(follows);
+        }
         ensure_not_oneself(caller, followed)?;
-        self.follows.toggle(caller.id(), followed, self.new_relation(), once).await
+        self.follows.toggle(caller.id(), followed, self.new_relation(), attempt.id()).await
     }
 
     /// Follows a user; nothing happens when the caller does already.

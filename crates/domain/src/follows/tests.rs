@@ -7,6 +7,7 @@ use crate::accounts::{Caller, Member, Role, Roles, Session};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Disallowed, Error, Resource};
 use crate::id::{MockIdGenerator, RelationId, SessionId, UserId};
+use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
@@ -45,7 +46,21 @@ async fn a_toggle_returns_whether_the_relation_is_on_now() {
                 .withf(|follower, followed, relation, _| (*follower, *followed, *relation) == (ALICE, BOB, RELATION))
                 .returning(move |_, _, _, _| Ok(on));
         });
-        assert_eq!(follows.toggle(&alice(), BOB, None).await.unwrap(), on);
+        assert_eq!(follows.toggle(&alice(), BOB, Attempt::Unnamed).await.unwrap(), on);
+    }
+}
+
+#[tokio::test]
+async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
+    let attempt = AttemptId::new(Uuid::from_u128(9));
+    let first = follows(|follows| {
+        let is_part = move |_: &_, _: &_, _: &_, part_of: &_| *part_of == Some(attempt);
+        follows.expect_toggle().once().withf(is_part).returning(|_, _, _, _| Ok(true));
+    });
+    assert!(first.toggle(&alice(), BOB, Attempt::First(attempt)).await.unwrap());
+    for on in [true, false] {
+        let again = Attempt::Again(Outcome::FollowToggled(on));
+        assert_eq!(follows(|_| ()).toggle(&alice(), BOB, again).await.unwrap(), on);
     }
 }
 
@@ -71,7 +86,7 @@ async fn following_and_unfollowing_set_the_relation() {
 async fn nobody_follows_themselves() {
     let follows = follows(|_| ());
     let refused = [
-        follows.toggle(&alice(), ALICE, None).await.map(drop),
+        follows.toggle(&alice(), ALICE, Attempt::Unnamed).await.map(drop),
         follows.follow(&alice(), ALICE).await,
         follows.unfollow(&alice(), ALICE).await,
     ];
@@ -88,7 +103,7 @@ async fn an_unknown_user_cannot_be_followed() {
         follows.expect_unset().returning(|_, _| Err(Error::NotFound(Resource::User)));
     });
     let refused = [
-        follows.toggle(&alice(), BOB, None).await.map(drop),
+        follows.toggle(&alice(), BOB, Attempt::Unnamed).await.map(drop),
         follows.follow(&alice(), BOB).await,
         follows.unfollow(&alice(), BOB).await,
     ];

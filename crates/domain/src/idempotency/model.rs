@@ -1,15 +1,11 @@
 //! What is known of a request that may be sent again, and the rules about it.
 
-use std::fmt;
-use std::sync::Arc;
-
-use bytes::Bytes;
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
+use crate::error::Violation;
 use crate::error::ViolationKind::InvalidFormat;
-use crate::error::{Result, Violation};
-use crate::id::UserId;
+use crate::id::{PostId, ProductId, UserId};
 
 /// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -90,9 +86,52 @@ impl AttemptId {
     }
 }
 
-/// What a request was answered, in the notation of the interface that answers it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer(pub Bytes);
+/// What a request that was carried out has done: enough to say it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It registered this account.
+    Registered(UserId),
+    /// It created this post.
+    PostCreated(PostId),
+    /// It turned a like on or off.
+    LikeToggled(bool),
+    /// It created a comment.
+    CommentCreated,
+    /// It turned a follow relation on or off.
+    FollowToggled(bool),
+    /// It created this product.
+    ProductCreated(ProductId),
+}
+
+/// As what a request is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// As one that has no name: whoever sends it again has it carried out again.
+    Unnamed,
+    /// As the first one of its name, which must store its outcome with what it writes or be
+    /// [abandoned](super::Idempotency::abandon).
+    First(AttemptId),
+    /// As one that was carried out before, and did this: it does nothing more.
+    Again(Outcome),
+}
+
+impl Attempt {
+    /// Returns the attempt that a write is part of, if it has a name.
+    pub const fn id(self) -> Option<AttemptId> {
+        match self {
+            Self::First(id) => Some(id),
+            Self::Unnamed | Self::Again(_) => None,
+        }
+    }
+
+    /// Returns what was done, if it was done before.
+    pub const fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Again(outcome) => Some(outcome),
+            Self::Unnamed | Self::First(_) => None,
+        }
+    }
+}
 
 /// What is on record of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,15 +140,15 @@ pub struct Record {
     pub fingerprint: Fingerprint,
     /// When the attempt began.
     pub begun_at: Timestamp,
-    /// What it was answered; nothing while the attempt is under way, or was lost.
-    pub answer: Option<Answer>,
+    /// What it did; nothing while the attempt is under way, or was lost.
+    pub outcome: Option<Outcome>,
 }
 
 /// What a request meets under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// The same request, and what it was answered.
-    Answered(Answer),
+    /// The same request, and what it did.
+    Done(Outcome),
     /// The same request, which is under way.
     Running,
     /// Another request.
@@ -120,10 +159,10 @@ impl Record {
     /// How long a request is remembered, in milliseconds: 24 hours.
     pub const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-    /// How many requests of one account are remembered at most, the newest ones: each takes up to some ten kilobytes.
+    /// How many requests of one account are remembered at most, the newest ones.
     pub const MOST_PER_CALLER: usize = 1_000;
 
-    /// After how long an attempt without an answer is given up for lost, in milliseconds: twice as long as any request
+    /// After how long an attempt without an outcome is given up for lost, in milliseconds: twice as long as any request
     /// may take, so that clocks of several nodes may differ. It is also how far ahead it may have begun.
     pub const LOST_MILLIS: i64 = 60 * 1000;
 
@@ -133,60 +172,12 @@ impl Record {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
         // Begun when the clock was far ahead: it would seem to be under way until that time has come.
         let is_from_the_future = now.plus_millis(Self::LOST_MILLIS) <= self.begun_at;
-        match self.answer {
+        match self.outcome {
             _ if is_older_than(Self::KEPT_MILLIS) => None,
             _ if !fingerprints.contain(self.fingerprint) => Some(Lookup::Differs),
-            Some(answer) => Some(Lookup::Answered(answer)),
+            Some(outcome) => Some(Lookup::Done(outcome)),
             None if is_older_than(Self::LOST_MILLIS) || is_from_the_future => None,
             None => Some(Lookup::Running),
         }
-    }
-}
-
-/// How a request is answered, given what its write gave.
-type Answering<T> = dyn Fn(&T) -> Result<Answer> + Send + Sync;
-
-/// Makes a write part of an attempt: what the request is answered, given what the write gave, is stored with it.
-pub struct Once<T> {
-    attempt: AttemptId,
-    answer: Arc<Answering<T>>,
-}
-
-impl<T> Once<T> {
-    /// Returns the write of this attempt, which is answered so.
-    pub fn new(attempt: AttemptId, answer: impl Fn(&T) -> Result<Answer> + Send + Sync + 'static) -> Self {
-        Self { attempt, answer: Arc::new(answer) }
-    }
-
-    /// Whose write it is.
-    pub const fn attempt(&self) -> AttemptId {
-        self.attempt
-    }
-
-    /// Returns what the request is answered when the write gave this.
-    ///
-    /// # Errors
-    /// When the answer cannot be made, which is a defect.
-    pub fn answer(&self, given: &T) -> Result<Answer> {
-        (self.answer)(given)
-    }
-}
-
-impl<T: Send + Sync + 'static> Once<T> {
-    /// The same, for a write that gives nothing because what it stores is known before.
-    pub fn given(self, value: T) -> Once<()> {
-        Once::new(self.attempt, move |()| (self.answer)(&value))
-    }
-}
-
-impl<T> Clone for Once<T> {
-    fn clone(&self) -> Self {
-        Self { attempt: self.attempt, answer: Arc::clone(&self.answer) }
-    }
-}
-
-impl<T> fmt::Debug for Once<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Once").field(&self.attempt).finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Answer, AttemptId, Fingerprints, Lookup, RequestName};
+use super::{AttemptId, Fingerprints, Lookup, RequestName};
 use crate::clock::Timestamp;
 use crate::error::Result;
 
@@ -17,15 +17,15 @@ pub enum Begun {
 
 /// Keeps what is known of requests that may be sent again. Each method is one atomic change.
 ///
-/// A repository that takes a [`Once`](super::Once) with a write MUST store its answer as that of its attempt in the
-/// transaction of the write, and MUST write nothing, and fail with [`Error::Unavailable`](crate::Error::Unavailable),
-/// when that attempt is not on record any more: another one has taken its place.
+/// A repository that takes an attempt with a write MUST store its [`Outcome`](super::Outcome) in the transaction of the
+/// write, and MUST write nothing, and fail with [`Error::Unavailable`](crate::Error::Unavailable), when that attempt is
+/// not on record any more: another one has taken its place.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
     /// Puts an attempt on record, under its own fingerprint, unless the request meets what is there, as
     /// [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first. Of one
-    /// account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) that have an answer stay on record,
+    /// account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) that have an outcome stay on record,
     /// or somewhat more.
     async fn begin(
         &self,
@@ -35,11 +35,7 @@ pub trait IdempotencyRepository: Send + Sync {
         now: Timestamp,
     ) -> Result<Begun>;
 
-    /// Stores what the request was answered without a write; nothing happens when the attempt has an answer already, or
-    /// is not on record any more.
-    async fn finish(&self, attempt: AttemptId, answer: &Answer) -> Result<()>;
-
-    /// Takes an attempt that has no answer off the record; nothing happens when it has one, or is not there any more.
+    /// Takes an attempt that has no outcome off the record; nothing happens when it has one, or is not there any more.
     async fn abandon(&self, attempt: AttemptId) -> Result<()>;
 
     /// Deletes what began before an instant; returns how many records.

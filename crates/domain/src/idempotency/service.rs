@@ -2,22 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Answer, AttemptId, Begun, Fingerprints, IdempotencyRepository, Lookup, Record, RequestName};
+use super::{Attempt, AttemptId, Begun, Fingerprints, IdempotencyRepository, Lookup, Record, RequestName};
 use crate::clock::Clock;
 use crate::error::{Conflict, Error, Result};
 use crate::id::IdGenerator;
 
-/// How a request is to be dealt with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Start {
-    /// To be carried out, as this attempt, which must [`finish`](Idempotency::finish) or be
-    /// [abandoned](Idempotency::abandon).
-    First(AttemptId),
-    /// It was before, and was answered so.
-    Again(Answer),
-}
-
-/// Tells requests that are sent again, and what they were answered.
+/// Tells requests that are sent again, and what they did.
 pub struct Idempotency {
     /// Where they are kept.
     pub records: Arc<dyn IdempotencyRepository>,
@@ -33,7 +23,7 @@ impl Idempotency {
     /// # Errors
     /// [`Error::KeyReused`] when another request had the same name in the last 24 hours;
     /// [`Conflict::Running`] when the same one is under way.
-    pub async fn begin(&self, name: &RequestName, fingerprints: Fingerprints) -> Result<Start> {
+    pub async fn begin(&self, name: &RequestName, fingerprints: Fingerprints) -> Result<Attempt> {
         let attempt = AttemptId::new(self.ids.generate());
         let begun = self.records.begin(name, fingerprints, attempt, self.clock.now()).await;
         if begun.is_err() {
@@ -41,24 +31,15 @@ impl Idempotency {
             let _ = self.records.abandon(attempt).await;
         }
         match begun? {
-            Begun::First => Ok(Start::First(attempt)),
-            Begun::Found(Lookup::Answered(answer)) => Ok(Start::Again(answer)),
+            Begun::First => Ok(Attempt::First(attempt)),
+            Begun::Found(Lookup::Done(outcome)) => Ok(Attempt::Again(outcome)),
             Begun::Found(Lookup::Differs) => Err(Error::KeyReused),
             Begun::Found(Lookup::Running) => Err(Error::Conflict(Conflict::Running)),
         }
     }
 
-    /// Remembers the answer to a request that was refused. One that was carried out has stored its answer with what it
-    /// wrote.
-    ///
-    /// # Errors
-    /// Those of the repository.
-    pub async fn finish(&self, attempt: AttemptId, answer: &Answer) -> Result<()> {
-        self.records.finish(attempt, answer).await
-    }
-
-    /// Forgets a request that failed, so that it can be sent again. If it was carried out all the same, and only the
-    /// acknowledgement was lost, its answer stays.
+    /// Forgets a request that was refused or failed, so that it can be sent again. If it was carried out all the same, and
+    /// only the acknowledgement was lost, its outcome stays.
     ///
     /// # Errors
     /// Those of the repository.

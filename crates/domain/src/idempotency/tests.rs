@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
 use uuid::Uuid;
 
 use super::*;
@@ -13,12 +12,10 @@ const OTHER: Fingerprints = Fingerprints::only(Fingerprint([2; 32]));
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000_000);
 const ATTEMPT: AttemptId = AttemptId::new(Uuid::from_u128(9));
 
-fn answer() -> Answer {
-    Answer(Bytes::from_static(b"answer"))
-}
+const DONE: Outcome = Outcome::LikeToggled(true);
 
-fn record(age_millis: i64, answer: Option<Answer>) -> Record {
-    Record { fingerprint: ONE.own, begun_at: NOW.plus_millis(-age_millis), answer }
+fn record(age_millis: i64, outcome: Option<Outcome>) -> Record {
+    Record { fingerprint: ONE.own, begun_at: NOW.plus_millis(-age_millis), outcome }
 }
 
 #[test]
@@ -32,21 +29,21 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
 }
 
 #[test]
-fn a_retry_gets_the_answer_for_a_day() {
+fn a_retry_finds_the_outcome_for_a_day() {
     let day = Record::KEPT_MILLIS;
     for age in [0, 1, Record::LOST_MILLIS, day - 1] {
-        assert_eq!(record(age, Some(answer())).meet(ONE, NOW), Some(Lookup::Answered(answer())), "{age}");
+        assert_eq!(record(age, Some(DONE)).meet(ONE, NOW), Some(Lookup::Done(DONE)), "{age}");
     }
-    assert_eq!(record(day, Some(answer())).meet(ONE, NOW), None);
+    assert_eq!(record(day, Some(DONE)).meet(ONE, NOW), None);
 }
 
 #[test]
 fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first() {
-    for answer in [None, Some(answer())] {
+    for outcome in [None, Some(DONE)] {
         for age in [0, Record::LOST_MILLIS, Record::KEPT_MILLIS - 1] {
-            assert_eq!(record(age, answer.clone()).meet(OTHER, NOW), Some(Lookup::Differs), "{age}");
+            assert_eq!(record(age, outcome).meet(OTHER, NOW), Some(Lookup::Differs), "{age}");
         }
-        assert_eq!(record(Record::KEPT_MILLIS, answer).meet(OTHER, NOW), None);
+        assert_eq!(record(Record::KEPT_MILLIS, outcome).meet(OTHER, NOW), None);
     }
 }
 
@@ -54,15 +51,15 @@ fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first
 fn a_request_is_known_by_either_of_its_fingerprints() {
     let met = |own, accepted| {
         let fingerprints = Fingerprints { own: Fingerprint([own; 32]), accepted: Some(Fingerprint([accepted; 32])) };
-        record(0, Some(answer())).meet(fingerprints, NOW)
+        record(0, Some(DONE)).meet(fingerprints, NOW)
     };
-    assert_eq!(met(1, 2), Some(Lookup::Answered(answer())));
-    assert_eq!(met(2, 1), Some(Lookup::Answered(answer())), "recorded before the key changed");
+    assert_eq!(met(1, 2), Some(Lookup::Done(DONE)));
+    assert_eq!(met(2, 1), Some(Lookup::Done(DONE)), "recorded before the key changed");
     assert_eq!(met(2, 3), Some(Lookup::Differs));
 }
 
 #[test]
-fn an_attempt_without_an_answer_runs_until_it_is_given_up_for_lost() {
+fn an_attempt_without_an_outcome_runs_until_it_is_given_up_for_lost() {
     let lost = Record::LOST_MILLIS;
     assert_eq!(record(0, None).meet(ONE, NOW), Some(Lookup::Running));
     assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Lookup::Running));
@@ -70,24 +67,15 @@ fn an_attempt_without_an_answer_runs_until_it_is_given_up_for_lost() {
     assert_eq!(record(1 - lost, None).meet(ONE, NOW), Some(Lookup::Running), "the furthest ahead");
     assert_eq!(record(-lost, None).meet(ONE, NOW), None, "begun before the clock was put back");
     assert_eq!(record(-lost, None).meet(OTHER, NOW), Some(Lookup::Differs));
-    assert_eq!(record(-lost, Some(answer())).meet(ONE, NOW), Some(Lookup::Answered(answer())));
+    assert_eq!(record(-lost, Some(DONE)).meet(ONE, NOW), Some(Lookup::Done(DONE)));
     assert_eq!(record(lost, None).meet(ONE, NOW), None);
-}
-
-#[test]
-fn what_is_known_before_a_write_is_answered_as_what_it_gives() {
-    let once = Once::new(ATTEMPT, |text: &String| Ok(Answer(Bytes::from(text.clone()))));
-    let given = once.clone().given("known".to_owned());
-    assert_eq!((once.attempt(), given.attempt()), (ATTEMPT, ATTEMPT));
-    assert_eq!(once.answer(&"given".to_owned()).unwrap(), Answer(Bytes::from_static(b"given")));
-    assert_eq!(given.answer(&()).unwrap(), Answer(Bytes::from_static(b"known")));
 }
 
 fn name() -> RequestName {
     RequestName { caller: None, route: "POST /".to_owned(), key: IdempotencyKey::parse("key").unwrap() }
 }
 
-async fn begin(begun: Begun) -> crate::Result<Start> {
+async fn begin(begun: Begun) -> crate::Result<Attempt> {
     let mut records = MockIdempotencyRepository::new();
     records
         .expect_begin()
@@ -104,8 +92,8 @@ async fn begin(begun: Begun) -> crate::Result<Start> {
 
 #[tokio::test]
 async fn the_first_attempt_is_carried_out_and_others_are_told_what_they_met() {
-    assert_eq!(begin(Begun::First).await.unwrap(), Start::First(ATTEMPT));
-    assert_eq!(begin(Begun::Found(Lookup::Answered(answer()))).await.unwrap(), Start::Again(answer()));
+    assert_eq!(begin(Begun::First).await.unwrap(), Attempt::First(ATTEMPT));
+    assert_eq!(begin(Begun::Found(Lookup::Done(DONE))).await.unwrap(), Attempt::Again(DONE));
     assert!(matches!(begin(Begun::Found(Lookup::Differs)).await, Err(Error::KeyReused)));
     assert!(matches!(begin(Begun::Found(Lookup::Running)).await, Err(Error::Conflict(Conflict::Running))));
 }

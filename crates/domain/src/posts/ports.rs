@@ -7,7 +7,7 @@ use crate::accounts::Account;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{PostId, UserId};
-use crate::idempotency::Once;
+use crate::idempotency::AttemptId;
 use crate::media::ImageKey;
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
@@ -59,7 +59,7 @@ pub struct EditedPost {
 #[async_trait]
 pub trait PostRepository: Send + Sync {
     /// Stores a new post and returns it as its author sees it.
-    async fn create(&self, post: &Post, once: Option<Once<PostView>>) -> Result<PostView>;
+    async fn create(&self, post: &Post, attempt: Option<AttemptId>) -> Result<PostView>;
 
     /// Returns the post as `viewer` sees it, whether or not they may; `None` when there is none.
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>>;
@@ -108,7 +108,7 @@ pub trait PostRepository: Send + Sync {
         post: PostId,
         user: UserId,
         like: NewRelation,
-        once: Option<Once<bool>>,
+        attempt: Option<AttemptId>,
     ) -> Result<bool>;
 
     /// Turns the like of `user` on; nothing happens when it is.

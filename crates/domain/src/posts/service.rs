@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::error::{Error, FieldErrors, Resource, Result};
 use crate::follows::FollowRepository;
 use crate::id::{IdGenerator, PostId, RelationId, UserId};
-use crate::idempotency::Once;
+use crate::idempotency::{Attempt, Outcome};
 use crate::limits::Requester;
 use crate::media::{CleanImage, ImagePorts, Images};
 use crate::page::{Page, PageRequest};
@@ -50,14 +50,18 @@ impl Posts {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
-    /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
+    /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked; [`Error::NotFound`] when
+    /// the post was published before, and is deleted.
     pub async fn create(
         &self,
         author: &Member,
         requester: &Requester,
         fields: PostFields,
-        once: Option<Once<PostView>>,
+        attempt: Attempt,
     ) -> Result<PostView> {
+        if let Some(Outcome::PostCreated(id)) = attempt.outcome() {
+            return self.get(author, id).await;
+        }
         let PostFields { text, visibility, image, mut errors, .. } = fields;
         let (text, visibility, has_image) = (text.unwrap_or_default(), visibility.unwrap_or_default(), image.is_some());
         let image = self.clean(requester, image, &mut errors).await?;
@@ -68,7 +72,7 @@ impl Posts {
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
         let post = Post { id, author: author.id(), text, image, visibility, created_at: now, updated_at: now };
-        match self.posts.create(&post, once).await {
+        match self.posts.create(&post, attempt.id()).await {
             Ok(view) => Ok(view),
             Err(error) => Err(self.images.take_back(post.image, error).await),
         }
@@ -171,9 +175,12 @@ impl Posts {
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
-    pub async fn toggle_like(&self, caller: &Member, id: PostId, once: Option<Once<bool>>) -> Result<bool> {
+    pub async fn toggle_like(&self, caller: &Member, id: PostId, attempt: Attempt) -> Result<bool> {
+        if let Some(Outcome::LikeToggled(likes)) = attempt.outcome() {
+            return Ok(likes);
+        }
         self.ensure_may_view(caller, id).await?;
-        self.posts.toggle_like(id, caller.id(), self.new_like(), once).await
+        self.posts.toggle_like(id, caller.id(), self.new_like(), attempt.id()).await
     }
 
     /// Turns the caller's like on; nothing happens when it is.

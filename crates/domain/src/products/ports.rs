@@ -6,7 +6,7 @@ use super::{CatalogChange, CatalogVersion, Price, Product, ProductEdit, ProductF
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::ProductId;
-use crate::idempotency::Once;
+use crate::idempotency::AttemptId;
 use crate::page::{Keyset, Page, PageRequest};
 
 /// A product in the short listing.
@@ -26,7 +26,7 @@ pub struct ProductSummary {
 pub trait ProductRepository: Send + Sync {
     /// Adds a product. MUST fail with [`Conflict::Sku`](crate::error::Conflict) when another one has the same
     /// [`Sku::key`](super::Sku::key), however many try at once; so must [`edit`](Self::edit).
-    async fn create(&self, product: &Product, once: Option<Once<()>>) -> Result<()>;
+    async fn create(&self, product: &Product, attempt: Option<AttemptId>) -> Result<()>;
 
     /// Returns the product; `None` when there is none.
     async fn find(&self, id: ProductId) -> Result<Option<Product>>;

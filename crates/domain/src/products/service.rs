@@ -7,7 +7,7 @@ use crate::accounts::{Admin, Member};
 use crate::clock::Clock;
 use crate::error::{Error, Resource, Result};
 use crate::id::{IdGenerator, ProductId};
-use crate::idempotency::Once;
+use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 
 const NO_PRODUCT: Error = Error::NotFound(Resource::Product);
@@ -62,10 +62,14 @@ impl Products {
     /// Adds a product.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the SKU is taken, in any letter case.
-    pub async fn create(&self, _: &Admin, new: NewProduct, once: Option<Once<Product>>) -> Result<Product> {
+    /// [`Error::Conflict`] when the SKU is taken, in any letter case; [`Error::NotFound`] when the product was added
+    /// before, and is removed.
+    pub async fn create(&self, _: &Admin, new: NewProduct, attempt: Attempt) -> Result<Product> {
+        if let Some(Outcome::ProductCreated(id)) = attempt.outcome() {
+            return self.get(id).await;
+        }
         let product = new.into_product(ProductId::new(self.ids.generate()), self.clock.now());
-        self.products.create(&product, once.map(|once| once.given(product.clone()))).await?;
+        self.products.create(&product, attempt.id()).await?;
         Ok(product)
     }
 

@@ -9,6 +9,7 @@ use crate::accounts::{Admin, Caller, Member, Roles, Session};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Conflict, Error, FieldErrors, Resource, Result, Violation, ViolationKind};
 use crate::id::{MockIdGenerator, ProductId, SessionId, UserId};
+use crate::idempotency::Attempt;
 use crate::page::{Page, PageRequest};
 
 const ID: ProductId = ProductId::new(Uuid::from_u128(1));
@@ -356,7 +357,7 @@ async fn a_product_is_added_as_its_fields_say() {
             .returning(|_, _| Ok(()));
     });
     assert_eq!(
-        products.create(&admin(), fields().into_new().unwrap(), None).await.unwrap(),
+        products.create(&admin(), fields().into_new().unwrap(), Attempt::Unnamed).await.unwrap(),
         fields().into_new().unwrap().into_product(ID, NOW)
     );
 }
@@ -367,7 +368,7 @@ async fn a_taken_sku_is_a_conflict() {
         products.expect_create().returning(|_, _| Err(Error::Conflict(Conflict::Sku)));
     });
     assert!(matches!(
-        products.create(&admin(), fields().into_new().unwrap(), None).await,
+        products.create(&admin(), fields().into_new().unwrap(), Attempt::Unnamed).await,
         Err(Error::Conflict(Conflict::Sku))
     ));
 }

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::core::{Client, State, schema};
-use crate::middleware::Attempt;
+use crate::middleware::CarriedOutAs;
 use crate::request::{Auth, Body, Field, optional, required};
-use crate::response::{Done, HandlerResult, Rendered, Unauthorized, done, json, respond};
+use crate::response::{Done, HandlerResult, Unauthorized, done, json};
 
 /// An account to register.
 #[derive(Deserialize, Validate, ToSchema)]
@@ -66,13 +66,12 @@ struct Registered {
 pub(crate) async fn register(
     state: Data<State>,
     Client(client): Client,
-    attempt: Attempt,
+    CarriedOutAs(attempt): CarriedOutAs,
     body: Body,
 ) -> HandlerResult {
     let registration = body.valid_json::<RegisterRequest>().await?.into_registration()?;
-    let answer = |&(): &()| Rendered::new(StatusCode::CREATED, &Registered { message: "User registered successfully" });
-    state.services.accounts.register(registration, client, attempt.once(answer)).await?;
-    respond(answer(&()))
+    state.services.accounts.register(registration, client, attempt).await?;
+    json(StatusCode::CREATED, &Registered { message: "User registered successfully" })
 }
 
 /// An account's credentials.

@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::core::{State, schema};
-use crate::middleware::Attempt;
+use crate::middleware::CarriedOutAs;
 use crate::request::{Auth, Body, Field, List, Paging, PathId, optional, required};
 use crate::response::{
     CommentBody, CommentsAnswer, Done, Entry, HandlerResult, ListRequest, NotFound, PostBody, Rendered, SUCCESS,
@@ -85,12 +85,16 @@ impl CommentChange {
 /// For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "createComment", tag = "Comments", request_body = NewComment,
     responses((status = 201, description = "`Comment created successfully`", body = Done), NotFound))]
-pub(crate) async fn create(state: Data<State>, caller: Auth<Member>, attempt: Attempt, body: Body) -> HandlerResult {
+pub(crate) async fn create(
+    state: Data<State>,
+    caller: Auth<Member>,
+    CarriedOutAs(attempt): CarriedOutAs,
+    body: Body,
+) -> HandlerResult {
     let NewComment { post_id, content } = body.valid_json().await?;
     let (post, content) = (post_id.validated()?, content.validated()?);
-    let answer = |&(): &()| Rendered::created("Comment created successfully", ());
-    state.services.comments.create(&caller, post, content, attempt.once(answer)).await?;
-    respond(answer(&()))
+    state.services.comments.create(&caller, post, content, attempt).await?;
+    respond(Rendered::created("Comment created successfully", ()))
 }
 
 /// List the comments on a post

@@ -5,7 +5,7 @@ use agora_domain::accounts::{Member, UserSummary};
 use agora_domain::id::UserId;
 
 use crate::core::State;
-use crate::middleware::Attempt;
+use crate::middleware::CarriedOutAs;
 use crate::request::{Auth, List, Paging, PathId};
 use crate::response::{
     Entry, FollowAnswer, FollowsAnswer, HandlerResult, ListRequest, NotFound, Rendered, UserSummaryBody,
@@ -24,12 +24,11 @@ const UNFOLLOWED: &str = "Unfollowed user successfully";
 pub(crate) async fn toggle(
     state: Data<State>,
     caller: Auth<Member>,
-    attempt: Attempt,
+    CarriedOutAs(attempt): CarriedOutAs,
     id: PathId<UserId>,
 ) -> HandlerResult {
-    let answer = |follows: &bool| Rendered::follow_done(if *follows { FOLLOWED } else { UNFOLLOWED });
-    let follows = state.services.follows.toggle(&caller, id.0, attempt.once(answer)).await?;
-    respond(answer(&follows))
+    let follows = state.services.follows.toggle(&caller, id.0, attempt).await?;
+    respond(Rendered::follow_done(if follows { FOLLOWED } else { UNFOLLOWED }))
 }
 
 /// Follow a user

@@ -10,14 +10,14 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::core::{ApiError, State, schema, schema_variants};
-use crate::middleware::Attempt;
+use crate::middleware::CarriedOutAs;
 use crate::request::{
     Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, RequestedBy,
     Submission, optional,
 };
 use crate::response::{
     AdminAuthorBody, AdminPostsAnswer, Cache, Conditional, Done, Entry, HandlerResult, LikerBody, LikersAnswer,
-    ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, Rendered, SUCCESS, done, empty_list, respond,
+    ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, Rendered, SUCCESS, done, empty_list,
 };
 
 // What is sent to create a post as well: `NewPost` and the forms below are its variants in the document.
@@ -96,22 +96,18 @@ async fn page_of_posts(
 /// A post holds text, an image, or both; without either it is not created (400). An image can come in a form alone.
 #[utoipa::path(get, path = "", operation_id = "createPost", tag = "Posts",
     request_body(content((NewPostForm = "multipart/form-data"), (NewPost = "application/json"))),
-    responses((status = 201, description = "`Post created successfully`", body = PostAnswer)))]
+    responses((status = 201, description = "`Post created successfully`", body = PostAnswer), NotFound))]
 pub(crate) async fn create(
     state: Data<State>,
     caller: Auth<Member>,
     RequestedBy(requester): RequestedBy,
-    attempt: Attempt,
+    CarriedOutAs(attempt): CarriedOutAs,
     body: Body,
 ) -> HandlerResult {
     let fields = post_fields(body, state.max_image_bytes).await?;
-    let context = state.clone();
-    let answer = move |view: &PostView| {
-        let rendered = Rendered::created("Post created successfully", PostBody::with_author(view, &context))?;
-        Ok(rendered.of_version(view.post.updated_at))
-    };
-    let view = state.services.posts.create(&caller, &requester, fields, attempt.once(answer.clone())).await?;
-    respond(answer(&view))
+    let view = state.services.posts.create(&caller, &requester, fields, attempt).await?;
+    let rendered = Rendered::created("Post created successfully", PostBody::with_author(&view, &state))?;
+    Ok(rendered.of_version(view.post.updated_at).into_response())
 }
 
 /// Read a post
@@ -208,12 +204,11 @@ const UNLIKED: &str = "Post unliked successfully";
 pub(crate) async fn toggle_like(
     state: Data<State>,
     caller: Auth<Member>,
-    attempt: Attempt,
+    CarriedOutAs(attempt): CarriedOutAs,
     id: PathId<PostId>,
 ) -> HandlerResult {
-    let answer = |likes: &bool| Rendered::done(if *likes { LIKED } else { UNLIKED });
-    let likes = state.services.posts.toggle_like(&caller, id.0, attempt.once(answer)).await?;
-    respond(answer(&likes))
+    let likes = state.services.posts.toggle_like(&caller, id.0, attempt).await?;
+    done(if likes { LIKED } else { UNLIKED })
 }
 
 /// Like a post

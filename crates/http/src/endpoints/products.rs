@@ -19,7 +19,7 @@ use utoipa::openapi::{RefOr, Schema};
 use uuid::Uuid;
 
 use crate::core::{State, schema, schema_variants};
-use crate::middleware::Attempt;
+use crate::middleware::CarriedOutAs;
 use crate::request::{
     Auth, Body, CategoryFilter, Field, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathText, TextFilter,
     VariantInput, optional, violations,
@@ -239,13 +239,17 @@ pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: 
 ///
 /// A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(get, path = "", operation_id = "createProduct", tag = "Products", request_body = ProductRequest,
-    responses((status = 201, description = "`Product created successfully`", body = ProductAnswer)))]
-pub(crate) async fn create(state: Data<State>, admin: Auth<Admin>, attempt: Attempt, body: Body) -> HandlerResult {
+    responses((status = 201, description = "`Product created successfully`", body = ProductAnswer), NotFound))]
+pub(crate) async fn create(
+    state: Data<State>,
+    admin: Auth<Admin>,
+    CarriedOutAs(attempt): CarriedOutAs,
+    body: Body,
+) -> HandlerResult {
     let (given, errors) = body.json::<ProductRequest>().await?.into_parts();
     let new = given.into_new(errors)?;
-    let answer = |product: &Product| one(StatusCode::CREATED, "Product created successfully", product);
-    let product = state.services.products.create(&admin, new, attempt.once(answer)).await?;
-    respond(answer(&product))
+    let product = state.services.products.create(&admin, new, attempt).await?;
+    respond(one(StatusCode::CREATED, "Product created successfully", &product))
 }
 
 /// Change a product

@@ -5,25 +5,24 @@ use std::panic::AssertUnwindSafe;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
-use actix_web::http::{StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest, rt, web};
 use agora_domain::Error;
 use agora_domain::accounts::Caller;
-use agora_domain::idempotency::{AttemptId, Fingerprint, Fingerprints, IdempotencyKey, Once, RequestName, Start};
+use agora_domain::idempotency::{Attempt, AttemptId, Fingerprint, Fingerprints, IdempotencyKey, RequestName};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use memchr::memmem;
 use tokio::sync::oneshot;
 
 use crate::core::{
-    Access, ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State,
+    ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State,
     extractor,
 };
 use crate::middleware::RequestLog;
 use crate::request::{Body, multipart};
-use crate::response::Rendered;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -51,10 +50,11 @@ pub(crate) fn key(support: IdempotencySupport, headers: &HeaderMap) -> Result<Op
 /// What a handler's service gives.
 pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
 
-/// Answers a request that was sent under a key: calls its handler, unless the same request was answered before.
+/// Answers a request that was sent under a key: calls its handler, which says again what it did if the same request was
+/// carried out before.
 ///
 /// From the moment it is on record it is carried out to its end, even if the client goes away: the retry of an impatient
-/// one finds the answer.
+/// one finds the outcome.
 pub(crate) async fn once(
     state: web::Data<State>,
     request_log: web::Data<RequestLog>,
@@ -76,7 +76,7 @@ pub(crate) async fn once(
     let fingerprints = fingerprints(&state.mac_keys, request.request(), body.clone()).await?;
     let (reply, answer) = oneshot::channel();
     rt::spawn(async move {
-        let work = carry_out(&state, policy, (&name, fingerprints), (request, body), next);
+        let work = carry_out(&state, (&name, fingerprints), (request, body), next);
         let outcome = context.instrument(policy.path, work).await;
         if let Err(outcome) = reply.send(outcome) {
             log_unseen(&request_log, policy, context, outcome);
@@ -87,28 +87,37 @@ pub(crate) async fn once(
 
 async fn carry_out(
     state: &State,
-    policy: EndpointPolicy,
     (name, fingerprints): (&RequestName, Fingerprints),
     (mut request, body): (ServiceRequest, Bytes),
     next: Next<impl MessageBody + 'static>,
 ) -> Result<Response, ApiError> {
-    let attempt = match state.services.idempotency.begin(name, fingerprints).await? {
-        Start::First(attempt) => attempt,
-        Start::Again(answer) => {
-            let mut response = Rendered::restore(&answer)?.into_response();
-            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-            return Ok(Ok(request.into_response(response)));
-        }
-    };
+    let attempt = state.services.idempotency.begin(name, fingerprints).await?;
     request.extensions_mut().insert(attempt);
     request.set_payload(Payload::from(body));
     let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
-    let outcome = match tokio::time::timeout(state.request_time, handled).await {
+    let mut outcome = match tokio::time::timeout(state.request_time, handled).await {
         Ok(Ok(response)) => Ok(response.map(ServiceResponse::map_into_boxed_body)),
         Ok(Err(_panic)) => Err(ApiError::Panicked),
         Err(_elapsed) => Err(ApiError::TimedOut),
     };
-    settle(state, policy, attempt, outcome).await
+    match (&mut outcome, attempt) {
+        (Ok(Ok(response)), Attempt::Again(_)) if !response.status().is_server_error() => {
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        }
+        // It has stored its outcome with what it wrote.
+        (Ok(Ok(response)), _) if response.status().is_success() => {}
+        (_, Attempt::First(attempt)) => abandon(state, attempt).await,
+        _ => {}
+    }
+    outcome
+}
+
+/// Forgets what was refused or failed, which wrote nothing: it may be sent again.
+async fn abandon(state: &State, attempt: AttemptId) {
+    if let Err(error) = state.services.idempotency.abandon(attempt).await {
+        // A retry is told that it is under way, until the attempt is given up for lost.
+        tracing::warn!(%error, cause = ?std::error::Error::source(&error), "could not forget an idempotency attempt");
+    }
 }
 
 /// Logs the causes of a failure that nobody is there to be told of.
@@ -128,36 +137,6 @@ fn log_unseen(
         let (id, route, status) = (context.id(), policy.path, status.as_u16());
         tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
     }
-}
-
-/// Remembers a refusal, and forgets a failure. What was carried out has stored its answer with what it wrote.
-async fn settle(
-    state: &State,
-    policy: EndpointPolicy,
-    attempt: AttemptId,
-    outcome: Result<Response, ApiError>,
-) -> Result<Response, ApiError> {
-    let idempotency = &state.services.idempotency;
-    let (settled, outcome) = match outcome {
-        Ok(Ok(response)) if response.status().is_success() => return Ok(Ok(response)),
-        Ok(Ok(response)) if is_remembered(policy, response.status()) => {
-            let (refusal, response) = Rendered::read(response)?;
-            (idempotency.finish(attempt, &refusal.store()).await, Ok(Ok(response)))
-        }
-        outcome => (idempotency.abandon(attempt).await, outcome),
-    };
-    if let Err(error) = settled {
-        // A retry is told that it is under way, until the attempt is given up for lost.
-        tracing::warn!(%error, cause = ?std::error::Error::source(&error), "could not persist the idempotency outcome");
-    }
-    outcome
-}
-
-/// Returns whether a refusal is remembered: not one that says to try again later, and not one of a stranger, who could
-/// fill the record with requests that come to nothing.
-fn is_remembered(policy: EndpointPolicy, status: StatusCode) -> bool {
-    let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-    status.is_client_error() && !later.contains(&status) && policy.access != Access::Public
 }
 
 /// Digests of what a request says: its method and address, the type of its body and the body.
@@ -195,20 +174,10 @@ pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator
     })
 }
 
-/// The attempt that a request is carried out as, if it was sent under a key.
-pub(crate) struct Attempt(Option<AttemptId>);
+/// As what the request is carried out: without a key, as one that has no name.
+pub(crate) struct CarriedOutAs(pub(crate) Attempt);
 
-impl Attempt {
-    /// Makes a write part of it, with what the request is answered given what the write gave.
-    pub(crate) fn once<T>(
-        &self,
-        answer: impl Fn(&T) -> agora_domain::Result<Rendered> + Send + Sync + 'static,
-    ) -> Option<Once<T>> {
-        self.0.map(|attempt| Once::new(attempt, move |given| Ok(answer(given)?.store())))
-    }
-}
-
-extractor!(Attempt, |request| Ok(Self(request.extensions().get::<AttemptId>().copied())));
+extractor!(CarriedOutAs, |request| Ok(Self(request.extensions().get().copied().unwrap_or(Attempt::Unnamed))));
 
 #[cfg(test)]
 mod tests {

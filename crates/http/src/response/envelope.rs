@@ -1,12 +1,9 @@
 //! The success envelopes.
 
 use actix_web::HttpResponse;
-use actix_web::body::{BoxBody, MessageBody};
-use actix_web::dev::ServiceResponse;
 use actix_web::http::{StatusCode, header};
 use agora_domain::clock::Timestamp;
-use agora_domain::idempotency::Answer as Stored;
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use serde::Serialize;
 
 use crate::core::ApiError;
@@ -27,14 +24,11 @@ struct Envelope<T> {
     data: T,
 }
 
-/// The bytes of what is stored of an answer besides its body.
-const HEAD: usize = 2 + 8;
-
 /// The bytes that a body is given at first: most answers with one thing need no more, and from a kibibyte on allocations
 /// take longer.
 const BODY: usize = 960;
 
-/// An answer before it is a response: what a retry of the request is answered as well.
+/// An answer before it is a response.
 pub(crate) struct Rendered {
     status: StatusCode,
     /// The version of the thing that was written.
@@ -88,35 +82,6 @@ impl Rendered {
             response.insert_header((header::ETAG, version_tag(version)));
         }
         response.insert_header((header::CONTENT_TYPE, "application/json")).body(self.body)
-    }
-
-    /// Returns what a response holds, and the response again.
-    pub(crate) fn read(response: ServiceResponse<BoxBody>) -> Result<(Self, ServiceResponse<BoxBody>), ApiError> {
-        let (request, response) = response.into_parts();
-        let (response, body) = response.into_parts();
-        let streamed = |_| agora_domain::Error::internal("an answer of this interface is not whole");
-        let body = body.try_into_bytes().map_err(streamed)?;
-        let rendered = Self { status: response.status(), version: None, body: body.clone() };
-        Ok((rendered, ServiceResponse::new(request, response.set_body(BoxBody::new(body)))))
-    }
-
-    /// Encodes it for the record: the status, the version or the least number there is, then the body.
-    pub(crate) fn store(self) -> Stored {
-        let mut bytes = BytesMut::with_capacity(HEAD + self.body.len());
-        bytes.put_u16(self.status.as_u16());
-        bytes.put_i64(self.version.map_or(i64::MIN, Timestamp::unix_millis));
-        bytes.put(self.body);
-        Stored(bytes.freeze())
-    }
-
-    /// Decodes it from the record.
-    pub(crate) fn restore(Stored(bytes): &Stored) -> Result<Self, ApiError> {
-        let invalid = || agora_domain::Error::internal("the record of an answer is invalid");
-        let mut body = bytes.clone();
-        let (status, version) = (body.try_get_u16().ok(), body.try_get_i64().ok());
-        let status = status.and_then(|status| StatusCode::from_u16(status).ok()).ok_or_else(invalid)?;
-        let version = Some(version.ok_or_else(invalid)?).filter(|millis| *millis != i64::MIN);
-        Ok(Self { status, version: version.map(Timestamp::from_unix_millis), body })
     }
 }
 

@@ -4,9 +4,8 @@ use agora_domain::clock::Timestamp;
 use agora_domain::error::{Conflict, Resource};
 use agora_domain::id::UserId;
 use agora_domain::idempotency::{
-    Answer, AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Once, Record, RequestName,
+    AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Outcome, Record, RequestName,
 };
-use agora_domain::posts::PostView;
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
@@ -18,10 +17,6 @@ const OTHER_CONTENT: Fingerprints = Fingerprints::only(Fingerprint([8; 32]));
 
 fn name(caller: Option<UserId>, route: &str, key: &str) -> RequestName {
     RequestName { caller, route: route.to_owned(), key: IdempotencyKey::parse(key).unwrap() }
-}
-
-fn answer(text: &str) -> Answer {
-    Answer(text.to_owned().into())
 }
 
 fn attempt(w: &World) -> AttemptId {
@@ -46,6 +41,12 @@ async fn met(db: &Repositories, w: &World, key: &str) -> Lookup {
         Begun::Found(met) => met,
         Begun::First => panic!("nothing is on record under {key}"),
     }
+}
+
+/// Carries an attempt out: `by` follows `whom`, or does so no longer.
+async fn carry_out(db: &Repositories, w: &World, attempt: AttemptId, by: UserId, whom: UserId) -> Lookup {
+    let follows = db.follows.toggle(by, whom, w.new_relation(), Some(attempt)).await.unwrap();
+    Lookup::Done(Outcome::FollowToggled(follows))
 }
 
 pub async fn an_attempt_meets_the_one_before_it_under_the_same_name(db: Repositories) {
@@ -77,7 +78,7 @@ pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: 
     let done = async |caller, n: usize| {
         let (begun, attempt) = begin_at(&db, &w, &name(Some(caller), "POST /", &key(n)), at(n as i64)).await;
         assert_eq!(begun, Begun::First, "{n}");
-        db.idempotency.finish(attempt, &answer("done")).await.unwrap();
+        carry_out(&db, &w, attempt, ada, bob).await;
     };
     done(bob, 0).await;
     // One is under way all the time.
@@ -101,33 +102,34 @@ pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: 
 
 pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Repositories) {
     let w = World::new(&db);
+    let [ada, bob] = w.users().await;
     let key = name(None, "POST /", "key");
     let now_with = |own| Fingerprints { own: Fingerprint([own; 32]), accepted: Some(CONTENT.own) };
     let first = begin(&db, &w, "key").await;
     let changing = async |own, at| db.idempotency.begin(&key, now_with(own), attempt(&w), at).await.unwrap();
     assert_eq!(changing(9, at(1)).await, Begun::Found(Lookup::Running));
-    db.idempotency.finish(first, &answer("done")).await.unwrap();
-    assert_eq!(changing(9, at(1)).await, Begun::Found(Lookup::Answered(answer("done"))));
+    let done = carry_out(&db, &w, first, ada, bob).await;
+    assert_eq!(changing(9, at(1)).await, Begun::Found(done));
     // What takes its place is on record under its own.
     assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::First);
     assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::Found(Lookup::Running));
     assert_eq!(begin_at(&db, &w, &key, at(Record::KEPT_MILLIS)).await.0, Begun::Found(Lookup::Differs));
 }
 
-pub async fn a_finished_attempt_is_answered_as_it_was_at_first(db: Repositories) {
+pub async fn what_an_attempt_did_is_found_for_good(db: Repositories) {
     let w = World::new(&db);
+    let [ada, bob] = w.users().await;
     let first = begin(&db, &w, "key").await;
-    let whole = Answer((0..=255).cycle().take(100_000).collect::<Vec<u8>>().into());
-    db.idempotency.finish(first, &whole).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, Lookup::Answered(whole.clone()));
-    db.idempotency.finish(first, &answer("later")).await.unwrap();
+    let done = carry_out(&db, &w, first, ada, bob).await;
+    assert_eq!(met(&db, &w, "key").await, done);
+    assert_undone(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
     db.idempotency.abandon(first).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, Lookup::Answered(whole));
-    db.idempotency.finish(attempt(&w), &answer("of no attempt")).await.unwrap();
+    assert_eq!(met(&db, &w, "key").await, done);
 }
 
 pub async fn an_abandoned_attempt_leaves_its_name_free(db: Repositories) {
     let w = World::new(&db);
+    let [ada, bob] = w.users().await;
     let (first, other) = (begin(&db, &w, "key").await, begin(&db, &w, "other").await);
     db.idempotency.abandon(first).await.unwrap();
     let second = begin(&db, &w, "key").await;
@@ -135,8 +137,8 @@ pub async fn an_abandoned_attempt_leaves_its_name_free(db: Repositories) {
     assert_eq!(met(&db, &w, "key").await, Lookup::Running, "the second one is not the first");
     assert_eq!(met(&db, &w, "other").await, Lookup::Running);
     db.idempotency.abandon(second).await.unwrap();
-    db.idempotency.finish(other, &answer("other")).await.unwrap();
-    assert_eq!(met(&db, &w, "other").await, Lookup::Answered(answer("other")));
+    let done = carry_out(&db, &w, other, ada, bob).await;
+    assert_eq!(met(&db, &w, "other").await, done);
 }
 
 pub async fn of_attempts_that_begin_at_once_one_is_the_first(db: Repositories) {
@@ -167,26 +169,28 @@ pub async fn of_attempts_that_replace_a_lost_one_at_once_one_is_the_first(db: Re
 
 pub async fn what_no_longer_counts_is_replaced(db: Repositories) {
     let w = World::new(&db);
+    let [ada, bob] = w.users().await;
     let key = name(None, "POST /", "key");
     let first = begin(&db, &w, "key").await;
     assert_eq!(begin_at(&db, &w, &key, at(Record::LOST_MILLIS - 1)).await.0, Begun::Found(Lookup::Running));
     let (begun, second) = begin_at(&db, &w, &key, at(Record::LOST_MILLIS)).await;
     assert_eq!(begun, Begun::First);
-    db.idempotency.finish(first, &answer("first")).await.unwrap();
-    db.idempotency.finish(second, &answer("second")).await.unwrap();
+    assert_undone(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
+    let done = Begun::Found(carry_out(&db, &w, second, ada, bob).await);
     let begun_at = Record::LOST_MILLIS;
-    let answered = Begun::Found(Lookup::Answered(answer("second")));
-    assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS - 1)).await.0, answered);
+    assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS - 1)).await.0, done);
     assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS)).await.0, Begun::First);
 }
 
 pub async fn records_of_what_began_before_an_instant_are_deleted_and_counted(db: Repositories) {
     let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let mut done = Lookup::Running;
     for n in 0..5 {
         let (begun, first) = begin_at(&db, &w, &name(None, "POST /", &format!("key{n}")), at(n)).await;
         assert_eq!(begun, Begun::First);
         if n % 2 == 0 {
-            db.idempotency.finish(first, &answer("done")).await.unwrap();
+            done = carry_out(&db, &w, first, ada, bob).await;
         }
     }
     assert_eq!(db.idempotency.delete_begun_before(at(3)).await.unwrap(), 3);
@@ -195,82 +199,62 @@ pub async fn records_of_what_began_before_an_instant_are_deleted_and_counted(db:
         begin(&db, &w, &format!("key{n}")).await;
     }
     assert_eq!(met(&db, &w, "key3").await, Lookup::Running);
-    assert_eq!(met(&db, &w, "key4").await, Lookup::Answered(answer("done")));
+    assert_eq!(met(&db, &w, "key4").await, done);
 }
 
-/// Returns the write of an attempt under this key, which is answered with the key and what `show` makes of what it
-/// gave.
-async fn once<T>(
-    db: &Repositories,
-    w: &World,
-    key: &'static str,
-    show: impl Fn(&T) -> String + Send + Sync + 'static,
-) -> Option<Once<T>> {
-    let attempt = begin(db, w, key).await;
-    Some(Once::new(attempt, move |given| Ok(answer(&format!("{key}: {}", show(given))))))
-}
-
-fn nothing(&(): &()) -> String {
-    "done".to_owned()
-}
-
-pub async fn every_write_of_an_attempt_stores_its_answer(db: Repositories) {
+pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
+    let begun = async |key| Some(begin(&db, &w, key).await);
 
-    let registration = once(&db, &w, "account", nothing).await;
-    db.accounts.create(&w.new_account("Cleo"), registration).await.unwrap();
-    let text = |view: &PostView| view.post.text.as_str().to_owned();
-    let publication = once(&db, &w, "post", text).await;
-    db.posts.create(&w.new_post(ada), publication).await.unwrap();
-    let mut pictured = w.new_post(ada);
+    let account = w.new_account("Cleo");
+    db.accounts.create(&account, begun("account").await).await.unwrap();
+    let (plain, mut pictured) = (w.new_post(ada), w.new_post(ada));
+    db.posts.create(&plain, begun("post").await).await.unwrap();
     pictured.image = Some(w.image().await);
-    let publication = once(&db, &w, "picture", |view: &PostView| view.post.image.is_some().to_string()).await;
-    db.posts.create(&pictured, publication).await.unwrap();
-    let comment = once(&db, &w, "comment", nothing).await;
-    db.comments.create(&w.new_comment(post, bob), comment).await.unwrap();
+    db.posts.create(&pictured, begun("picture").await).await.unwrap();
+    db.comments.create(&w.new_comment(post, bob), begun("comment").await).await.unwrap();
     for (key, on) in [("like", true), ("unlike", false)] {
-        let like = once(&db, &w, key, bool::to_string).await;
-        assert_eq!(db.posts.toggle_like(post, bob, w.new_relation(), like).await.unwrap(), on);
+        assert_eq!(db.posts.toggle_like(post, bob, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
     for (key, on) in [("follow", true), ("unfollow", false)] {
-        let follow = once(&db, &w, key, bool::to_string).await;
-        assert_eq!(db.follows.toggle(bob, ada, w.new_relation(), follow).await.unwrap(), on);
+        assert_eq!(db.follows.toggle(bob, ada, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
-    let product = once(&db, &w, "product", nothing).await;
-    db.products.create(&w.new_product("sku"), product).await.unwrap();
+    let product = w.new_product("sku");
+    db.products.create(&product, begun("product").await).await.unwrap();
 
-    for (key, given) in [
-        ("account", "done"),
-        ("post", "Good morning"),
-        ("picture", "true"),
-        ("comment", "done"),
-        ("like", "true"),
-        ("unlike", "false"),
-        ("follow", "true"),
-        ("unfollow", "false"),
-        ("product", "done"),
+    for (key, outcome) in [
+        ("account", Outcome::Registered(account.account.id)),
+        ("post", Outcome::PostCreated(plain.id)),
+        ("picture", Outcome::PostCreated(pictured.id)),
+        ("comment", Outcome::CommentCreated),
+        ("like", Outcome::LikeToggled(true)),
+        ("unlike", Outcome::LikeToggled(false)),
+        ("follow", Outcome::FollowToggled(true)),
+        ("unfollow", Outcome::FollowToggled(false)),
+        ("product", Outcome::ProductCreated(product.id)),
     ] {
-        assert_eq!(met(&db, &w, key).await, Lookup::Answered(answer(&format!("{key}: {given}"))));
+        assert_eq!(met(&db, &w, key).await, Lookup::Done(outcome));
     }
     let view = db.posts.find(post, bob).await.unwrap().unwrap().view;
     assert_eq!((view.comment_count, view.like_count), (1, 0));
 }
 
-pub async fn a_write_that_is_refused_leaves_no_answer(db: Repositories) {
+pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     w.product("sku").await;
-    let like = once(&db, &w, "like", bool::to_string).await;
+    let begun = async |key| Some(begin(&db, &w, key).await);
+    let like = begun("like").await;
     assert_fails!(db.posts.toggle_like(w.id(), ada, w.new_relation(), like).await, Error::NotFound(Resource::Post));
-    let comment = once(&db, &w, "comment", nothing).await;
+    let comment = begun("comment").await;
     assert_fails!(db.comments.create(&w.new_comment(w.id(), ada), comment).await, Error::NotFound(Resource::Post));
-    let follow = once(&db, &w, "follow", bool::to_string).await;
+    let follow = begun("follow").await;
     assert_fails!(db.follows.toggle(ada, w.id(), w.new_relation(), follow).await, Error::NotFound(Resource::User));
-    let product = once(&db, &w, "product", nothing).await;
+    let product = begun("product").await;
     assert_fails!(db.products.create(&w.new_product("SKU"), product).await, Error::Conflict(Conflict::Sku));
-    let account = once(&db, &w, "account", nothing).await;
+    let account = begun("account").await;
     assert_fails!(db.accounts.create(&w.new_account("ADA"), account).await, Error::Conflict(Conflict::Username));
     for key in ["like", "comment", "follow", "product", "account"] {
         assert_eq!(met(&db, &w, key).await, Lookup::Running, "{key}");
@@ -286,17 +270,14 @@ pub async fn an_attempt_that_was_replaced_writes_nothing(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
-    let lost = attempt(&w);
-    fn done<T>(lost: AttemptId) -> Option<Once<T>> {
-        Some(Once::new(lost, |_| Ok(answer("late"))))
-    }
+    let lost = Some(attempt(&w));
     let (account, second, product) = (w.new_account("Cleo"), w.new_post(ada), w.new_product("sku"));
-    assert_undone(db.accounts.create(&account, done(lost)).await);
-    assert_undone(db.posts.create(&second, done(lost)).await);
-    assert_undone(db.comments.create(&w.new_comment(post, bob), done(lost)).await);
-    assert_undone(db.posts.toggle_like(post, bob, w.new_relation(), done(lost)).await);
-    assert_undone(db.follows.toggle(bob, ada, w.new_relation(), done(lost)).await);
-    assert_undone(db.products.create(&product, done(lost)).await);
+    assert_undone(db.accounts.create(&account, lost).await);
+    assert_undone(db.posts.create(&second, lost).await);
+    assert_undone(db.comments.create(&w.new_comment(post, bob), lost).await);
+    assert_undone(db.posts.toggle_like(post, bob, w.new_relation(), lost).await);
+    assert_undone(db.follows.toggle(bob, ada, w.new_relation(), lost).await);
+    assert_undone(db.products.create(&product, lost).await);
 
     assert_eq!(db.accounts.find(account.account.id).await.unwrap(), None);
     assert_eq!(db.posts.find(second.id, ada).await.unwrap(), None);
@@ -322,11 +303,8 @@ pub async fn an_attempt_replaced_while_it_writes_and_its_successor_write_once_to
                     true => db.idempotency.begin(&named, CONTENT, attempt, at(Record::LOST_MILLIS)).await.unwrap(),
                 };
                 match begun {
-                    Begun::First => {
-                        let once = Once::new(attempt, |on: &bool| Ok(answer(&on.to_string())));
-                        db.posts.toggle_like(post, fan, like, Some(once)).await.is_ok()
-                    }
-                    Begun::Found(Lookup::Answered(_)) => false,
+                    Begun::First => db.posts.toggle_like(post, fan, like, Some(attempt)).await.is_ok(),
+                    Begun::Found(Lookup::Done(_)) => false,
                     Begun::Found(met) => panic!("{met:?}"),
                 }
             }

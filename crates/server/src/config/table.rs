@@ -162,8 +162,7 @@ settings! {
         DATABASE_CONNECTIONS: Kind::Number(Options::MIN_CONNECTIONS as u64, 1000),
             DefaultValue::Of(Config::default_connections, "ten for each core"),
             "how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of \
-             little and another by reads of lists, two for each core at most; of the rest, a third is for work in \
-             several steps and two thirds for single writes";
+             little and another by reads of lists, two for each core at most; the rest is for writes and searches";
         DATABASE_CONNECT_TIMEOUT: Kind::Time, DefaultValue::Is("5s"),
             "how long a connection to a PostgreSQL server may take to be made; at most 28 s";
         DATABASE_STATEMENT_TIMEOUT: Kind::Time, DefaultValue::Is("20s"),

@@ -1,25 +1,26 @@
-//! Statements that the server is at work on.
+//! Reads that the server is at work on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::connection::Pipeline;
 
-/// Statements that were sent, with their permit.
+/// What was sent, with its permit.
 ///
-/// When their request goes away before the answer, the server goes on. So the permit is kept, and the connection counts
-/// as busy, until the server is done with them.
+/// When its request goes away before the answer, the server goes on. So the permit is kept, and the connection counts
+/// as busy, until the server is done with it.
 pub(super) struct InFlight(Option<Sent>);
 
 struct Sent {
     pipeline: Arc<Pipeline>,
     _permit: OwnedSemaphorePermit,
-    /// How long they may take.
+    /// How long it may take.
     limit: Duration,
 }
 
@@ -29,7 +30,7 @@ impl InFlight {
         Self(Some(Sent { pipeline: Arc::clone(pipeline), _permit: permit, limit }))
     }
 
-    /// Ends with their answer, or with their connection.
+    /// Ends with its answer, or with its connection.
     pub(super) fn end(mut self) {
         self.0 = None;
     }
@@ -47,8 +48,8 @@ impl Drop for InFlight {
         // Without a runtime, that of the connection has ended as well.
         let (Some(sent), Ok(runtime)) = (self.0.take(), Handle::try_current()) else { return };
         runtime.spawn(async move {
-            // Answered behind them.
-            if timeout(sent.limit, sent.pipeline.client.batch_execute("")).await.is_err() {
+            // Answered behind it.
+            if timeout(sent.limit, (&mut &sent.pipeline.conn).batch_execute("")).await.is_err() {
                 sent.pipeline.give_up();
             }
         });

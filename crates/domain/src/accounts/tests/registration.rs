@@ -5,6 +5,7 @@ use mockall::Sequence;
 
 use super::*;
 use crate::error::{Conflict, Resource, Violation};
+use crate::idempotency::Attempt;
 use crate::media::{CleanImage, ImageFormat, ImageKey, ImageProblem};
 
 /// The value as parsed, or the message.
@@ -200,7 +201,7 @@ async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
         let accounts = ports.accounts();
         let created = match by_operator {
             true => accounts.create_admin(registration()).await,
-            false => accounts.register(registration(), elsewhere(), None).await,
+            false => accounts.register(registration(), elsewhere(), Attempt::Unnamed).await,
         };
         assert_eq!(created.unwrap(), UserId::new(NEW_ID));
     }
@@ -217,7 +218,7 @@ async fn a_taken_username_or_email_is_a_conflict_before_anything_is_hashed() {
     ] {
         let mut ports = Ports::default();
         ports.accounts.expect_find_id().returning(move |identifier| Ok(taken.contains(identifier).then_some(BOB)));
-        match ports.accounts().register(registration(), elsewhere(), None).await {
+        match ports.accounts().register(registration(), elsewhere(), Attempt::Unnamed).await {
             Err(Error::Conflict(reported)) => assert_eq!(reported, expected),
             other => panic!("{other:?}"),
         }
@@ -229,7 +230,7 @@ async fn the_repository_decides_between_those_who_register_at_once() {
     for conflict in [Conflict::Username, Conflict::Email] {
         let mut ports = free_name(stranger());
         ports.accounts.expect_create().returning(move |_, _| Err(Error::Conflict(conflict)));
-        match ports.accounts().register(registration(), elsewhere(), None).await {
+        match ports.accounts().register(registration(), elsewhere(), Attempt::Unnamed).await {
             Err(Error::Conflict(reported)) => assert_eq!(reported, conflict),
             other => panic!("{other:?}"),
         }

@@ -1,6 +1,7 @@
 //! Who may view what, and likes.
 
 use super::*;
+use crate::idempotency::{Attempt, Outcome};
 
 /// Each kind of viewer: who, whether they follow the author, what they may see.
 fn viewers() -> [(&'static str, Member, bool, &'static [Visibility]); 6] {
@@ -63,7 +64,7 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
                 .withf(|id, page| (*id, *page) == (POST, PageRequest::FIRST))
                 .returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
             let posts = ports.build();
-            assert_refused_unless(allowed, posts.toggle_like(&viewer, POST, None).await, &case);
+            assert_refused_unless(allowed, posts.toggle_like(&viewer, POST, Attempt::Unnamed).await, &case);
             assert_refused_unless(allowed, posts.like(&viewer, POST).await, &case);
             assert_refused_unless(allowed, posts.unlike(&viewer, POST).await, &case);
             assert_refused_unless(allowed, posts.list_likers(&viewer, POST, PageRequest::FIRST).await, &case);
@@ -82,13 +83,22 @@ async fn a_missing_post_is_not_found_whatever_the_role() {
             posts.get(&viewer, POST).await.map(drop),
             posts.own(&viewer, POST).await.map(drop),
             posts.delete(&viewer, POST).await,
-            posts.toggle_like(&viewer, POST, None).await.map(drop),
+            posts.toggle_like(&viewer, POST, Attempt::Unnamed).await.map(drop),
             posts.like(&viewer, POST).await,
             posts.unlike(&viewer, POST).await,
             posts.list_likers(&viewer, POST, PageRequest::FIRST).await.map(drop),
         ] {
             assert!(matches!(missing, Err(Error::NotFound(Resource::Post))));
         }
+    }
+}
+
+#[tokio::test]
+async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
+    for on in [true, false] {
+        let again = Attempt::Again(Outcome::LikeToggled(on));
+        let toggled = Ports::default().build().toggle_like(&member(OTHER, Roles::USER), POST, again).await;
+        assert_eq!(toggled.unwrap(), on);
     }
 }
 
@@ -104,7 +114,7 @@ async fn a_like_toggle_returns_whether_the_like_is_on_now() {
             .once()
             .withf(move |id, user, relation, _| (*id, *user, *relation) == (POST, OTHER, like))
             .returning(move |_, _, _, _| Ok(on));
-        assert_eq!(ports.build().toggle_like(&member(OTHER, Roles::USER), POST, None).await.unwrap(), on);
+        assert_eq!(ports.build().toggle_like(&member(OTHER, Roles::USER), POST, Attempt::Unnamed).await.unwrap(), on);
     }
 }
 

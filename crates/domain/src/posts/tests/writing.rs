@@ -1,6 +1,7 @@
 //! Publishing posts.
 
 use super::*;
+use crate::idempotency::{Attempt, Outcome};
 use crate::media::ImageProblem;
 
 fn publishing(stored: Post) -> Ports {
@@ -22,15 +23,34 @@ fn published(content: &str) -> Post {
 async fn a_post_is_stored_trimmed_and_returned_as_its_author_sees_it() {
     let created = publishing(published("hello\n there"))
         .build()
-        .create(&author(), &requester(), fields(Some("  hello\n there ")), None)
+        .create(&author(), &requester(), fields(Some("  hello\n there ")), Attempt::Unnamed)
         .await;
     assert_eq!(created.unwrap(), view(published("hello\n there")));
 }
 
 #[tokio::test]
+async fn a_post_that_was_published_before_is_shown_as_it_is_now_and_not_stored_again() {
+    let again = Attempt::Again(Outcome::PostCreated(POST));
+    let mut ports = Ports::default();
+    ports
+        .posts
+        .expect_find()
+        .once()
+        .withf(|id, viewer| (*id, *viewer) == (POST, AUTHOR))
+        .returning(|_, _| Ok(Some(FoundPost { view: view(published("edited since")), viewer_follows: false })));
+    let shown = ports.build().create(&author(), &requester(), with_upload(Some("hello")), again).await;
+    assert_eq!(shown.unwrap(), view(published("edited since")));
+
+    let mut ports = Ports::default();
+    ports.posts.expect_find().returning(|_, _| Ok(None));
+    let deleted = ports.build().create(&author(), &requester(), fields(Some("hello")), again).await;
+    assert!(matches!(deleted, Err(Error::NotFound(Resource::Post))), "{deleted:?}");
+}
+
+#[tokio::test]
 async fn an_empty_post_is_refused_and_nothing_stored() {
     for empty in [None, Some(""), Some(" \n\t")] {
-        let refused = Ports::default().build().create(&author(), &requester(), fields(empty), None).await;
+        let refused = Ports::default().build().create(&author(), &requester(), fields(empty), Attempt::Unnamed).await;
         assert_eq!(invalid(refused), [("text", "Text or an image is required".to_owned())], "{empty:?}");
     }
 }
@@ -38,8 +58,10 @@ async fn an_empty_post_is_refused_and_nothing_stored() {
 #[tokio::test]
 async fn text_is_at_most_5000_characters() {
     let longest = "😀".repeat(5000);
-    let created =
-        publishing(published(&longest)).build().create(&author(), &requester(), fields(Some(&longest)), None).await;
+    let created = publishing(published(&longest))
+        .build()
+        .create(&author(), &requester(), fields(Some(&longest)), Attempt::Unnamed)
+        .await;
     assert_eq!(created.unwrap().post.text.as_str(), longest);
     for (content, message) in [
         (format!("{longest}x"), "Text must be at most 5000 characters"),
@@ -54,7 +76,10 @@ async fn a_post_is_public_unless_it_says_otherwise() {
     for given in [None, Some(Visibility::Public), Some(Visibility::Followers), Some(Visibility::Private)] {
         let stored = Post { visibility: given.unwrap_or(Visibility::Public), ..published("hello") };
         let fields = PostFields { visibility: given, ..fields(Some("hello")) };
-        assert!(publishing(stored).build().create(&author(), &requester(), fields, None).await.is_ok(), "{given:?}");
+        assert!(
+            publishing(stored).build().create(&author(), &requester(), fields, Attempt::Unnamed).await.is_ok(),
+            "{given:?}"
+        );
     }
 }
 
@@ -85,7 +110,7 @@ async fn an_image_alone_is_a_post_with_empty_text() {
             .withf(move |post, _| *post == stored)
             .returning(|post, _| Ok(view(post.clone())));
         assert_eq!(
-            ports.build().create(&author(), &requester(), with_upload(blank), None).await.unwrap(),
+            ports.build().create(&author(), &requester(), with_upload(blank), Attempt::Unnamed).await.unwrap(),
             expected,
             "{blank:?}"
         );
@@ -110,7 +135,10 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
     ] {
         let mut ports = Ports::default();
         ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
-        assert_eq!(invalid_names(ports.build().create(&author(), &requester(), fields, None).await), expected);
+        assert_eq!(
+            invalid_names(ports.build().create(&author(), &requester(), fields, Attempt::Unnamed).await),
+            expected
+        );
     }
 }
 
@@ -124,8 +152,11 @@ async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() 
                 false => ImageProblem::Failed(Error::unavailable("busy")),
             })
         });
-        let refused =
-            ports.build().create(&author(), &requester(), with_upload(Some("hello")), None).await.unwrap_err();
+        let refused = ports
+            .build()
+            .create(&author(), &requester(), with_upload(Some("hello")), Attempt::Unnamed)
+            .await
+            .unwrap_err();
         assert!(if too_large {
             matches!(refused, Error::TooLarge(_))
         } else {
@@ -141,7 +172,7 @@ async fn the_image_is_on_record_and_stored_before_the_row_that_names_it() {
     ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
     ports.store_image(&mut order);
     ports.posts.expect_create().once().in_sequence(&mut order).returning(|post, _| Ok(view(post.clone())));
-    ports.build().create(&author(), &requester(), with_upload(None), None).await.unwrap();
+    ports.build().create(&author(), &requester(), with_upload(None), Attempt::Unnamed).await.unwrap();
 }
 
 #[tokio::test]
@@ -151,7 +182,7 @@ async fn there_is_no_post_without_its_image() {
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
     ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
     ports.images.expect_put().once().returning(|_, _| Err(Error::unavailable("no answer")));
-    let refused = ports.build().create(&author(), &requester(), with_upload(Some("hello")), None).await;
+    let refused = ports.build().create(&author(), &requester(), with_upload(Some("hello")), Attempt::Unnamed).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))));
 }
 
@@ -161,7 +192,8 @@ async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
         let mut ports = Ports::storing_image();
         ports.posts.expect_create().once().returning(move |_, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
-        let refused = ports.build().create(&author(), &requester(), with_upload(None), None).await.unwrap_err();
+        let refused =
+            ports.build().create(&author(), &requester(), with_upload(None), Attempt::Unnamed).await.unwrap_err();
         assert_eq!(refused.to_string(), refusal().to_string());
     }
 }

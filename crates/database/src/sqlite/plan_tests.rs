@@ -6,18 +6,19 @@ use agora_domain::clock::Timestamp;
 use agora_domain::page::Keyset;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::sql_types::Text;
-use diesel::{Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, TextExpressionMethods};
+use diesel::{Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, SqliteConnection, TextExpressionMethods};
 use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
-use super::{comments, feeds, follows, posts, queries};
+use super::complete;
+use super::queries::{accounts, comments, feeds, follows, posts, products};
+use super::text_in::may_have_text;
 use crate::error::Outcome;
 use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
-use crate::schema::products;
+use crate::schema;
 use crate::sql_types::DbId;
-use crate::sqlite::{Conn, complete};
-use crate::values::{Filter, TextFilter};
+use crate::values::TextFilter;
 use crate::version::MIGRATIONS;
 
 #[derive(QueryableByName)]
@@ -31,8 +32,8 @@ const fn id(n: u64) -> DbId {
 }
 
 /// The steps of every statement that a read takes.
-fn steps<T>(read: impl FnOnce(&mut Conn) -> Outcome<T>) -> Vec<String> {
-    let mut conn = Conn::establish(":memory:").unwrap();
+fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<String> {
+    let mut conn = SqliteConnection::establish(":memory:").unwrap();
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     // Something to find, so that what follows a first statement is run as well.
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
@@ -64,15 +65,15 @@ fn steps<T>(read: impl FnOnce(&mut Conn) -> Outcome<T>) -> Vec<String> {
 /// Checks that a text is looked for among those that the index has for it, and not in the order of the list.
 #[test]
 fn a_text_is_looked_for_by_its_index() {
-    let mut conn = Conn::establish(":memory:").unwrap();
+    let mut conn = SqliteConnection::establish(":memory:").unwrap();
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     for text in ["text", "te", "t"] {
         let filter = TextFilter::new(text);
-        let query = products::table
-            .select(products::id)
-            .filter(super::super::may_have_text(&filter))
-            .filter(products::search_key.like(&filter.pattern).escape('\\'))
-            .order((products::created_at, products::id))
+        let query = schema::products::table
+            .select(schema::products::id)
+            .filter(may_have_text(&filter))
+            .filter(schema::products::search_key.like(&filter.pattern).escape('\\'))
+            .order((schema::products::created_at, schema::products::id))
             .limit(21);
         let statement = diesel::debug_query::<diesel::sqlite::Sqlite, _>(&query).to_string();
         let statement = statement.split(" -- binds").next().unwrap_or_default().replace('?', "'x'");
@@ -103,7 +104,7 @@ fn slices() -> Vec<Slice> {
 }
 
 #[test]
-fn hot_reads_search_by_an_index_and_walk_it_in_order() {
+fn reads_search_by_an_index_and_walk_it_in_order() {
     expect_searches(&steps(|conn| complete(posts::find(conn, id(2), id(1)))), false);
     expect_searches(&steps(|conn| complete(posts::find_access(conn, id(2), id(1)))), false);
     expect_searches(&steps(|conn| complete(follows::is_following(conn, id(1), id(2)))), false);
@@ -115,15 +116,15 @@ fn hot_reads_search_by_an_index_and_walk_it_in_order() {
 
 #[test]
 fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
-    let all = || Filter { category_key: None, text: None };
-    let filtered = || Filter { category_key: Some("c".to_owned()), text: Some(TextFilter::new("text")) };
+    let (category, text) = (|| Some("c".to_owned()), || TextFilter::new("text"));
     for slice in slices() {
-        expect_searches(&steps(|conn| complete(queries::accounts::list(conn, slice))), false);
-        expect_searches(&steps(|conn| complete(queries::follows::list_followers(conn, id(1), slice))), false);
-        expect_searches(&steps(|conn| complete(queries::follows::list_followed(conn, id(1), slice))), false);
-        expect_searches(&steps(|conn| complete(queries::products::list_short(conn, slice))), false);
-        expect_searches(&steps(|conn| complete(queries::products::list(conn, all(), slice))), false);
-        expect_searches(&steps(|conn| complete(queries::products::list(conn, filtered(), slice))), false);
+        expect_searches(&steps(|conn| complete(accounts::list(conn, slice))), false);
+        expect_searches(&steps(|conn| complete(follows::list_followers(conn, id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(follows::list_followed(conn, id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(products::list_short(conn, slice))), false);
+        expect_searches(&steps(|conn| complete(products::list(conn, None, slice))), false);
+        expect_searches(&steps(|conn| complete(products::list(conn, category(), slice))), false);
+        expect_searches(&steps(|conn| complete(products::search(conn, category(), text(), slice))), false);
     }
 }
 
@@ -144,12 +145,12 @@ fn what_is_hidden_is_passed_over_by_the_index() {
 fn reads_that_sort_what_they_show_search_by_an_index() {
     for slice in slices() {
         // The likers of several posts, of each the newest.
-        expect_searches(&steps(|conn| complete(queries::posts::list_all(conn, id(1), slice))), true);
+        expect_searches(&steps(|conn| complete(posts::list_all(conn, id(1), slice))), true);
         expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), slice))), true);
         // Of each author followed the newest posts.
         expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 2], slice))), true);
         let wanted = FeedQuery { viewer: id(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
         let keys = || vec![Keyset { at: Timestamp::from_unix_millis(0), id: id(2).0 }];
-        expect_searches(&steps(|conn| complete(posts::list_at(conn, wanted, keys()))), true);
+        expect_searches(&steps(|conn| complete(feeds::read(conn, wanted, keys()))), true);
     }
 }

@@ -1,0 +1,188 @@
+//! What statements cost does not depend on how much there is: counted in pages of the database that they touch.
+
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agora_domain::clock::Timestamp;
+use agora_domain::page::Keyset;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use tokio_postgres::{AsyncMessage, NoTls};
+use uuid::Uuid;
+
+use super::database::{Postgres, private_postgres};
+use super::queries::{accounts, comments, feeds, follows, posts, products, sessions};
+use crate::Options;
+use crate::feeds::{FeedQuery, Snapshot};
+use crate::rows::{CommentRow, Slice, Toward};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::LikeRow;
+use crate::version::Opening;
+
+/// How many posts, likes and comments there are beside those looked at, and how many in the larger database.
+const SMALL: u32 = 4_000;
+const LARGE: u32 = 100_000;
+
+/// How often each is run: five times the server plans for the values, then it decides whether to go on with one plan for
+/// all.
+const RUNS: u64 = 8;
+
+/// User 1 follows 100 of 1,000 authors. Post 1 has 60 likes and 60 comments, and its author, user 2, has 60 posts that
+/// are not hidden; everything else is there so many times, hidden posts of user 2 between those shown among it.
+fn rows(size: u32) -> String {
+    format!(
+        "CREATE FUNCTION pg_temp.key(kind int, n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
+            SELECT (lpad(to_hex(kind), 16, '0') || lpad(to_hex(n), 16, '0'))::uuid $$;
+        INSERT INTO users SELECT pg_temp.key(1, n), 'u' || n, 'u' || n, 'e' || n, 'e' || n, '', NULL, NULL,
+            false, true, true, now() FROM generate_series(1, 1000) n;
+        INSERT INTO sessions SELECT pg_temp.key(7, n), pg_temp.key(1, n), now() FROM generate_series(1, 1000) n;
+        INSERT INTO posts SELECT pg_temp.key(2, n), pg_temp.key(1, CASE WHEN n <= 60 THEN 2 ELSE 3 + n % 998 END),
+            'text', NULL, 0, to_timestamp(n), to_timestamp(n), 0, 0 FROM generate_series(1, {size}) n;
+        INSERT INTO posts SELECT pg_temp.key(6, n), pg_temp.key(1, 2), 'text', NULL, 2, to_timestamp(1.5 + n % 59),
+            to_timestamp(n), 0, 0 FROM generate_series(1, {size}) n;
+        INSERT INTO follows SELECT pg_temp.key(1, 1), pg_temp.key(1, n), pg_temp.key(3, n), to_timestamp(n)
+            FROM generate_series(2, 101) n;
+        INSERT INTO likes SELECT pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
+            pg_temp.key(1, CASE WHEN n <= 60 THEN n ELSE 61 + n % 900 END), pg_temp.key(4, n), to_timestamp(n)
+            FROM generate_series(1, {size}) n;
+        INSERT INTO comments SELECT pg_temp.key(5, n), pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
+            pg_temp.key(1, 1 + n % 1000), 'text', to_timestamp(n), to_timestamp(n) FROM generate_series(1, {size}) n;
+        INSERT INTO products SELECT pg_temp.key(8, n), 's' || n, 's' || n, 'n', 'd', 1, 'c' || n % 100, 'c' || n % 100, 1,
+            'text ' || n, to_timestamp(n), now() FROM generate_series(1, {size}) n;
+        UPDATE posts SET like_count = 60, comment_count = 60 WHERE id = pg_temp.key(2, 1);
+        UPDATE posts SET transaction = '0';"
+    )
+}
+
+const fn id(kind: u64, n: u64) -> DbId {
+    DbId(Uuid::from_u64_pair(kind, n))
+}
+
+/// A connection that tells of each statement how many pages it touched.
+struct Explained {
+    conn: AsyncPgConnection,
+    plans: Arc<Mutex<Vec<String>>>,
+}
+
+impl Explained {
+    async fn connect(url: &str) -> Self {
+        let (client, mut connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        let plans = Arc::<Mutex<Vec<String>>>::default();
+        let told = Arc::clone(&plans);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+                if let AsyncMessage::Notice(notice) = message {
+                    told.lock().unwrap().push(notice.message().to_owned());
+                }
+            }
+        });
+        let mut conn = AsyncPgConnection::try_from(client).await.unwrap();
+        let explain = "LOAD 'auto_explain'; SET auto_explain.log_level = notice; SET auto_explain.log_analyze = on; \
+            SET auto_explain.log_buffers = on; SET auto_explain.log_timing = off; SET auto_explain.log_format = json; \
+            SET auto_explain.log_min_duration = 0";
+        conn.batch_execute(explain).await.unwrap();
+        Self { conn, plans }
+    }
+
+    /// Returns how many pages were touched since this was asked last.
+    async fn pages(&mut self) -> i64 {
+        // What was told before its answer is there with it.
+        self.conn.batch_execute("").await.unwrap();
+        let plans = std::mem::take(&mut *self.plans.lock().unwrap());
+        let pages = plans.iter().map(|plan| {
+            let json = plan.split_once("plan:").unwrap_or_else(|| panic!("{plan}")).1;
+            let plan: serde_json::Value = serde_json::from_str(json).unwrap();
+            let of = |which| plan["Plan"][which].as_i64().unwrap();
+            of("Shared Hit Blocks") + of("Shared Read Blocks")
+        });
+        pages.sum()
+    }
+}
+
+/// How many pages each of the statements touches at most in a database of a size.
+async fn pages(size: u32) -> BTreeMap<String, i64> {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { statement_timeout: Duration::from_secs(120), ..Options::default() };
+    let _migrated = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
+    let mut explained = Explained::connect(&url).await;
+    explained.conn.batch_execute("SET auto_explain.log_min_duration = -1").await.unwrap();
+    explained.conn.batch_execute(&rows(size)).await.unwrap();
+    for table in ["users", "sessions", "posts", "follows", "likes", "comments", "products"] {
+        explained.conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
+    }
+    explained.conn.batch_execute("SET auto_explain.log_min_duration = 0").await.unwrap();
+    let (viewer, author, post) = (id(1, 1), id(1, 2), id(2, 1));
+    let twenty: Vec<_> = (0..20).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: id(2, 100 + n).0 }).collect();
+    let at = DbInstant(Timestamp::from_unix_millis(1));
+    let since = || Snapshot { end: 1, running: Vec::new() };
+    let mut most = BTreeMap::new();
+    macro_rules! measure {
+        ($n:ident: $($query:expr),+ $(,)?) => {$(
+            for $n in 0..RUNS {
+                let mut conn = &explained.conn;
+                let run = $query(&mut conn);
+                run.await.unwrap();
+                let pages = explained.pages().await;
+                // What the first run reads of the catalog does not count.
+                if $n > 0 {
+                    let name = stringify!($query).to_owned();
+                    most.entry(name).and_modify(|most: &mut i64| *most = pages.max(*most)).or_insert(pages);
+                }
+            }
+        )+};
+    }
+    let like = |n| LikeRow { post: id(2, 200), user: viewer, id: id(9, n), at };
+    let comment = |n| CommentRow {
+        id: id(10, n),
+        post_id: post,
+        author_id: viewer,
+        content: "text".to_owned(),
+        created_at: at,
+        updated_at: at,
+    };
+    measure! { n:
+        |conn| posts::find(conn, post, viewer),
+        |conn| posts::find_access(conn, post, viewer),
+        |conn| sessions::find(conn, id(7, 1)),
+        |conn| accounts::find(conn, viewer),
+        |conn| follows::is_following(conn, viewer, author),
+        |conn| feeds::load(conn, viewer, [0, 1, 0], 26),
+        |conn| posts::toggle_like(conn, like(n)),
+        |conn| comments::insert(conn, comment(n)),
+    }
+    for toward in [Toward::Older, Toward::Newer] {
+        let slice = |limit| Slice::new(toward, None, limit);
+        let wanted = FeedQuery { viewer, visible: [0, 1, 0], toward, limit: 21 };
+        measure! { n:
+            |conn| posts::list_all(conn, viewer, slice(21)),
+            |conn| posts::list_by_author(conn, author, [0, 1, 0], viewer, slice(21)),
+            |conn| posts::list_likers(conn, post, slice(21)),
+            |conn| comments::list(conn, post, slice(21)),
+            |conn| follows::list_followed(conn, viewer, slice(21)),
+            |conn| accounts::list(conn, slice(21)),
+            |conn| products::list(conn, None, slice(21)),
+            |conn| products::list(conn, Some("c1".to_owned()), slice(21)),
+            |conn| feeds::read(conn, wanted, twenty.clone()),
+            |conn| feeds::read_with_changes(conn, wanted, twenty.clone(), since()),
+            // Of each author as many as there are in the small database.
+            |conn| feeds::positions(conn, viewer, [0, 1, 0], slice(4)),
+        }
+    }
+    most
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_statement_touches_more_pages_when_there_is_more() {
+    let (small, large) = tokio::join!(pages(SMALL), pages(LARGE));
+    let mut worse = Vec::new();
+    for ((name, small), (_, large)) in small.into_iter().zip(large) {
+        // An index of 25 times as many entries has a level more.
+        if small == 0 || large > small * 8 / 5 + 4 {
+            worse.push(format!("{name}: {small} pages, and {large} of 25 times as much"));
+        }
+    }
+    assert!(worse.is_empty(), "{worse:#?}");
+}
