@@ -60,7 +60,7 @@ fn a_machine_that_has_nothing_but_systemd_takes_the_files() {
     commands.extend(commands.clone());
     for command in commands {
         // Any file will do for the program, which may not be built.
-        let command = command.replace(" target/release/agora ", " Cargo.toml ").replace(" /", " \"$ROOT\"/");
+        let command = command.replace(" target/dist/agora ", " Cargo.toml ").replace(" /", " \"$ROOT\"/");
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).env("ROOT", root.path()).current_dir(repository("."));
         assert!(shell.status().unwrap().success(), "{command}");

@@ -16,7 +16,7 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     let package = |name: &str, more: &str| {
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}\n")
     };
-    write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
+    write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n[profile.dist]\ninherits = \"release\"\n");
     let program = "[[bin]]\nname = \"agora\"\npath = \"src/main.rs\"\n[dependencies]\npart = { path = \"../part\" }";
     write("crates/server/Cargo.toml", &package("agora-server", program));
     write("crates/server/build.rs", &fs::read_to_string(repository("crates/server/build.rs")).unwrap());
@@ -41,7 +41,7 @@ fn release_of(workspace: &Path, commit: &str) -> String {
     let mut script = script(workspace);
     let output = script.env("AGORA_COMMIT", commit).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let program = Command::new(workspace.join("target/release/agora")).output().unwrap();
+    let program = Command::new(workspace.join("target/dist/agora")).output().unwrap();
     String::from_utf8(program.stdout).unwrap()
 }
 
