@@ -4,6 +4,13 @@
 run:
     cargo run --release
 
+# Before each commit: form, lints, and the tests that take little time
+quick:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+    cargo test --workspace --lib --locked
+    cargo test --package agora-server --test architecture --test http --locked
+
 # Every test
 test:
     scripts/test
