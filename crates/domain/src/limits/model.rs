@@ -13,7 +13,7 @@ use crate::id::UserId;
 pub struct ClientAddress(IpAddr);
 
 impl ClientAddress {
-    /// How many bits of an IPv6 address name the network (contract, limits).
+    /// How many bits of an IPv6 address name the network.
     const NETWORK_BITS: u32 = 64;
 
     /// The one that an address belongs to. An IPv4 address in the notation of IPv6 is an IPv4 address.
@@ -75,7 +75,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Returns how much of it is allowed (contract, limits). Names that no account has are like accounts, so that a
+    /// Returns how much of it is allowed. Names that no account has are like accounts, so that a
     /// refusal does not tell the two apart.
     pub fn limit(&self) -> Limit {
         match self {
@@ -85,8 +85,7 @@ impl Counted {
         }
     }
 
-    /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself (contract,
-    /// limits).
+    /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself.
     pub(super) fn is_exempt(&self) -> bool {
         match self {
             Self::Requests(client, _) | Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),

@@ -18,7 +18,7 @@ use futures_util::stream::BoxStream;
 pub use self::check::{MediaCheck, MediaReport, Usage};
 pub use self::sweep::MediaSweep;
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Error, FieldErrors, Resource, Result, Violation, ViolationKind};
+use crate::error::{Error, FieldErrors, FieldName, Resource, Result, Violation, ViolationKind};
 use crate::id::UserId;
 use crate::limits::Requester;
 
@@ -36,7 +36,7 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// Returns the media type, as in `Content-Type`.
+    /// Returns the media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Jpeg => "image/jpeg",
@@ -124,8 +124,8 @@ pub enum ImageProblem {
 }
 
 impl ImageProblem {
-    /// As the error of a request in whose field `field` the image came.
-    pub fn in_field(self, field: &'static str) -> Error {
+    /// As the error of a use case in whose input `field` the image came.
+    pub fn in_field(self, field: FieldName) -> Error {
         match self {
             Self::Unacceptable(message) => Error::field(field, Violation::new(ViolationKind::InvalidFormat, message)),
             Self::TooLarge(message) => Error::TooLarge(message),
@@ -307,11 +307,11 @@ impl Images {
         Self { ports, clock }
     }
 
-    /// Checks the upload that came in the field `field`, if any. Invalid ones are recorded in `errors`.
+    /// Checks the upload that came as the input `field`, if any. Invalid ones are recorded in `errors`.
     pub(crate) async fn clean(
         &self,
         requester: &Requester,
-        field: &'static str,
+        field: FieldName,
         upload: Option<Bytes>,
         errors: &mut FieldErrors,
     ) -> Result<Option<CleanImage>> {
