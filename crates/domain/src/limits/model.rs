@@ -1,6 +1,6 @@
 //! What is counted, and how much of it is allowed.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 
 use crate::accounts::LoginIdentifier;
@@ -32,6 +32,23 @@ impl ClientAddress {
     /// Returns whether the client is on this machine.
     pub fn is_loopback(&self) -> bool {
         self.0.is_loopback()
+    }
+}
+
+/// Who asks for expensive work, and so whose share of the queue for it is taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Requester {
+    /// The account; `None` where no token is needed.
+    pub account: Option<UserId>,
+    /// Where the request comes from.
+    pub address: ClientAddress,
+}
+
+impl Requester {
+    /// Returns whoever asks from the machine itself and without an account, such as a command of the operator: held to no
+    /// share.
+    pub fn local() -> Self {
+        Self { account: None, address: ClientAddress::of(Ipv4Addr::LOCALHOST.into()) }
     }
 }
 
