@@ -1,4 +1,7 @@
 //! JPEG: a list of segments, some of them followed by entropy-coded data, that ends with an EOI marker.
+//!
+//! `img-parts` 0.4 was tried: it keeps whatever follows the first scan, comments and files behind the end included. One
+//! that tells the segments between and after scans would let the walk over them go.
 
 use std::io::{Cursor, ErrorKind};
 

@@ -1,4 +1,7 @@
 //! PNG: a list of chunks, from IHDR to IEND.
+//!
+//! `img-parts` 0.4 was tried: it refuses an image for a wrong checksum in a chunk that goes anyway, and to write 5 MiB of
+//! empty chunks takes it 83 MiB. One that copies chunks as they are, checksums included, would let the walk over them go.
 
 use std::io::{Cursor, Write as _};
 
