@@ -23,7 +23,7 @@ pub trait ImageCleaner: Send + Sync {
     /// takes up the requester's share of the queue until the work is done.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the queue, or the requester's share of it, is full.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when the queue, or the requester's share of it, is full.
     async fn clean(&self, upload: Bytes, requester: &Requester) -> Result<CleanImage, ImageProblem>;
 }
 
@@ -34,7 +34,7 @@ pub trait ImageStore: Send + Sync {
     /// Draws a fresh random key for an image of this format.
     ///
     /// # Errors
-    /// [`Error::Internal`] when there is no randomness.
+    /// [`Error::Internal`](crate::Error::Internal) when there is no randomness.
     fn new_key(&self, format: ImageFormat) -> Result<ImageKey>;
 
     /// Stores an image under a key, in place of what is there. It MUST be whole and durable when this returns.

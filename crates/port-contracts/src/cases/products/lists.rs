@@ -264,7 +264,6 @@ pub async fn both_filters_together_pass_what_each_passes(db: Repositories) {
     }
     for (kind, text, expected) in [
         (None, None, &["a", "b", "c", "d"][..]),
-        (Some(" "), Some(""), &["a", "b", "c", "d"]),
         (Some("tea"), Some("red"), &["a", "d"]),
         (Some("tea"), Some("pot"), &["a", "b"]),
         (Some("coffee"), Some("blue"), &[]),
