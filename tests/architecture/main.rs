@@ -12,16 +12,20 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// The arrows between the crates: each, and all that it may know.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     // It drives the binary from outside.
     ("agora-bench", &[]),
     ("agora-domain", &[]),
     ("agora-database", &["agora-domain"]),
     ("agora-http", &["agora-domain"]),
-    ("agora-media", &["agora-domain"]),
+    ("agora-media", &["agora-domain", "agora-workers"]),
     ("agora-port-contracts", &["agora-domain"]),
-    ("agora-security", &["agora-domain"]),
-    ("agora-server", &["agora-database", "agora-domain", "agora-http", "agora-media", "agora-security"]),
+    ("agora-security", &["agora-domain", "agora-workers"]),
+    (
+        "agora-server",
+        &["agora-database", "agora-domain", "agora-http", "agora-media", "agora-security", "agora-workers"],
+    ),
+    ("agora-workers", &["agora-domain"]),
 ];
 
 /// What the domain may use from elsewhere: language and text, no technology. A new entry wants a review: nothing that

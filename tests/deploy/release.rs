@@ -16,7 +16,10 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     let package = |name: &str, more: &str| {
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}\n")
     };
-    write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n[profile.dist]\ninherits = \"release\"\n");
+    write(
+        "Cargo.toml",
+        "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n[profile.dist]\ninherits = \"release\"\n",
+    );
     let program = "[[bin]]\nname = \"agora\"\npath = \"src/main.rs\"\n[dependencies]\npart = { path = \"../part\" }";
     write("crates/server/Cargo.toml", &package("agora-server", program));
     write("crates/server/build.rs", &fs::read_to_string(repository("crates/server/build.rs")).unwrap());

@@ -376,7 +376,7 @@ async fn a_category_is_found_whole_in_any_letter_case_by_query_and_by_path() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_is_found_in_name_description_and_sku_in_any_letter_case() {
     let server = stocked().await;
-    let table: [(&str, &[&str]); 11] = [
+    let table: [(&str, &[&str]); 12] = [
         ("q=topf", &["Topf"]),
         ("q=FANN", &["Pfanne"]),
         ("q=STEEL", &["Rake"]),
@@ -388,6 +388,7 @@ async fn a_text_is_found_in_name_description_and_sku_in_any_letter_case() {
         ("q=nothing+like+it", &[]),
         ("q=k-&category=k%C3%BCche+%26+bad", &["Topf", "Pfanne"]),
         ("category=Küche&q=topf", &[]),
+        ("category=+&q=topf", &["Topf"]),
     ];
     for (query, expected) in table {
         let answer = server.fetch(&format!("{FIND_ALL}?{query}")).await.expect(200);

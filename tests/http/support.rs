@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use agora_domain::accounts::Registration;
+use agora_domain::accounts::{Email, Password, Registration, Username};
 use agora_domain::clock::Clock;
 use agora_server::app::App;
 use agora_server::config::Config;
@@ -51,8 +51,12 @@ impl Server {
         config.public_url = Some(PUBLIC_URL.to_owned());
         config.bcrypt_cost = 4;
         config.workers = 1;
-        let root = Registration::parse(Some("root"), Some("root@example.org"), Some(PASSWORD), None);
-        config.admin = Some(root.unwrap());
+        config.admin = Some(Registration {
+            username: Username::parse("root").unwrap(),
+            email: Email::parse("root@example.org").unwrap(),
+            password: Password::parse(PASSWORD).unwrap(),
+            biography: None,
+        });
         change(&mut config);
         let app = match clock {
             Some(clock) => App::start_by(clock, &config).await.unwrap(),

@@ -1,6 +1,6 @@
 //! Time as the domain sees it.
 
-/// An instant in UTC with millisecond precision, the precision of the contract.
+/// An instant in UTC with millisecond precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 

@@ -1,6 +1,5 @@
 //! The one error type, its kinds by what a caller can do about it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -46,7 +45,7 @@ pub enum Error {
     #[error("It was changed in the meantime")]
     Stale,
     /// A request under an idempotency key that named another one before.
-    #[error("Idempotency-Key was used for another request")]
+    #[error("The key was used for another request")]
     KeyReused,
     /// One tried too often: not before the window is over.
     #[error("Too many requests: try again in {} s", .0.reset_seconds)]
@@ -71,7 +70,7 @@ impl Error {
     }
 
     /// A validation failure of one field.
-    pub fn field(field: &'static str, violation: Violation) -> Self {
+    pub fn field(field: FieldName, violation: Violation) -> Self {
         let mut errors = FieldErrors::default();
         errors.add(field, violation);
         Self::Invalid(errors)
@@ -196,7 +195,7 @@ impl fmt::Display for Conflict {
             Self::Username => "Username is already taken",
             Self::Email => "Email is already taken",
             Self::Sku => "SKU is already taken",
-            Self::Running => "A request with this Idempotency-Key is under way",
+            Self::Running => "The same request is under way",
             Self::Unforeseen => "The request conflicts with the current state",
         })
     }
@@ -243,8 +242,74 @@ impl ViolationKind {
     ];
 }
 
+/// Names an input of a use case. How whoever sends it spells the name is up to the adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FieldName {
+    /// The name of an account.
+    Username,
+    /// The email address of an account.
+    Email,
+    /// The password of an account.
+    Password,
+    /// What a user says of themselves.
+    Biography,
+    /// The picture of a user.
+    ProfilePicture,
+    /// How an account is named at login.
+    Identifier,
+    /// The password that is to be changed.
+    CurrentPassword,
+    /// The password that takes its place.
+    NewPassword,
+    /// A role to give or to take.
+    Role,
+    /// Whether a role is given or taken.
+    RoleAction,
+    /// Whether an account is enabled.
+    Enabled,
+    /// The text of a post.
+    Text,
+    /// Who may view a post.
+    Visibility,
+    /// The image of a post.
+    Image,
+    /// Whether the image of a post is to be removed.
+    RemoveImage,
+    /// Which post.
+    Post,
+    /// Which comment.
+    Comment,
+    /// The content of a comment.
+    Content,
+    /// The SKU of a product.
+    Sku,
+    /// The name of a product.
+    Name,
+    /// The description of a product.
+    Description,
+    /// The price of a product.
+    Price,
+    /// The category of a product.
+    Category,
+    /// How many pieces of a product there are.
+    Stock,
+    /// The forms in which a product is sold.
+    Variants,
+    /// The addresses of a product's images.
+    Images,
+    /// The text that products are searched for.
+    SearchText,
+    /// How many entries a page has.
+    PageSize,
+    /// Where in a list a page begins.
+    Position,
+    /// Before when the posts of a feed were made.
+    MadeBefore,
+}
+
 /// A rule that a value breaks, in words for the one who sent it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Violation {
     kind: ViolationKind,
     message: String,
@@ -262,31 +327,25 @@ impl Violation {
     }
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
 /// The invalid fields of one request, each with its violations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldErrors(BTreeMap<Cow<'static, str>, Vec<Violation>>);
+pub struct FieldErrors(BTreeMap<FieldName, Vec<Violation>>);
 
 impl FieldErrors {
     /// Adds a violation to a field.
-    pub fn add(&mut self, field: impl Into<Cow<'static, str>>, violation: Violation) {
-        self.0.entry(field.into()).or_default().push(violation);
+    pub fn add(&mut self, field: FieldName, violation: Violation) {
+        self.0.entry(field).or_default().push(violation);
     }
 
     /// Returns the value of a parsed field, or `None` with its violation recorded.
-    pub fn check<T>(&mut self, field: &'static str, parsed: Result<T, Violation>) -> Option<T> {
+    pub fn check<T>(&mut self, field: FieldName, parsed: Result<T, Violation>) -> Option<T> {
         parsed.map_err(|violation| self.add(field, violation)).ok()
     }
 
     /// Like [`check`](Self::check), for a field that may be absent.
     pub fn check_given<T, U>(
         &mut self,
-        field: &'static str,
+        field: FieldName,
         given: Option<T>,
         parse: impl FnOnce(T) -> Result<U, Violation>,
     ) -> Option<U> {
@@ -317,8 +376,8 @@ impl FieldErrors {
     }
 
     /// Returns whether this field is invalid.
-    pub fn contains(&self, field: &str) -> bool {
-        self.0.contains_key(field)
+    pub fn contains(&self, field: FieldName) -> bool {
+        self.0.contains_key(&field)
     }
 
     /// Returns whether every field was valid so far.
@@ -331,9 +390,9 @@ impl FieldErrors {
         if self.is_empty() { Ok(()) } else { Err(self.into()) }
     }
 
-    /// Returns the fields in alphabetical order, each with its violations.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &[Violation])> {
-        self.0.iter().map(|(field, violations)| (field.as_ref(), violations.as_slice()))
+    /// Returns the fields in the order of [`FieldName`], each with its violations.
+    pub fn iter(&self) -> impl Iterator<Item = (FieldName, &[Violation])> {
+        self.0.iter().map(|(field, violations)| (*field, violations.as_slice()))
     }
 }
 

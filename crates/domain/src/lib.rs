@@ -24,6 +24,8 @@
 //!
 //! - A value of a domain type is valid: what comes from outside becomes one only by its `parse`, which holds the rule
 //!   and its message; `restore` is for adapters that read back what was stored.
+//! - A use case takes parsed values, and beside them, as [`FieldErrors`], what could not be parsed: so everything invalid
+//!   is reported at once. An input is named by [`error::FieldName`]; how it is spelled is a matter of adapters.
 //! - A use case that needs a role takes [`accounts::Member`] or [`accounts::Admin`], which only a caller with that
 //!   role can become.
 //! - One method of a repository is one atomic state change. A rule that depends on the stored state is a pure function

@@ -60,7 +60,7 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
         parsed.map_or_else(|error| error.status().as_u16(), |_| 200)
     }
     fn validate<B: DeserializeOwned + Validate<Context = ()>>(body: &[u8]) -> u16 {
-        read(body, |body: B| violations(&body).into_result())
+        read(body, |body: B| violations(&body)?.into_result())
     }
     vec![
         validate::<RegisterRequest>(body),
@@ -68,7 +68,7 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
         validate::<NewComment>(body),
         validate::<CommentChange>(body),
         read(body, |product: ProductRequest| {
-            let (edit, errors) = product.into_parts();
+            let (edit, errors) = product.into_parts()?;
             Ok(edit.into_new(errors)?)
         }),
         validate::<ProductRequest>(body),

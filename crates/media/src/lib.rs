@@ -25,7 +25,7 @@ mod probe;
 mod s3_server;
 mod store;
 
-pub use clean::{Cleaner, CleanerFigures, ImageLimits};
+pub use clean::{Cleaner, ImageLimits};
 pub use failure::Failure;
 pub use location::{OpenError, check_url, open};
 pub use probe::{Probe, probe};

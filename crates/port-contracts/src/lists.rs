@@ -12,7 +12,7 @@ use agora_domain::relation::NewRelation;
 use uuid::Uuid;
 
 use crate::Repositories;
-use crate::world::World;
+use crate::world::{World, product_filter};
 
 /// One of the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Lists {
             List::Followed => db.follows.list_followed(host, page).await?.map(|user| user.id.uuid()),
             List::Products => db.products.list(&ProductFilter::default(), page).await?.map(|product| product.id.uuid()),
             List::FilteredProducts => {
-                let filter = ProductFilter::parse(Some("kitchen"), Some("tea")).unwrap();
+                let filter = product_filter(Some("kitchen"), Some("tea"));
                 db.products.list(&filter, page).await?.map(|product| product.id.uuid())
             }
             List::ShortProducts => db.products.list_short(page).await?.map(|product| product.id.uuid()),

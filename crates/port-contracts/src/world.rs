@@ -12,7 +12,9 @@ use agora_domain::comments::{Comment, CommentText};
 use agora_domain::id::{PostId, UserId};
 use agora_domain::media::{ImageFormat, ImageKey};
 use agora_domain::posts::{Liker, Post, PostText, PostView, Visibility};
-use agora_domain::products::{Category, Description, Price, Product, ProductName, Sku, Stock};
+use agora_domain::products::{
+    Category, Description, Price, Product, ProductFilter, ProductName, SearchText, Sku, Stock,
+};
 use agora_domain::relation::NewRelation;
 use uuid::Uuid;
 
@@ -85,6 +87,13 @@ pub(crate) fn post_text(text: &str) -> PostText {
 
 pub(crate) fn comment_text(text: &str) -> CommentText {
     CommentText::parse(text).unwrap()
+}
+
+/// Returns the filter for a category and a text.
+pub(crate) fn product_filter(category: Option<&str>, text: Option<&str>) -> ProductFilter {
+    let category = category.map(|name| Category::parse(name).unwrap());
+    let text = text.map(|text| SearchText::parse(text).unwrap());
+    ProductFilter::new(category.as_ref(), text.as_ref())
 }
 
 pub(crate) fn author(account: &Account) -> Author {

@@ -18,10 +18,8 @@ mod counters;
 mod passwords;
 mod session_cache;
 mod tokens;
-mod workers;
 
 pub use counters::BoundedCounters;
 pub use passwords::BcryptHasher;
 pub use session_cache::CachedSessions;
 pub use tokens::JwtIssuer;
-pub use workers::{HasherFigures, default_parallelism};

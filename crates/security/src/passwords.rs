@@ -5,10 +5,9 @@ use std::str::FromStr;
 use agora_domain::accounts::{Password, PasswordAttempt, PasswordHash, PasswordHasher};
 use agora_domain::limits::Requester;
 use agora_domain::{Error, Result};
+use agora_workers::{Capacity, Figures, Kind, Workers};
 use async_trait::async_trait;
 use bcrypt::HashParts;
-
-use crate::workers::{HasherFigures, Workers};
 
 /// Hashes passwords with bcrypt on threads of their own. So many hashes run at once and so many wait; of these places an
 /// account has two and a client address a quarter, at least two. What comes beyond that is refused at once.
@@ -22,11 +21,14 @@ impl BcryptHasher {
     /// A hasher of this cost (4 to 31, each step doubling the time), of which `parallel` hashes run at once, at least
     /// one, and `waiting` more may wait.
     pub fn new(cost: u32, parallel: usize, waiting: usize) -> Self {
-        Self { cost, dummy: dummy(cost), workers: Workers::new(parallel, waiting) }
+        let kind = Kind { thread: "agora-hash", items: "passwords", done: "hashed" };
+        // Two sessions of one person do not get in each other's way. A hash takes a few kilobytes of memory.
+        let capacity = Capacity { parallel, waiting, per_account: 2, memory: 0 };
+        Self { cost, dummy: dummy(cost), workers: Workers::new(kind, capacity) }
     }
 
     /// Returns how busy it is.
-    pub fn figures(&self) -> HasherFigures {
+    pub fn figures(&self) -> Figures {
         self.workers.figures()
     }
 }
@@ -51,7 +53,7 @@ impl PasswordHasher for BcryptHasher {
     async fn hash(&self, password: &Password, requester: &Requester) -> Result<PasswordHash> {
         let (password, cost) = (password.clone(), self.cost);
         // Not `non_truncating_hash`, which refuses 72 bytes already; no `Password` is longer.
-        let hash = self.workers.run(requester, move || bcrypt::hash(password.expose(), cost)).await?;
+        let hash = self.workers.run(requester, 0, move || bcrypt::hash(password.expose(), cost)).await?;
         hash.map(PasswordHash::new).map_err(Error::internal)
     }
 
@@ -63,7 +65,7 @@ impl PasswordHasher for BcryptHasher {
     ) -> Result<bool> {
         let is_known = hash.is_some();
         let (attempt, hash) = (attempt.clone(), hash.unwrap_or_else(|| self.dummy.clone()));
-        let matches = self.workers.run(requester, move || matches(attempt.expose(), &hash)).await??;
+        let matches = self.workers.run(requester, 0, move || matches(attempt.expose(), &hash)).await??;
         Ok(matches && is_known)
     }
 
@@ -204,7 +206,7 @@ mod tests {
                 let (hasher, (release, released), (start, started)) =
                     (Arc::clone(&hasher), mpsc::channel::<()>(), oneshot::channel());
                 let work = move || start.send(()).is_ok() && released.recv().is_err();
-                taken.spawn(async move { hasher.workers.run(&requester, work).await });
+                taken.spawn(async move { hasher.workers.run(&requester, 0, work).await });
                 releases.push(release);
                 started.await.unwrap();
             }

@@ -91,7 +91,7 @@ impl Adapters {
         let store = Arc::new(open_images(config, &data_dir).await?);
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
-        let parallel = agora_security::default_parallelism();
+        let parallel = agora_workers::default_parallelism();
         let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
         let cleaner = Arc::new(Cleaner::new(limits, at_once, config.decode_memory.into()));
         Ok(Self {

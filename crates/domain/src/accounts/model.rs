@@ -271,31 +271,6 @@ pub struct Registration {
     pub biography: Option<Biography>,
 }
 
-impl Registration {
-    /// Parses the fields of a registration. A missing field counts as blank.
-    ///
-    /// # Errors
-    /// Every invalid field.
-    pub fn parse(
-        username: Option<&str>,
-        email: Option<&str>,
-        password: Option<&str>,
-        biography: Option<&str>,
-    ) -> Result<Self, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        let username = errors.check("username", Username::parse(username.unwrap_or_default()));
-        let email = errors.check("email", Email::parse(email.unwrap_or_default()));
-        let password = errors.check("password", Password::parse(password.unwrap_or_default()));
-        let biography = errors.check("biography", Biography::parse(biography.unwrap_or_default()));
-        match (username, email, password, biography) {
-            (Some(username), Some(email), Some(password), Some(biography)) => {
-                Ok(Self { username, email, password, biography })
-            }
-            _ => Err(errors),
-        }
-    }
-}
-
 /// A login attempt.
 #[derive(Debug, Clone)]
 pub struct Login {

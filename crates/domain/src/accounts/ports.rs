@@ -122,8 +122,8 @@ pub trait SessionRepository: Send + Sync {
     fn account_changed(&self, _account: UserId) {}
 }
 
-/// Hashes passwords. MUST NOT block the calling thread, MUST bound how many hashes run at once and how many wait, and MUST
-/// bound by [`QueueShares`](crate::limits::QueueShares) how many of those are one requester's.
+/// Hashes passwords. MUST NOT block the calling thread, and MUST bound how many hashes run at once, how many wait, and how
+/// many of those are one requester's.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {

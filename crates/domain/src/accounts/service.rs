@@ -8,7 +8,7 @@ use super::{
     PasswordHasher, ProfileChanges, ProfileFields, Registration, RoleChange, Roles, Session, SessionRepository,
 };
 use crate::clock::Clock;
-use crate::error::{Conflict, Error, Resource, Result};
+use crate::error::{Conflict, Error, FieldName, Resource, Result};
 use crate::id::{IdGenerator, UserId};
 use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::limits::{ClientAddress, Requester};
@@ -208,7 +208,7 @@ impl Accounts {
     /// Changes what is given of the caller's profile.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `biography` or `profilePicture`; [`Error::TooLarge`] for the picture;
+    /// [`Error::Invalid`] naming the biography or the picture; [`Error::TooLarge`] for the picture;
     /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
     pub async fn update_profile(
         &self,
@@ -217,7 +217,7 @@ impl Accounts {
         fields: ProfileFields,
     ) -> Result<Account> {
         let ProfileFields { biography, picture, mut errors } = fields;
-        let picture = self.images.clean(requester, "profilePicture", picture, &mut errors).await?;
+        let picture = self.images.clean(requester, FieldName::ProfilePicture, picture, &mut errors).await?;
         errors.into_result()?;
         let profile_picture = self.images.put(picture).await?;
         let changes = ProfileChanges { biography, profile_picture };

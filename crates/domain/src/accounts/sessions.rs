@@ -7,12 +7,12 @@ use super::{
     PasswordHasher, Session, SessionRepository, TokenClaims, TokenIssuer,
 };
 use crate::clock::Clock;
-use crate::error::{Error, Resource, Result, Violation, ViolationKind};
+use crate::error::{Error, FieldName, Resource, Result, Violation, ViolationKind};
 use crate::id::{IdGenerator, SessionId, UserId};
 use crate::limits::{ClientAddress, Counted, Limits, Requester};
 
 fn wrong_password() -> Error {
-    Error::field("currentPassword", Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
+    Error::field(FieldName::CurrentPassword, Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
 }
 
 /// How often a password is verified for one request. The stored hash may be replaced while it is: by a new password, or by
@@ -167,7 +167,7 @@ impl Authentication {
     /// Sets a new password and ends every other session of the account.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `currentPassword` when it is wrong. [`Error::TooMany`] when the current one was wrong too
+    /// [`Error::Invalid`] naming the current password when it is wrong. [`Error::TooMany`] when the current one was wrong too
     /// often from this client, here or at login, or when changes were tried too often, whatever became of them.
     pub async fn change_password(
         &self,

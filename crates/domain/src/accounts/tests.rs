@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::clock::{MockClock, Timestamp};
-use crate::error::{Disallowed, Error, FieldErrors, Result, Violation, ViolationKind};
+use crate::error::{Disallowed, Error, FieldErrors, FieldName, Result, Violation, ViolationKind};
 use crate::id::{MockIdGenerator, SessionId, UserId};
 use crate::limits::tests::CountersInMemory;
 use crate::limits::{ClientAddress, Counted, Counters, Limits, Requester};
@@ -128,14 +128,13 @@ fn attempt(identifier: &str, password: &str) -> Login {
     Login { identifier, password: PasswordAttempt::parse(password).unwrap() }
 }
 
-fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
+fn listed(errors: &FieldErrors) -> Vec<(FieldName, String)> {
     let text = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    // Leaked, so that what is expected can be written as it is.
-    errors.iter().map(|(field, violations)| (&*field.to_owned().leak(), text(violations))).collect()
+    errors.iter().map(|(field, violations)| (field, text(violations))).collect()
 }
 
 /// The invalid fields that a use case reports.
-fn invalid<T>(result: Result<T>) -> Vec<(&'static str, String)> {
+fn invalid<T>(result: Result<T>) -> Vec<(FieldName, String)> {
     match result {
         Err(Error::Invalid(errors)) => listed(&errors),
         Err(other) => panic!("{other:?}"),

@@ -255,7 +255,7 @@ impl Role {
     /// Every role, in the order they are listed.
     pub const ALL: [Self; 2] = [Self::Admin, Self::User];
 
-    /// Returns the name in the contract.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "ADMIN",

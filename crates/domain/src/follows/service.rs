@@ -11,7 +11,7 @@ use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
-/// The most accounts that one account may follow (contract, limits). One that followed more before keeps what it has.
+/// The most accounts that one account may follow. One that followed more before keeps what it has.
 pub const MAX_FOLLOWED: usize = 10_000;
 
 /// What following one more than [`MAX_FOLLOWED`] fails with.

@@ -3,8 +3,6 @@
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::error::Violation;
-use crate::error::ViolationKind::InvalidFormat;
 use crate::id::{PostId, ProductId, UserId};
 
 /// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
@@ -15,16 +13,10 @@ impl IdempotencyKey {
     /// The most characters of a key.
     pub const MAX: usize = 255;
 
-    /// Returns the key that a client sent.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
+    /// Returns the key that a client sent; `None` when it is not 1 to 255 visible ASCII characters.
+    pub fn parse(text: &str) -> Option<Self> {
         let is_key = (1..=Self::MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-        is_key
-            .then(|| Self(text.to_owned()))
-            .ok_or_else(|| format!("Idempotency-Key must be 1 to {} visible ASCII characters", Self::MAX))
-            .map_err(|message| Violation::new(InvalidFormat, message))
+        is_key.then(|| Self(text.to_owned()))
     }
 
     /// Returns the key as text.
@@ -38,7 +30,7 @@ impl IdempotencyKey {
 pub struct RequestName {
     /// Who sends it; nobody when it needs no account.
     pub caller: Option<UserId>,
-    /// What it asks for: the method and path of its endpoint.
+    /// What it asks for.
     pub route: String,
     /// What the client calls it.
     pub key: IdempotencyKey,

@@ -24,7 +24,7 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
         assert_eq!(IdempotencyKey::parse(good).unwrap().as_str(), good);
     }
     for bad in ["", " ", "a b", "tab\t", "é", "\u{7f}", &"k".repeat(256)] {
-        assert!(IdempotencyKey::parse(bad).is_err(), "{bad:?}");
+        assert_eq!(IdempotencyKey::parse(bad), None, "{bad:?}");
     }
 }
 

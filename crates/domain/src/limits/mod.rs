@@ -4,20 +4,18 @@
 //! What is counted is counted in windows of a minute. A window begins with the first event; once the limit is reached,
 //! everything further is refused until it is over.
 //!
-//! What takes a core for long, such as a password's hash, waits in a queue, of which each account and each address has a
-//! bounded share ([`QueueShares`]).
+//! What takes a core for long, such as a password's hash, waits in a queue, of which each [`Requester`] has a bounded
+//! share: that is a matter of the adapters.
 
 mod model;
 mod ports;
 mod service;
-mod shares;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use model::{Allowance, ClientAddress, Counted, Limit, Window};
+pub use model::{Allowance, ClientAddress, Counted, Limit, Requester, Window};
 pub use ports::Counters;
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::MockCounters;
 pub use service::Limits;
-pub use shares::{QueuePlace, QueueShares, Requester};

@@ -1,6 +1,6 @@
 //! What is counted, and how much of it is allowed.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 
 use crate::accounts::LoginIdentifier;
@@ -13,7 +13,7 @@ use crate::id::UserId;
 pub struct ClientAddress(IpAddr);
 
 impl ClientAddress {
-    /// How many bits of an IPv6 address name the network (contract, limits).
+    /// How many bits of an IPv6 address name the network.
     const NETWORK_BITS: u32 = 64;
 
     /// The one that an address belongs to. An IPv4 address in the notation of IPv6 is an IPv4 address.
@@ -32,6 +32,23 @@ impl ClientAddress {
     /// Returns whether the client is on this machine.
     pub fn is_loopback(&self) -> bool {
         self.0.is_loopback()
+    }
+}
+
+/// Who asks for expensive work, and so whose share of the queue for it is taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Requester {
+    /// The account; `None` where no token is needed.
+    pub account: Option<UserId>,
+    /// Where the request comes from.
+    pub address: ClientAddress,
+}
+
+impl Requester {
+    /// Returns whoever asks from the machine itself and without an account, such as a command of the operator: held to no
+    /// share.
+    pub fn local() -> Self {
+        Self { account: None, address: ClientAddress::of(Ipv4Addr::LOCALHOST.into()) }
     }
 }
 
@@ -75,7 +92,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// Returns how much of it is allowed (contract, limits). Names that no account has are like accounts, so that a
+    /// Returns how much of it is allowed. Names that no account has are like accounts, so that a
     /// refusal does not tell the two apart.
     pub fn limit(&self) -> Limit {
         match self {
@@ -85,8 +102,7 @@ impl Counted {
         }
     }
 
-    /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself (contract,
-    /// limits).
+    /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself.
     pub(super) fn is_exempt(&self) -> bool {
         match self {
             Self::Requests(client, _) | Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),

@@ -159,7 +159,3 @@ impl MediaCheck {
         Ok(gone)
     }
 }
-
-#[cfg(test)]
-#[path = "check_tests.rs"]
-mod tests;

@@ -1,8 +1,13 @@
+mod check;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
 use mockall::Sequence;
 
 use super::*;
-use crate::clock::MockClock;
-use crate::error::ImageCollected;
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Error, ImageCollected, Resource};
 
 fn key(n: u8) -> ImageKey {
     ImageKey::new([n; 16], ImageFormat::Png)

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::accounts::{Author, Member, Username};
 use crate::clock::Timestamp;
 use crate::error::ViolationKind::{NotAllowed, Required};
-use crate::error::{Error, FieldErrors, Forbidden, Result, Violation};
+use crate::error::{Error, FieldErrors, FieldName, Forbidden, Result, Violation};
 use crate::id::{PostId, UserId};
 use crate::media::ImageKey;
 use crate::text;
@@ -59,7 +59,7 @@ impl Visibility {
     /// Every visibility.
     pub const ALL: [Self; 3] = [Self::Public, Self::Followers, Self::Private];
 
-    /// Returns the name in the contract.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Public => "PUBLIC",
@@ -134,10 +134,10 @@ impl Post {
     /// The rule that a post holds text, an image, or both.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `text`.
+    /// [`Error::Invalid`] naming the text.
     pub fn ensure_not_empty(text: &PostText, has_image: bool) -> Result<()> {
         if text.is_empty() && !has_image {
-            Err(Error::field("text", Violation::new(Required, "Text or an image is required")))
+            Err(Error::field(FieldName::Text, Violation::new(Required, "Text or an image is required")))
         } else {
             Ok(())
         }
@@ -146,7 +146,7 @@ impl Post {
     /// Returns the post after an edit at `at`, and the image that no longer belongs to it.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming `text` when neither text
+    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the text when neither text
     /// nor image would be left.
     pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
         edit.versions.ensure_include(self.updated_at)?;

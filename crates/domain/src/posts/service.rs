@@ -9,7 +9,7 @@ use super::{
 };
 use crate::accounts::{Account, Admin, Member};
 use crate::clock::Clock;
-use crate::error::{Error, FieldErrors, Resource, Result};
+use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
 use crate::follows::FollowRepository;
 use crate::id::{IdGenerator, PostId, RelationId, UserId};
 use crate::idempotency::{Attempt, Outcome};
@@ -49,7 +49,7 @@ impl Posts {
     /// Publishes a post. Without a visibility it is PUBLIC.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
+    /// [`Error::Invalid`] naming the text, the visibility or the image; [`Error::TooLarge`] for the image;
     /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked; [`Error::NotFound`] when
     /// the post was published before, and is deleted.
     pub async fn create(
@@ -129,7 +129,7 @@ impl Posts {
     /// Changes what is given of a post. When nothing is, the post stays as it is.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `text`, `visibility` or `image`; [`Error::TooLarge`] for the image;
+    /// [`Error::Invalid`] naming the text, the visibility or the image; [`Error::TooLarge`] for the image;
     /// [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the post was deleted
     /// meanwhile; [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
     pub async fn update(
@@ -224,7 +224,7 @@ impl Posts {
         upload: Option<Bytes>,
         errors: &mut FieldErrors,
     ) -> Result<Option<CleanImage>> {
-        self.images.clean(requester, "image", upload, errors).await
+        self.images.clean(requester, FieldName::Image, upload, errors).await
     }
 
     fn new_like(&self) -> NewRelation {

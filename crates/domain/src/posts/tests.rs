@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::*;
 use crate::accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username};
 use crate::clock::{MockClock, Timestamp};
-use crate::error::{Error, FieldErrors, ImageCollected, Resource, Result, Violation, ViolationKind};
+use crate::error::{Error, FieldErrors, FieldName, ImageCollected, Resource, Result, Violation, ViolationKind};
 use crate::follows::MockFollowRepository;
 use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
 use crate::limits::{ClientAddress, Requester};
@@ -171,14 +171,13 @@ impl Ports {
     }
 }
 
-fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
+fn listed(errors: &FieldErrors) -> Vec<(FieldName, String)> {
     let text = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    // Leaked, so that what is expected can be written as it is.
-    errors.iter().map(|(field, violations)| (&*field.to_owned().leak(), text(violations))).collect()
+    errors.iter().map(|(field, violations)| (field, text(violations))).collect()
 }
 
 /// The invalid fields that a use case reports.
-fn invalid<T>(result: Result<T>) -> Vec<(&'static str, String)> {
+fn invalid<T>(result: Result<T>) -> Vec<(FieldName, String)> {
     match result {
         Err(Error::Invalid(errors)) => listed(&errors),
         Err(other) => panic!("{other:?}"),
@@ -187,7 +186,7 @@ fn invalid<T>(result: Result<T>) -> Vec<(&'static str, String)> {
 }
 
 /// The names of the invalid fields that a use case reports.
-fn invalid_names<T>(result: Result<T>) -> Vec<&'static str> {
+fn invalid_names<T>(result: Result<T>) -> Vec<FieldName> {
     invalid(result).into_iter().map(|(field, _)| field).collect()
 }
 
@@ -196,7 +195,7 @@ type Refusal = (fn() -> Error, usize);
 
 const REFUSALS: [Refusal; 5] = [
     (|| Error::NotFound(Resource::User), 1),
-    (|| Error::field("text", Violation::new(ViolationKind::Required, "Text or an image is required")), 1),
+    (|| Error::field(FieldName::Text, Violation::new(ViolationKind::Required, "Text or an image is required")), 1),
     (|| Error::unavailable(ImageCollected), 1),
     (|| Error::unavailable("lost acknowledgement"), 0),
     (|| Error::internal("disk I/O error"), 0),

@@ -1,31 +1,7 @@
-//! The fields of a product as a client sends them, and how they become a product.
+//! How the inputs of a product become a product.
 
-use super::{
-    Category, Color, Description, ImageUrl, NewProduct, Price, ProductEdit, ProductName, Size, Sku, Stock, Variant,
-};
-use crate::error::{FieldErrors, Result, Violation, ViolationKind};
-use crate::version::Versions;
-
-/// The fields of a product that were sent, not yet parsed. What is `None` was not sent.
-#[derive(Debug, Clone, Default)]
-pub struct ProductFields {
-    /// The SKU.
-    pub sku: Option<String>,
-    /// The name.
-    pub name: Option<String>,
-    /// The description.
-    pub description: Option<String>,
-    /// The price, as the literal that was sent.
-    pub price: Option<String>,
-    /// The category.
-    pub category: Option<String>,
-    /// The stock.
-    pub stock: Option<i64>,
-    /// The variants.
-    pub variants: Option<Vec<VariantFields>>,
-    /// The addresses of the images.
-    pub images: Option<Vec<String>>,
-}
+use super::{Color, ImageUrl, NewProduct, ProductEdit, Size, Stock, Variant};
+use crate::error::{FieldErrors, FieldName, Result, Violation, ViolationKind};
 
 /// The fields of a variant that were sent, not yet parsed.
 #[derive(Debug, Clone, Default)]
@@ -75,55 +51,21 @@ fn parse_entries<T, U>(given: Vec<T>, parse: impl Fn(T) -> Result<U, Violation>)
     given.into_iter().enumerate().map(named).collect()
 }
 
-impl ProductFields {
-    /// Returns the change that these fields ask for.
-    ///
-    /// # Errors
-    /// Every invalid field.
-    pub fn into_edit(self) -> Result<ProductEdit, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        let edit = self.check(&mut errors);
-        if errors.is_empty() { Ok(edit) } else { Err(errors) }
-    }
-
-    /// Returns the new product that these fields describe.
-    ///
-    /// # Errors
-    /// Every invalid or missing field.
-    pub fn into_new(self) -> Result<NewProduct, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        self.check(&mut errors).into_new(errors)
-    }
-
-    fn check(self, errors: &mut FieldErrors) -> ProductEdit {
-        ProductEdit {
-            sku: errors.check_given("sku", self.sku.as_deref(), Sku::parse),
-            name: errors.check_given("name", self.name.as_deref(), ProductName::parse),
-            description: errors.check_given("description", self.description.as_deref(), Description::parse),
-            price: errors.check_given("price", self.price.as_deref(), Price::parse),
-            category: errors.check_given("category", self.category.as_deref(), Category::parse),
-            stock: errors.check_given("stock", self.stock, Stock::parse),
-            variants: errors.check_given("variants", self.variants, Variant::parse_all),
-            images: errors.check_given("images", self.images, ImageUrl::parse_all),
-            versions: Versions::Any,
-        }
-    }
-}
-
 impl ProductEdit {
-    /// Returns the new product that these values make, of which those in `errors` are invalid. `sku`, `name`, `price`,
-    /// `category` and, without variants, `stock` are required.
+    /// Returns the new product that these values make, of which those in `errors` are invalid. SKU, name, price, category
+    /// and, without variants, stock are required.
     ///
     /// # Errors
     /// Every invalid or missing field.
     pub fn into_new(mut self, mut errors: FieldErrors) -> Result<NewProduct, FieldErrors> {
-        let has_variants = errors.contains("variants") || self.variants.as_ref().is_some_and(|all| !all.is_empty());
+        let has_variants =
+            errors.contains(FieldName::Variants) || self.variants.as_ref().is_some_and(|all| !all.is_empty());
         let required = [
-            ("sku", "SKU is required", self.sku.is_none()),
-            ("name", "Name is required", self.name.is_none()),
-            ("price", "Price is required", self.price.is_none()),
-            ("category", "Category is required", self.category.is_none()),
-            ("stock", "Stock is required", self.stock.is_none() && !has_variants),
+            (FieldName::Sku, "SKU is required", self.sku.is_none()),
+            (FieldName::Name, "Name is required", self.name.is_none()),
+            (FieldName::Price, "Price is required", self.price.is_none()),
+            (FieldName::Category, "Category is required", self.category.is_none()),
+            (FieldName::Stock, "Stock is required", self.stock.is_none() && !has_variants),
         ];
         for (field, message, is_missing) in required {
             if is_missing && !errors.contains(field) {
@@ -134,7 +76,7 @@ impl ProductEdit {
         let stock = if variants.is_empty() {
             self.stock
         } else {
-            errors.check("stock", Stock::of_variants(&variants, self.stock))
+            errors.check(FieldName::Stock, Stock::of_variants(&variants, self.stock))
         };
         match (self.sku, self.name, self.price, self.category, stock) {
             (Some(sku), Some(name), Some(price), Some(category), Some(stock)) if errors.is_empty() => {

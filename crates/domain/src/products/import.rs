@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{CatalogSnapshot, Product, ProductFields, Sku};
+use super::{CatalogSnapshot, Product, ProductEdit, Sku};
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Error, FieldErrors, Result, Violation, ViolationKind};
+use crate::error::{Error, FieldErrors, FieldName, Result, Violation, ViolationKind};
 use crate::id::{IdGenerator, ProductId};
 
 /// A row of a file of products.
@@ -14,9 +14,9 @@ pub struct ImportRow {
     /// Where it begins, counted from 1.
     pub line: u64,
     /// What it gives.
-    pub fields: ProductFields,
-    /// What it gives in a form that no field has.
-    pub wrong: FieldErrors,
+    pub edit: ProductEdit,
+    /// What is invalid in it, to be reported together with what the rules find.
+    pub errors: FieldErrors,
 }
 
 /// A row that cannot be taken over.
@@ -73,13 +73,12 @@ impl ImportPass {
     pub async fn plan(&mut self, catalog: &mut dyn CatalogSnapshot, rows: Vec<ImportRow>) -> Result<ImportPlan> {
         let mut named = Vec::with_capacity(rows.len());
         for mut row in rows {
-            let sku = row.fields.sku.as_deref().and_then(|text| Sku::parse(text).ok());
-            let key = sku.as_ref().map(Sku::key);
-            if let (Some(sku), Some(key)) = (sku, key.clone())
+            let key = row.edit.sku.as_ref().map(Sku::key);
+            if let (Some(sku), Some(key)) = (&row.edit.sku, key.clone())
                 && let Some(line) = self.lines.insert(key.clone(), row.line)
             {
                 let message = format!("SKU {} is on line {line} already", sku.as_str());
-                row.wrong.add("sku", Violation::new(ViolationKind::Duplicate, message));
+                row.errors.add(FieldName::Sku, Violation::new(ViolationKind::Duplicate, message));
                 self.lines.insert(key, line);
             }
             named.push((key, row));
@@ -92,28 +91,30 @@ impl ImportPass {
         let at = self.clock.now();
         let mut plan = ImportPlan::default();
         for (key, row) in named {
-            let ImportRow { line, fields, wrong: mut reasons } = row;
-            match self.change(key.and_then(|key| stored.get(&key)), fields, at) {
-                Ok(Some(change)) if reasons.is_empty() => plan.changes.push(change),
-                Ok(None) if reasons.is_empty() => plan.unchanged += 1,
-                Ok(_) => plan.refused.push(RefusedRow { line, reasons }),
-                Err(Error::Invalid(errors)) => {
-                    reasons.merge(errors);
-                    plan.refused.push(RefusedRow { line, reasons });
-                }
+            match self.change(key.and_then(|key| stored.get(&key)), row.edit, row.errors, at) {
+                Ok(Some(change)) => plan.changes.push(change),
+                Ok(None) => plan.unchanged += 1,
+                Err(Error::Invalid(reasons)) => plan.refused.push(RefusedRow { line: row.line, reasons }),
                 Err(error) => return Err(error),
             }
         }
         Ok(plan)
     }
 
-    /// Returns what the fields do to the product that has their SKU, if there is one.
-    fn change(&self, stored: Option<&Product>, fields: ProductFields, at: Timestamp) -> Result<Option<CatalogChange>> {
+    /// Returns what a row does to the product that has its SKU, if there is one.
+    fn change(
+        &self,
+        stored: Option<&Product>,
+        edit: ProductEdit,
+        errors: FieldErrors,
+        at: Timestamp,
+    ) -> Result<Option<CatalogChange>> {
         let Some(stored) = stored else {
             let id = ProductId::new(self.ids.generate());
-            return Ok(Some(CatalogChange::Create(fields.into_new()?.into_product(id, at))));
+            return Ok(Some(CatalogChange::Create(edit.into_new(errors)?.into_product(id, at))));
         };
-        let edited = stored.clone().apply(&fields.into_edit()?, at)?;
+        errors.into_result()?;
+        let edited = stored.clone().apply(&edit, at)?;
         Ok((edited != *stored).then_some(CatalogChange::Update(edited)))
     }
 }

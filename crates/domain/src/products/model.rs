@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::ViolationKind::{InvalidFormat, Mismatch, OutOfRange};
-use crate::error::{Error, FieldErrors, Result, Violation};
+use crate::error::{Error, FieldName, Result, Violation};
 use crate::id::ProductId;
 use crate::text;
 use crate::version::{Versions, next_version};
@@ -272,7 +272,7 @@ impl Product {
     /// Returns the product after an edit at `at`: what is given changes.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming `stock` when it is not the
+    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the stock when it is not the
     /// sum of the variants'.
     pub fn apply(mut self, edit: &ProductEdit, at: Timestamp) -> Result<Self> {
         edit.versions.ensure_include(self.updated_at)?;
@@ -288,7 +288,8 @@ impl Product {
         self.stock = if self.variants.is_empty() {
             edit.stock.unwrap_or(self.stock)
         } else {
-            Stock::of_variants(&self.variants, edit.stock).map_err(|violation| Error::field("stock", violation))?
+            Stock::of_variants(&self.variants, edit.stock)
+                .map_err(|violation| Error::field(FieldName::Stock, violation))?
         };
         if self != before {
             self.updated_at = next_version(before.updated_at, at);
@@ -336,6 +337,28 @@ impl CatalogVersion {
     }
 }
 
+/// A text to look for in products, in any letter case: 1 to 100 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchText(String);
+
+impl SearchText {
+    /// The most characters of a text to look for: more would make the search costly.
+    pub const MAX_CHARS: usize = 100;
+
+    /// Parses what a client sent.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(given: &str) -> Result<Self, Violation> {
+        text::required("Search text", given, Self::MAX_CHARS).map(Self)
+    }
+
+    /// Returns the form that is compared: equal for texts that differ in letter case only.
+    pub fn key(&self) -> String {
+        text::fold(&self.0)
+    }
+}
+
 /// Which products a list shows. Both forms are those of [`text::fold`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProductFilter {
@@ -346,20 +369,8 @@ pub struct ProductFilter {
 }
 
 impl ProductFilter {
-    /// The most characters of a text to look for: more would make the search costly.
-    pub const MAX_TEXT_CHARS: usize = 100;
-
-    /// Parses the filter a client asks for. A blank one filters nothing.
-    ///
-    /// # Errors
-    /// Every invalid field, of `category` and `q`.
-    pub fn parse(category: Option<&str>, text: Option<&str>) -> Result<Self, FieldErrors> {
-        let mut errors = FieldErrors::default();
-        let given = |given: Option<&str>| given.map(str::trim).filter(|given| !given.is_empty()).map(str::to_owned);
-        let category = errors.check_given("category", given(category), |text| Category::parse(&text));
-        let text =
-            errors.check_given("q", given(text), |text| text::required("Search text", &text, Self::MAX_TEXT_CHARS));
-        let (category_key, text_key) = (category.map(|category| category.key()), text.map(|text| text::fold(&text)));
-        if errors.is_empty() { Ok(Self { category_key, text_key }) } else { Err(errors) }
+    /// The filter for what is given of these.
+    pub fn new(category: Option<&Category>, text: Option<&SearchText>) -> Self {
+        Self { category_key: category.map(Category::key), text_key: text.map(SearchText::key) }
     }
 }

@@ -84,7 +84,7 @@ impl Products {
     /// Changes what is given of a product.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming `stock` when it is not the sum of the variants'; [`Error::Conflict`] when the SKU is
+    /// [`Error::Invalid`] naming the stock when it is not the sum of the variants'; [`Error::Conflict`] when the SKU is
     /// taken; [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the product
     /// was deleted meanwhile.
     pub async fn update(&self, ManagedProduct(id): ManagedProduct, edit: &ProductEdit) -> Result<Product> {

@@ -7,10 +7,11 @@ use uuid::Uuid;
 use super::*;
 use crate::accounts::{Admin, Caller, Member, Roles, Session};
 use crate::clock::{MockClock, Timestamp};
-use crate::error::{Conflict, Error, FieldErrors, Resource, Result, Violation, ViolationKind};
+use crate::error::{Conflict, Error, FieldErrors, FieldName, Resource, Result, Violation, ViolationKind};
 use crate::id::{MockIdGenerator, ProductId, SessionId, UserId};
 use crate::idempotency::Attempt;
 use crate::page::{Page, PageRequest};
+use crate::version::Versions;
 
 const ID: ProductId = ProductId::new(Uuid::from_u128(1));
 const BEFORE: Timestamp = Timestamp::from_unix_millis(500);
@@ -41,40 +42,62 @@ fn products(expect: impl FnOnce(&mut MockProductRepository)) -> Products {
     Products { products: Arc::new(products), clock: Arc::new(clock), ids: Arc::new(ids) }
 }
 
-fn some(text: &str) -> Option<String> {
-    Some(text.to_owned())
+fn sku(text: &str) -> Option<Sku> {
+    Some(Sku::parse(text).unwrap())
+}
+
+fn name(text: &str) -> Option<ProductName> {
+    Some(ProductName::parse(text).unwrap())
+}
+
+fn price(literal: &str) -> Option<Price> {
+    Some(Price::parse(literal).unwrap())
+}
+
+fn category(text: &str) -> Option<Category> {
+    Some(Category::parse(text).unwrap())
+}
+
+fn description(text: &str) -> Option<Description> {
+    Some(Description::parse(text).unwrap())
+}
+
+fn stock(pieces: i64) -> Option<Stock> {
+    Some(Stock::parse(pieces).unwrap())
 }
 
 /// The least that makes a product.
-fn fields() -> ProductFields {
-    ProductFields {
-        sku: some("SKU-1"),
-        name: some("Mug"),
-        price: some("19.90"),
-        category: some("Kitchen"),
-        stock: Some(5),
-        ..ProductFields::default()
+fn fields() -> ProductEdit {
+    ProductEdit {
+        sku: sku("SKU-1"),
+        name: name("Mug"),
+        price: price("19.90"),
+        category: category("Kitchen"),
+        stock: stock(5),
+        ..ProductEdit::default()
     }
 }
 
+fn variant_fields(stock: i64) -> VariantFields {
+    VariantFields { color: Some("red".to_owned()), size: Some("M".to_owned()), stock: Some(stock) }
+}
+
 /// Variants with these numbers of pieces.
-fn variants(stock: &[i64]) -> Option<Vec<VariantFields>> {
-    let variant = |stock: &i64| VariantFields { color: some("red"), size: some("M"), stock: Some(*stock) };
-    Some(stock.iter().map(variant).collect())
+fn variants(stock: &[i64]) -> Option<Vec<Variant>> {
+    Some(Variant::parse_all(stock.iter().copied().map(variant_fields).collect()).unwrap())
 }
 
-fn product(fields: ProductFields) -> Result<Product, FieldErrors> {
-    fields.into_new().map(|new| new.into_product(ID, BEFORE))
+fn new(fields: ProductEdit) -> Result<NewProduct, FieldErrors> {
+    fields.into_new(FieldErrors::default())
 }
 
-fn listed(errors: &FieldErrors) -> Vec<(&'static str, String)> {
+fn product(fields: ProductEdit) -> Result<Product, FieldErrors> {
+    new(fields).map(|new| new.into_product(ID, BEFORE))
+}
+
+fn listed(errors: &FieldErrors) -> Vec<(FieldName, String)> {
     let text = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    // Leaked, so that what is expected can be written as it is.
-    errors.iter().map(|(field, violations)| (&*field.to_owned().leak(), text(violations))).collect()
-}
-
-fn names(errors: &FieldErrors) -> Vec<&str> {
-    errors.iter().map(|(field, _)| field).collect()
+    errors.iter().map(|(field, violations)| (field, text(violations))).collect()
 }
 
 #[test]
@@ -213,43 +236,47 @@ fn the_least_fields_make_a_product() {
     );
 }
 
+const REQUIRED: [(FieldName, &str); 5] = [
+    (FieldName::Sku, "SKU is required"),
+    (FieldName::Name, "Name is required"),
+    (FieldName::Price, "Price is required"),
+    (FieldName::Category, "Category is required"),
+    (FieldName::Stock, "Stock is required"),
+];
+
 #[test]
 fn every_missing_field_is_reported_at_once() {
-    let required = |(field, name): (&'static str, &str)| (field, format!("{name} is required"));
-    let expected = [("category", "Category"), ("name", "Name"), ("price", "Price"), ("sku", "SKU"), ("stock", "Stock")];
-    assert_eq!(listed(&product(ProductFields::default()).unwrap_err()), expected.map(required));
-    let no_variants = ProductFields { variants: variants(&[]), stock: None, ..fields() };
-    assert_eq!(listed(&product(no_variants).unwrap_err()), [required(("stock", "Stock"))]);
-    let blank = ProductFields { sku: some(" "), name: some(""), category: some("\t"), ..fields() };
-    let expected = [("category", "Category"), ("name", "Name"), ("sku", "SKU")];
-    assert_eq!(listed(&product(blank).unwrap_err()), expected.map(required));
+    let required = |(field, message): (FieldName, &str)| (field, message.to_owned());
+    assert_eq!(listed(&product(ProductEdit::default()).unwrap_err()), REQUIRED.map(required));
+    let no_variants = ProductEdit { variants: variants(&[]), stock: None, ..fields() };
+    assert_eq!(listed(&product(no_variants).unwrap_err()), [required(REQUIRED[4])]);
 }
 
 #[test]
-fn every_invalid_field_is_reported_at_once() {
-    let invalid = ProductFields {
-        sku: some(&"x".repeat(65)),
-        name: some(&"x".repeat(201)),
-        description: some(&"x".repeat(5001)),
-        price: some("-1"),
-        category: some(&"x".repeat(101)),
-        stock: Some(-1),
-        variants: Some(vec![VariantFields::default()]),
-        images: Some(vec!["https://example.com".to_owned(), "mug.png".to_owned()]),
-    };
-    let expected = ["category", "description", "images", "name", "price", "sku", "stock", "variants"];
-    assert_eq!(names(&invalid.clone().into_edit().unwrap_err()), expected);
-    let errors = product(invalid).unwrap_err();
-    assert_eq!(names(&errors), expected);
-    let message = |field| listed(&errors).into_iter().find(|(name, _)| *name == field).unwrap().1;
-    assert_eq!(message("variants"), "Stock is required (entry 1)");
-    assert_eq!(message("images"), "Image must be an absolute http or https URL (entry 2)");
+fn what_is_invalid_is_reported_beside_what_is_missing() {
+    let mut errors = FieldErrors::default();
+    assert_eq!(errors.check(FieldName::Name, ProductName::parse(&"x".repeat(201))), None);
+    let mut expected = REQUIRED.map(|(field, message)| (field, message.to_owned()));
+    expected[1].1 = "Name must be at most 200 characters".to_owned();
+    assert_eq!(listed(&ProductEdit::default().into_new(errors).unwrap_err()), expected);
 }
 
 #[test]
-fn an_invalid_variant_is_the_only_thing_reported_of_its_product() {
-    let invalid = ProductFields { variants: variants(&[1, -1]), stock: None, ..fields() };
-    assert_eq!(names(&product(invalid).unwrap_err()), ["variants"]);
+fn an_invalid_entry_is_named_by_its_number() {
+    let urls = ["https://example.com", "mug.png"].map(str::to_owned);
+    let invalid = ImageUrl::parse_all(urls.into()).unwrap_err().to_string();
+    assert_eq!(invalid, "Image must be an absolute http or https URL (entry 2)");
+    let invalid = Variant::parse_all(vec![VariantFields::default()]).unwrap_err().to_string();
+    assert_eq!(invalid, "Stock is required (entry 1)");
+}
+
+#[test]
+fn invalid_variants_are_the_only_thing_reported_of_their_product() {
+    let mut errors = FieldErrors::default();
+    let parsed = Variant::parse_all([1, -1].map(variant_fields).into());
+    let variants = errors.check(FieldName::Variants, parsed);
+    let refused = ProductEdit { variants, stock: None, ..fields() }.into_new(errors.clone());
+    assert_eq!(refused.unwrap_err(), errors);
 }
 
 /// The stock of each variant, the stock given for the product, and what that makes.
@@ -267,10 +294,11 @@ const SUMS: [Sum; 6] = [
 #[test]
 fn a_new_products_stock_is_the_sum_of_its_variants() {
     for (stocks, stock, expected) in SUMS {
-        let made = product(ProductFields { variants: variants(stocks), stock, ..fields() });
+        let given = stock.map(|pieces| Stock::parse(pieces).unwrap());
+        let made = product(ProductEdit { variants: variants(stocks), stock: given, ..fields() });
         match expected {
             Ok(sum) => assert_eq!(made.unwrap().stock.get(), sum, "{stocks:?}, {stock:?}"),
-            Err(message) => assert_eq!(listed(&made.unwrap_err()), [("stock", message.to_owned())]),
+            Err(message) => assert_eq!(listed(&made.unwrap_err()), [(FieldName::Stock, message.to_owned())]),
         }
     }
 }
@@ -278,12 +306,13 @@ fn a_new_products_stock_is_the_sum_of_its_variants() {
 #[test]
 fn an_edited_products_stock_is_the_sum_of_its_variants() {
     for (stocks, stock, expected) in SUMS {
-        let edit = ProductFields { variants: variants(stocks), stock, ..ProductFields::default() };
-        let edited = product(fields()).unwrap().apply(&edit.into_edit().unwrap(), NOW);
+        let given = stock.map(|pieces| Stock::parse(pieces).unwrap());
+        let edit = ProductEdit { variants: variants(stocks), stock: given, ..ProductEdit::default() };
+        let edited = product(fields()).unwrap().apply(&edit, NOW);
         match (edited, expected) {
             (Ok(edited), Ok(sum)) => assert_eq!(edited.stock.get(), sum, "{stocks:?}, {stock:?}"),
             (Err(Error::Invalid(errors)), Err(message)) => {
-                assert_eq!(listed(&errors), [("stock", message.to_owned())]);
+                assert_eq!(listed(&errors), [(FieldName::Stock, message.to_owned())]);
             }
             (edited, _) => panic!("{stocks:?}, {stock:?}: {edited:?}"),
         }
@@ -292,58 +321,56 @@ fn an_edited_products_stock_is_the_sum_of_its_variants() {
 
 #[test]
 fn a_stock_alone_must_still_be_the_sum_of_the_stored_variants() {
-    let stored = product(ProductFields { variants: variants(&[2, 3]), stock: None, ..fields() }).unwrap();
-    let with = |variants, stock| ProductFields { variants, stock, ..ProductFields::default() }.into_edit().unwrap();
-    assert_eq!(stored.clone().apply(&with(None, Some(5)), NOW).unwrap().stock.get(), 5);
-    assert!(matches!(stored.clone().apply(&with(None, Some(4)), NOW), Err(Error::Invalid(_))));
-    assert_eq!(stored.clone().apply(&with(variants(&[]), Some(4)), NOW).unwrap().stock.get(), 4);
+    let stored = product(ProductEdit { variants: variants(&[2, 3]), stock: None, ..fields() }).unwrap();
+    let with = |variants, stock| ProductEdit { variants, stock, ..ProductEdit::default() };
+    assert_eq!(stored.clone().apply(&with(None, stock(5)), NOW).unwrap().stock.get(), 5);
+    assert!(matches!(stored.clone().apply(&with(None, stock(4)), NOW), Err(Error::Invalid(_))));
+    assert_eq!(stored.clone().apply(&with(variants(&[]), stock(4)), NOW).unwrap().stock.get(), 4);
     assert_eq!(stored.apply(&with(variants(&[]), None), NOW).unwrap().stock.get(), 5);
 }
 
 #[test]
 fn an_edit_changes_what_is_given_and_nothing_else() {
     let stored = product(fields()).unwrap();
-    let edit = |fields: ProductFields| fields.into_edit().unwrap();
-    let nothing = stored.clone().apply(&edit(ProductFields::default()), NOW).unwrap();
+    let nothing = stored.clone().apply(&ProductEdit::default(), NOW).unwrap();
     assert_eq!(nothing, stored);
-    let same = stored.clone().apply(&edit(fields()), NOW).unwrap();
+    let same = stored.clone().apply(&fields(), NOW).unwrap();
     assert_eq!(same, stored);
-    let renamed = edit(ProductFields { name: some("Cup"), ..ProductFields::default() });
-    let name = ProductName::parse("Cup").unwrap();
-    assert_eq!(stored.clone().apply(&renamed, NOW).unwrap(), Product { name, updated_at: NOW, ..stored.clone() });
-    let all = ProductFields {
-        sku: some("SKU-2"),
-        name: some("Cup"),
-        description: some("blue"),
-        price: some("1"),
-        category: some("Bar"),
-        stock: Some(7),
+    let renamed = ProductEdit { name: name("Cup"), ..ProductEdit::default() };
+    let expected = Product { name: ProductName::parse("Cup").unwrap(), updated_at: NOW, ..stored.clone() };
+    assert_eq!(stored.clone().apply(&renamed, NOW).unwrap(), expected);
+    let all = ProductEdit {
+        sku: sku("SKU-2"),
+        name: name("Cup"),
+        description: description("blue"),
+        price: price("1"),
+        category: category("Bar"),
+        stock: stock(7),
         variants: variants(&[3, 4]),
-        images: Some(vec!["https://example.com/cup.png".to_owned()]),
+        images: Some(vec![ImageUrl::parse("https://example.com/cup.png").unwrap()]),
+        versions: Versions::Any,
     };
     let made_so = product(all.clone()).unwrap();
-    assert_eq!(stored.apply(&edit(all), NOW).unwrap(), Product { updated_at: NOW, ..made_so });
+    assert_eq!(stored.apply(&all, NOW).unwrap(), Product { updated_at: NOW, ..made_so });
 }
 
 #[test]
 fn filters_and_search_keys_meet_in_any_letter_case() {
-    let blank = ProductFilter::parse(Some(" "), Some("")).unwrap();
-    assert_eq!(blank, ProductFilter::default());
-    assert_eq!(ProductFilter::parse(None, None).unwrap(), blank);
-    let filter = ProductFilter::parse(Some(" KÜCHE "), Some(" tasse ")).unwrap();
-    let made = product(ProductFields {
-        name: some("Große TASSE"),
-        description: some("Für Kaffee"),
-        category: some("Küche"),
+    assert_eq!(ProductFilter::new(None, None), ProductFilter::default());
+    let filter = ProductFilter::new(category(" KÜCHE ").as_ref(), None);
+    let made = product(ProductEdit {
+        name: name("Große TASSE"),
+        description: description("Für Kaffee"),
+        category: category("Küche"),
         ..fields()
     });
     let made = made.unwrap();
     assert_eq!(filter.category_key, Some(made.category.key()));
     for text in ["tasse", "GROSSE", "für", "FÜR KAFFEE", "sku-1"] {
-        let key = ProductFilter::parse(None, Some(text)).unwrap().text_key.unwrap();
+        let key = SearchText::parse(text).unwrap().key();
         assert!(made.search_key().contains(&key), "{text}");
     }
-    let key = ProductFilter::parse(None, Some("Küche")).unwrap().text_key.unwrap();
+    let key = SearchText::parse("Küche").unwrap().key();
     assert!(!made.search_key().contains(&key), "the category is no searched text");
 }
 
@@ -353,12 +380,12 @@ async fn a_product_is_added_as_its_fields_say() {
         products
             .expect_create()
             .once()
-            .withf(|made, _| *made == fields().into_new().unwrap().into_product(ID, NOW))
+            .withf(|made, _| *made == new(fields()).unwrap().into_product(ID, NOW))
             .returning(|_, _| Ok(()));
     });
     assert_eq!(
-        products.create(&admin(), fields().into_new().unwrap(), Attempt::Unnamed).await.unwrap(),
-        fields().into_new().unwrap().into_product(ID, NOW)
+        products.create(&admin(), new(fields()).unwrap(), Attempt::Unnamed).await.unwrap(),
+        new(fields()).unwrap().into_product(ID, NOW)
     );
 }
 
@@ -368,7 +395,7 @@ async fn a_taken_sku_is_a_conflict() {
         products.expect_create().returning(|_, _| Err(Error::Conflict(Conflict::Sku)));
     });
     assert!(matches!(
-        products.create(&admin(), fields().into_new().unwrap(), Attempt::Unnamed).await,
+        products.create(&admin(), new(fields()).unwrap(), Attempt::Unnamed).await,
         Err(Error::Conflict(Conflict::Sku))
     ));
 }
@@ -380,11 +407,11 @@ async fn an_edit_is_stored_as_its_fields_say() {
         products
             .expect_edit()
             .once()
-            .withf(|id, edit, at| (*id, *at) == (ID, NOW) && *edit == fields().into_edit().unwrap())
+            .withf(|id, edit, at| (*id, *at) == (ID, NOW) && *edit == fields())
             .returning(|_, _, _| Ok(Some(product(fields()).unwrap())));
     });
     let managed = products.managed(&admin(), ID).await.unwrap();
-    assert_eq!(products.update(managed, &fields().into_edit().unwrap()).await.unwrap(), product(fields()).unwrap());
+    assert_eq!(products.update(managed, &fields()).await.unwrap(), product(fields()).unwrap());
 }
 
 #[tokio::test]
@@ -399,7 +426,7 @@ async fn a_missing_product_is_not_found() {
     for missing in [
         products.get(ID).await.map(drop),
         products.managed(&admin(), ID).await.map(drop),
-        products.update(deleted_meanwhile, &fields().into_edit().unwrap()).await.map(drop),
+        products.update(deleted_meanwhile, &fields()).await.map(drop),
         products.delete(&admin(), ID).await,
     ] {
         assert!(matches!(missing, Err(Error::NotFound(Resource::Product))));
@@ -413,7 +440,7 @@ async fn lists_pass_on_filter_and_page() {
             .expect_list()
             .once()
             .withf(|filter, page| {
-                *filter == ProductFilter::parse(Some("bar"), None).unwrap() && *page == PageRequest::FIRST
+                *filter == ProductFilter::new(category("bar").as_ref(), None) && *page == PageRequest::FIRST
             })
             .returning(|_, _| {
                 Ok(Page { items: vec![product(fields()).unwrap()], keys: vec![], prev: None, next: None })
@@ -423,7 +450,7 @@ async fn lists_pass_on_filter_and_page() {
             .once()
             .returning(|_| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     });
-    let listed = products.list(&ProductFilter::parse(Some("Bar"), None).unwrap(), PageRequest::FIRST).await.unwrap();
+    let listed = products.list(&ProductFilter::new(category("Bar").as_ref(), None), PageRequest::FIRST).await.unwrap();
     assert_eq!(listed.items, [product(fields()).unwrap()]);
     assert_eq!(products.list_short(&member(), PageRequest::FIRST).await.unwrap().items, []);
 }

@@ -1,6 +1,6 @@
 //! The values of accounts.
 
-use agora_domain::accounts::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, Registration, Username};
+use agora_domain::accounts::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, Username};
 use proptest::prelude::*;
 
 use super::{config, text, text_of_about};
@@ -73,19 +73,5 @@ proptest! {
             Ok(biography) => prop_assert_eq!(biography.map_or(String::new(), |it| it.as_str().to_owned()), trimmed),
             Err(_) => prop_assert!(trimmed.contains('\0') || trimmed.chars().count() > Biography::MAX_CHARS),
         }
-    }
-
-    #[test]
-    fn a_registration_is_refused_for_its_fields_alone(
-        [username, email, password, biography] in prop::array::uniform4(proptest::option::of(text()))
-    ) {
-        let given = [&username, &email, &password, &biography].map(|it| it.as_deref());
-        let parsed = Registration::parse(given[0], given[1], given[2], given[3]);
-        let valid = |parsed: Option<bool>| parsed.unwrap_or_default();
-        let fits = valid(username.as_deref().map(|it| Username::parse(it).is_ok()))
-            && valid(email.as_deref().map(|it| Email::parse(it).is_ok()))
-            && valid(password.as_deref().map(|it| Password::parse(it).is_ok()))
-            && biography.as_deref().is_none_or(|it| Biography::parse(it).is_ok());
-        prop_assert_eq!(parsed.is_ok(), fits);
     }
 }

@@ -12,7 +12,7 @@ use agora_domain::error::{Conflict, Violation};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::core::{ErrorCode, HEAD_LIMIT, field_code, schema, write_allowance};
+use crate::core::{ErrorCode, HEAD_LIMIT, field_code, schema, spelling, write_allowance};
 
 /// Seconds after which a client may try again when the service is overloaded.
 pub(crate) const RETRY_AFTER: &str = "1";
@@ -61,7 +61,7 @@ pub(crate) struct Causes(pub(crate) String);
 /// A failure.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Failure)]
-pub(crate) struct FailureBody<'a> {
+pub(crate) struct FailureBody {
     #[schema(schema_with = schema::failed)]
     success: bool,
     #[schema(schema_with = schema::error_status)]
@@ -71,10 +71,10 @@ pub(crate) struct FailureBody<'a> {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::field_errors)]
-    data: Option<BTreeMap<&'a str, Vec<String>>>,
+    data: Option<BTreeMap<&'static str, Vec<String>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::field_codes)]
-    codes: Option<BTreeMap<&'a str, Vec<&'static str>>>,
+    codes: Option<BTreeMap<&'static str, Vec<&'static str>>>,
 }
 
 impl ApiError {
@@ -120,7 +120,7 @@ impl ApiError {
     }
 
     /// Returns the body of the response.
-    pub(crate) fn body(&self) -> FailureBody<'_> {
+    pub(crate) fn body(&self) -> FailureBody {
         FailureBody {
             success: false,
             status: self.status().as_u16(),
@@ -131,10 +131,10 @@ impl ApiError {
         }
     }
 
-    /// Returns something of each violation, by the name of its field.
-    fn of_fields<T>(&self, of: impl Fn(&Violation) -> T) -> Option<BTreeMap<&str, Vec<T>>> {
+    /// Returns something of each violation, by the spelling of its field.
+    fn of_fields<T>(&self, of: impl Fn(&Violation) -> T) -> Option<BTreeMap<&'static str, Vec<T>>> {
         let Self::Domain(Error::Invalid(fields)) = self else { return None };
-        Some(fields.iter().map(|(field, violations)| (field, violations.iter().map(&of).collect())).collect())
+        Some(fields.iter().map(|(field, violations)| (spelling(field), violations.iter().map(&of).collect())).collect())
     }
 
     /// Returns the causes of a failure that is not the client's, down to the first.
@@ -162,6 +162,10 @@ pub(crate) fn sources(error: &Error) -> impl Iterator<Item = String> {
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Domain(Error::KeyReused) => f.write_str("Idempotency-Key was used for another request"),
+            Self::Domain(Error::Conflict(Conflict::Running)) => {
+                f.write_str("A request with this Idempotency-Key is under way")
+            }
             Self::Domain(error) => error.fmt(f),
             Self::UnknownRoute => f.write_str("Route not found"),
             Self::MethodNotAllowed(_) => f.write_str("Method not allowed"),

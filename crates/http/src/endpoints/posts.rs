@@ -2,6 +2,7 @@
 
 use actix_web::web::Data;
 use agora_domain::accounts::{Account, Admin, Member};
+use agora_domain::error::FieldName;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::posts::{FeedRequest, Liker, PostFields, PostText, PostView, Visibility};
@@ -9,7 +10,7 @@ use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::core::{ApiError, State, schema, schema_variants};
+use crate::core::{ApiError, State, schema, schema_variants, spelling};
 use crate::middleware::CarriedOutAs;
 use crate::request::{
     Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, RequestedBy,
@@ -42,10 +43,10 @@ pub(crate) struct PostRequest {
 }
 
 impl FormBody for PostRequest {
-    const TEXTS: &'static [(&'static str, &'static str)] =
-        &[("text", "text"), ("content", "text"), ("visibility", "visibility"), ("removeImage", "removeImage")];
-    const FLAGS: &'static [&'static str] = &["removeImage"];
-    const IMAGE: &'static str = "image";
+    const TEXTS: &'static [FieldName] = &[FieldName::Text, FieldName::Visibility, FieldName::RemoveImage];
+    const ALIASES: &'static [(&'static str, FieldName)] = &[("content", FieldName::Text)];
+    const FLAGS: &'static [FieldName] = &[FieldName::RemoveImage];
+    const IMAGE: FieldName = FieldName::Image;
 }
 
 schema_variants! {
@@ -53,7 +54,7 @@ schema_variants! {
     PostChangeForm of PostRequest: |form| {
         let remove = "`true` removes the image, unless another one comes with it.";
         schema::set(form, "removeImage", schema::boolean(remove));
-        schema::set(form, PostRequest::IMAGE, schema::image_file());
+        schema::set(form, spelling(PostRequest::IMAGE), schema::image_file());
     };
     /// A post without an image.
     NewPost of PostRequest: |post| {
@@ -66,7 +67,7 @@ schema_variants! {
     NewPostForm of PostRequest: |form| {
         form.properties.remove("removeImage");
         schema::set(form, "visibility", schema::new_visibility());
-        schema::set(form, PostRequest::IMAGE, schema::image_file());
+        schema::set(form, spelling(PostRequest::IMAGE), schema::image_file());
     };
 }
 

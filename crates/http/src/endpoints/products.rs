@@ -3,11 +3,12 @@
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use agora_domain::accounts::{Admin, Member};
+use agora_domain::error::FieldName;
 use agora_domain::id::ProductId;
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::products::{
-    Category, Description, ImageUrl, Price, Product, ProductEdit, ProductFilter, ProductName, ProductSummary, Sku,
-    Stock, Variant,
+    Category, Description, ImageUrl, Price, Product, ProductEdit, ProductFilter, ProductName, ProductSummary,
+    SearchText, Sku, Stock, Variant,
 };
 use agora_domain::version::Versions;
 use agora_domain::{Error, FieldErrors};
@@ -73,8 +74,8 @@ schema_variants! {
 
 impl ProductRequest {
     /// Returns the fields with what is wrong with them: which ones a new product needs is a rule of the domain.
-    pub(crate) fn into_parts(self) -> (ProductEdit, FieldErrors) {
-        let errors = violations(&self);
+    pub(crate) fn into_parts(self) -> agora_domain::Result<(ProductEdit, FieldErrors)> {
+        let errors = violations(&self)?;
         let edit = ProductEdit {
             sku: self.sku.value(),
             name: self.name.value(),
@@ -86,7 +87,7 @@ impl ProductRequest {
             images: self.images.value(),
             versions: Versions::Any,
         };
-        (edit, errors)
+        Ok((edit, errors))
     }
 }
 
@@ -181,6 +182,11 @@ async fn page_of_catalog<T, E: Serialize>(
     request.conditional().answer_tagged(cache, &tag, make).await
 }
 
+/// Returns the parameter of a filter. A blank one filters nothing.
+fn given(request: &ListRequest, field: FieldName) -> Option<&str> {
+    request.query.get(field).filter(|text| !text.trim().is_empty())
+}
+
 async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> HandlerResult {
     let empty = |is_empty| {
         let message = if is_empty { "No products found" } else { "Products retrieved successfully" };
@@ -198,8 +204,11 @@ async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> HandlerR
     params(CategoryFilter, TextFilter, Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list(request: ListRequest) -> HandlerResult {
-    let filter = ProductFilter::parse(request.query.get("category"), request.query.get("q"))?;
-    list_filtered(&request, filter).await
+    let mut errors = FieldErrors::default();
+    let category = errors.check_given(FieldName::Category, given(&request, FieldName::Category), Category::parse);
+    let text = errors.check_given(FieldName::SearchText, given(&request, FieldName::SearchText), SearchText::parse);
+    errors.into_result()?;
+    list_filtered(&request, ProductFilter::new(category.as_ref(), text.as_ref())).await
 }
 
 /// List the catalog of a category
@@ -210,9 +219,10 @@ pub(crate) async fn list(request: ListRequest) -> HandlerResult {
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> HandlerResult {
     // In the path a category is always asked for, even a blank one.
-    Category::parse(&category).map_err(|violation| Error::field("category", violation))?;
-    let filter = ProductFilter::parse(Some(&category), request.query.get("q"))?;
-    list_filtered(&request, filter).await
+    let category = Category::parse(&category).map_err(|violation| Error::field(FieldName::Category, violation))?;
+    let text = given(&request, FieldName::SearchText).map(SearchText::parse).transpose();
+    let text = text.map_err(|violation| Error::field(FieldName::SearchText, violation))?;
+    list_filtered(&request, ProductFilter::new(Some(&category), text.as_ref())).await
 }
 
 /// List the catalog in short
@@ -246,7 +256,7 @@ pub(crate) async fn create(
     CarriedOutAs(attempt): CarriedOutAs,
     body: Body,
 ) -> HandlerResult {
-    let (given, errors) = body.json::<ProductRequest>().await?.into_parts();
+    let (given, errors) = body.json::<ProductRequest>().await?.into_parts()?;
     let new = given.into_new(errors)?;
     let product = state.services.products.create(&admin, new, attempt).await?;
     respond(one(StatusCode::CREATED, "Product created successfully", &product))
@@ -266,7 +276,7 @@ pub(crate) async fn update(
     body: Body,
 ) -> HandlerResult {
     let managed = state.services.products.managed(&admin, id.0).await?;
-    let (edit, errors) = body.json::<ProductRequest>().await?.into_parts();
+    let (edit, errors) = body.json::<ProductRequest>().await?.into_parts()?;
     errors.into_result()?;
     let product = state.services.products.update(managed, &ProductEdit { versions, ..edit }).await?;
     respond(one(StatusCode::OK, "Product updated successfully", &product))

@@ -4,12 +4,13 @@ use actix_web::web::Data;
 use agora_domain::accounts::{
     Account, Admin, Biography, Caller, Member, Password, PasswordAttempt, ProfileFields, Role, RoleAction, RoleChange,
 };
+use agora_domain::error::FieldName;
 use agora_domain::id::UserId;
 use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::core::{Client, State, schema, schema_variants};
+use crate::core::{Client, State, schema, schema_variants, spelling};
 use crate::request::{
     Auth, Body, Field, FormBody, IfNoneMatch, List, Paging, PathId, RequestedBy, Submission, optional, required,
 };
@@ -35,13 +36,13 @@ pub(crate) struct ProfileChange {
 }
 
 impl FormBody for ProfileChange {
-    const TEXTS: &'static [(&'static str, &'static str)] = &[("biography", "biography")];
-    const IMAGE: &'static str = "profilePicture";
+    const TEXTS: &'static [FieldName] = &[FieldName::Biography];
+    const IMAGE: FieldName = FieldName::ProfilePicture;
 }
 
 schema_variants! {
     /// What changes of the own account; what is absent stays.
-    ProfileForm of ProfileChange: |form| schema::set(form, ProfileChange::IMAGE, schema::image_file());
+    ProfileForm of ProfileChange: |form| schema::set(form, spelling(ProfileChange::IMAGE), schema::image_file());
 }
 
 /// Change the own account

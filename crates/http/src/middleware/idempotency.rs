@@ -44,7 +44,8 @@ pub(crate) fn key(support: IdempotencySupport, headers: &HeaderMap) -> Result<Op
         return Err(ApiError::Malformed("Idempotency-Key must be given once".to_owned()));
     }
     let key = IdempotencyKey::parse(value.to_str().unwrap_or_default());
-    key.map(Some).map_err(|violation| ApiError::Malformed(violation.to_string()))
+    let message = || format!("Idempotency-Key must be 1 to {} visible ASCII characters", IdempotencyKey::MAX);
+    key.map(Some).ok_or_else(|| ApiError::Malformed(message()))
 }
 
 /// What a handler's service gives.

@@ -27,7 +27,7 @@ const SECURITY: &str = "bearerAuth";
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     components(schemas(
-        FailureBody<'static>, ErrorCode, AuthorBody<'static>, AdminAuthorBody<'static>, UserSummaryBody<'static>,
+        FailureBody, ErrorCode, AuthorBody<'static>, AdminAuthorBody<'static>, UserSummaryBody<'static>,
         LikerBody<'static>
     )),
     servers((url = "/", description = "The service that serves this document.")),

@@ -110,7 +110,7 @@ impl Body {
     /// Reads the JSON object of the body, all of whose fields must be valid.
     pub(crate) async fn valid_json<T: DeserializeOwned + Validate<Context = ()>>(self) -> Result<T, ApiError> {
         let body = self.json::<T>().await?;
-        violations(&body).into_result()?;
+        violations(&body)?.into_result()?;
         Ok(body)
     }
 }

@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::core::{field_code, schema};
+use crate::core::{field_code, field_spelled, schema};
 use crate::request::parse_uuid;
 
 /// Stands for the name of the field at the beginning of a message.
@@ -150,14 +150,18 @@ pub(crate) fn optional<T: FieldValue>(field: &Field<T>, _: &()) -> garde::Result
 }
 
 /// Returns the fields of a body that break a rule.
-pub(crate) fn violations(body: &impl Validate<Context = ()>) -> FieldErrors {
+///
+/// # Errors
+/// [`Error::Internal`] for a field that the domain has no name for.
+pub(crate) fn violations(body: &impl Validate<Context = ()>) -> agora_domain::Result<FieldErrors> {
     let mut errors = FieldErrors::default();
     for (path, error) in body.validate().err().into_iter().flat_map(Report::into_inner) {
-        let field = camel_case(&path.to_string());
-        let violation = decode(error.message(), &field);
-        errors.add(field, violation);
+        let spelling = camel_case(&path.to_string());
+        let field =
+            field_spelled(&spelling).ok_or_else(|| Error::internal(format!("no field is spelled {spelling}")))?;
+        errors.add(field, decode(error.message(), &spelling));
     }
-    errors
+    Ok(errors)
 }
 
 /// Encodes a violation as an error of garde, which keeps its message alone: the word of its kind goes before it.
@@ -322,26 +326,27 @@ impl FieldValue for Vec<ImageUrl> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::spelling;
 
     #[derive(Deserialize, Validate)]
     #[serde(rename_all = "camelCase")]
     struct Sample {
         #[garde(custom(|field, context: &()| required(Field::or_ref(field, &self.other_name), context)))]
-        user_name: Field<Username>,
+        username: Field<Username>,
         #[garde(skip)]
         other_name: Field<Username>,
         #[garde(custom(optional))]
         post_id: Field<PostId>,
         #[garde(custom(optional))]
-        in_stock: Field<bool>,
+        remove_image: Field<bool>,
     }
 
     fn read(json: &str) -> (Sample, Vec<String>) {
         let sample: Sample = serde_json::from_str(json).unwrap();
-        let errors = violations(&sample);
-        let all = errors
-            .iter()
-            .flat_map(|(field, all)| all.iter().map(move |it| format!("{field}: {} ({})", it, field_code(it.kind()))));
+        let errors = violations(&sample).unwrap();
+        let all = errors.iter().flat_map(|(field, all)| {
+            all.iter().map(move |it| format!("{}: {it} ({})", spelling(field), field_code(it.kind())))
+        });
         let all = all.collect();
         (sample, all)
     }
@@ -350,22 +355,22 @@ mod tests {
     fn every_invalid_field_is_named_with_its_kind() {
         let id = "0198a9d0-6d5c-7c3b-b1a3-9cfa2b8a61d4";
         for (json, expected) in [
-            (r#"{"userName":"ada"}"#.to_owned(), &[][..]),
-            (format!(r#"{{"userName":"ada","postId":"{id}","inStock":true}}"#), &[]),
-            (r#"{"userName":"ada","postId":null,"inStock":null,"unknown":1}"#.to_owned(), &[]),
-            ("{}".to_owned(), &["userName: Username is required (required)"]),
-            (r#"{"userName":" "}"#.to_owned(), &["userName: Username is required (required)"]),
+            (r#"{"username":"ada"}"#.to_owned(), &[][..]),
+            (format!(r#"{{"username":"ada","postId":"{id}","removeImage":true}}"#), &[]),
+            (r#"{"username":"ada","postId":null,"removeImage":null,"unknown":1}"#.to_owned(), &[]),
+            ("{}".to_owned(), &["username: Username is required (required)"]),
+            (r#"{"username":" "}"#.to_owned(), &["username: Username is required (required)"]),
             (
-                r#"{"userName":7,"postId":"7","inStock":"true"}"#.to_owned(),
+                r#"{"username":7,"postId":"7","removeImage":"true"}"#.to_owned(),
                 &[
-                    "inStock: inStock must be true or false (wrong_type)",
+                    "username: username must be a string (wrong_type)",
+                    "removeImage: removeImage must be true or false (wrong_type)",
                     "postId: postId must be a UUID (invalid_format)",
-                    "userName: userName must be a string (wrong_type)",
                 ],
             ),
             (
-                r#"{"userName":"a\u0000"}"#.to_owned(),
-                &["userName: userName must not contain a NUL character (invalid_format)"],
+                r#"{"username":"a\u0000"}"#.to_owned(),
+                &["username: username must not contain a NUL character (invalid_format)"],
             ),
         ] {
             assert_eq!(read(&json).1, expected, "{json}");
@@ -375,17 +380,17 @@ mod tests {
     #[test]
     fn the_preferred_spelling_wins_unless_there_is_nothing_in_it() {
         for (json, expected) in [
-            (r#"{"userName":"a","otherName":"b"}"#, Some("a")),
-            (r#"{"userName":" ","otherName":"b"}"#, Some("b")),
+            (r#"{"username":"a","otherName":"b"}"#, Some("a")),
+            (r#"{"username":" ","otherName":"b"}"#, Some("b")),
             (r#"{"otherName":"b"}"#, Some("b")),
-            (r#"{"userName":" ","otherName":" "}"#, None),
-            (r#"{"userName":7,"otherName":"b"}"#, None),
-            (r#"{"userName":"a","otherName":7}"#, None),
-            (r#"{"userName":"a","otherName":"b\u0000"}"#, None),
-            (r#"{"userName":"a","otherName":"b@"}"#, Some("a")),
+            (r#"{"username":" ","otherName":" "}"#, None),
+            (r#"{"username":7,"otherName":"b"}"#, None),
+            (r#"{"username":"a","otherName":7}"#, None),
+            (r#"{"username":"a","otherName":"b\u0000"}"#, None),
+            (r#"{"username":"a","otherName":"b@"}"#, Some("a")),
         ] {
             let (sample, errors) = read(json);
-            let name = sample.user_name.or(sample.other_name).value();
+            let name = sample.username.or(sample.other_name).value();
             assert_eq!(name.as_ref().map(Username::as_str), expected, "{json}");
             assert_eq!(errors.is_empty(), expected.is_some(), "{json}: {errors:?}");
         }

@@ -4,24 +4,26 @@ use std::collections::HashSet;
 
 use actix_multipart::{Field, Multipart, MultipartError};
 use agora_domain::FieldErrors;
-use agora_domain::error::{Violation, ViolationKind};
+use agora_domain::error::{FieldName, Violation, ViolationKind};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use garde::Validate;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::core::{ApiError, DRAIN_LIMIT, JSON_LIMIT, MAX_PARTS};
+use crate::core::{ApiError, DRAIN_LIMIT, JSON_LIMIT, MAX_PARTS, spelling};
 use crate::request::{Body, ContentType, is_too_slow, parse_object, violations};
 
 /// A body that may be a form. Its fields are the same as in JSON, but for the image, which a form alone can hold.
 pub(crate) trait FormBody: DeserializeOwned + Validate<Context = ()> {
-    /// The names of its text fields, each with the preferred one of its spellings. Others are ignored.
-    const TEXTS: &'static [(&'static str, &'static str)];
-    /// Those of them that are `true` or `false`.
-    const FLAGS: &'static [&'static str] = &[];
-    /// The name of the image field.
-    const IMAGE: &'static str;
+    /// Its text fields.
+    const TEXTS: &'static [FieldName];
+    /// Other spellings of text fields.
+    const ALIASES: &'static [(&'static str, FieldName)] = &[];
+    /// The text fields that are `true` or `false`.
+    const FLAGS: &'static [FieldName] = &[];
+    /// The image field.
+    const IMAGE: FieldName;
 }
 
 /// A body that was read, though not all of it may be valid.
@@ -36,7 +38,7 @@ impl<T: FormBody> Submission<T> {
     /// Reads the fields from a JSON object.
     fn of(json: &[u8], image: Option<Bytes>, mut errors: FieldErrors) -> Result<Self, ApiError> {
         let body = parse_object::<T>(json)?;
-        errors.merge(violations(&body));
+        errors.merge(violations(&body)?);
         Ok(Self { body, image, errors })
     }
 }
@@ -118,40 +120,36 @@ impl Form {
     }
 
     async fn part<T: FormBody>(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
-        let mut names = T::TEXTS.iter().copied().chain([(T::IMAGE, T::IMAGE)]);
-        let Some((name, preferred)) = names.find(|(name, _)| Some(*name) == part.name()) else {
+        let fields = T::TEXTS.iter().copied().chain([T::IMAGE]).map(|field| (spelling(field), field));
+        let mut names = fields.chain(T::ALIASES.iter().copied());
+        let Some((name, field)) = names.find(|(name, _)| Some(*name) == part.name()) else {
             return self.read(part, 0).await.map(drop);
         };
         if !self.seen.insert(name) {
             let message = format!("{name} occurs more than once");
-            self.errors.add(preferred, Violation::new(ViolationKind::Duplicate, message));
+            self.errors.add(field, Violation::new(ViolationKind::Duplicate, message));
             return self.read(part, 0).await.map(drop);
         }
-        if name == T::IMAGE {
+        if field == T::IMAGE {
             self.image(name, part, max_image_bytes).await
         } else {
-            self.text::<T>(name, preferred, part).await
+            self.text::<T>(name, field, part).await
         }
     }
 
-    async fn text<T: FormBody>(
-        &mut self,
-        name: &'static str,
-        preferred: &'static str,
-        part: Field,
-    ) -> Result<(), ApiError> {
+    async fn text<T: FormBody>(&mut self, name: &'static str, field: FieldName, part: Field) -> Result<(), ApiError> {
         let Some(bytes) = self.read(part, JSON_LIMIT).await? else {
             self.too_large.get_or_insert_with(|| format!("{name} must be at most {} KiB", JSON_LIMIT / 1024));
             return Ok(());
         };
         let Ok(text) = String::from_utf8(bytes.into()) else {
             let message = format!("{name} must be UTF-8 text");
-            self.errors.add(preferred, Violation::new(ViolationKind::InvalidFormat, message));
+            self.errors.add(field, Violation::new(ViolationKind::InvalidFormat, message));
             return Ok(());
         };
         let value = match text.trim().to_ascii_lowercase().parse() {
-            Ok(flag) if T::FLAGS.contains(&name) => Value::Bool(flag),
-            _ if T::FLAGS.contains(&name) && text.trim().is_empty() => Value::Null,
+            Ok(flag) if T::FLAGS.contains(&field) => Value::Bool(flag),
+            _ if T::FLAGS.contains(&field) && text.trim().is_empty() => Value::Null,
             _ => Value::String(text),
         };
         self.fields.insert(name.to_owned(), value);

@@ -2,7 +2,7 @@
 
 use agora_domain::FieldErrors;
 use agora_domain::clock::Timestamp;
-use agora_domain::error::{Violation, ViolationKind};
+use agora_domain::error::{FieldName, Violation, ViolationKind};
 use agora_domain::page::{Neighbours, PageRequest, PageSize, Position};
 use agora_domain::posts::FeedRequest;
 use time::format_description::well_known::Rfc3339;
@@ -10,7 +10,7 @@ use time::macros::format_description;
 use time::{Date, OffsetDateTime};
 use url::form_urlencoded;
 
-use crate::core::{ApiError, MacKeys};
+use crate::core::{ApiError, MacKeys, spelling};
 use crate::request::{List, cursor};
 
 /// The query of a request: its path, and its parameters in their order.
@@ -27,9 +27,9 @@ impl Query {
         Self { path: path.to_owned(), parameters, mac_keys }
     }
 
-    /// Returns the first parameter of this name.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    /// Returns the first parameter that gives a field.
+    pub(crate) fn get(&self, field: FieldName) -> Option<&str> {
+        self.parameters.iter().find(|(given, _)| given == spelling(field)).map(|(_, value)| value.as_str())
     }
 
     /// Parses the page of a list that `size` and `cursor` ask for.
@@ -40,7 +40,7 @@ impl Query {
     /// Parses the page of the following feed: `createAt` says before when its posts were made.
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
-        let made_before = errors.check_given("createAt", self.get("createAt"), |given| {
+        let made_before = errors.check_given(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
             parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
         });
         match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT))? {
@@ -51,8 +51,8 @@ impl Query {
 
     fn checked_page(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {
         let mut errors = FieldErrors::default();
-        let size = errors.check_given("size", self.get("size"), PageSize::parse);
-        let from = errors.check_given("cursor", self.get("cursor"), |given| {
+        let size = errors.check_given(FieldName::PageSize, self.get(FieldName::PageSize), PageSize::parse);
+        let from = errors.check_given(FieldName::Position, self.get(FieldName::Position), |given| {
             cursor::decode(&self.mac_keys, list, given).ok_or_else(|| invalid("cursor is not one of this list"))
         });
         errors.into_result()?;

@@ -2,7 +2,7 @@
 
 use agora_domain::idempotency::IdempotencyKey;
 use agora_domain::page::PageSize;
-use agora_domain::products::{Category, ProductFilter};
+use agora_domain::products::{Category, SearchText};
 use serde_json::json;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -43,7 +43,7 @@ groups! {
     /// Which products are listed, whatever their category.
     TextFilter = [query(
         "q", "Only products with this text in name, description or SKU, in any letter case.",
-        text().max_length(Some(ProductFilter::MAX_TEXT_CHARS)).examples([json!("mug")]),
+        text().max_length(Some(SearchText::MAX_CHARS)).examples([json!("mug")]),
     )];
     /// Which products are listed, by category.
     CategoryFilter = [query("category", "Only products of this category, in any letter case.", category())];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agora_domain::error::{Conflict, Disallowed, Forbidden, Resource, Violation, ViolationKind};
+use agora_domain::error::{Conflict, Disallowed, FieldName, Forbidden, Resource, Violation, ViolationKind};
 use agora_domain::limits::{Allowance, Limit};
 use agora_domain::{Error, FieldErrors};
 use utoipa::IntoResponses;
@@ -34,7 +34,7 @@ impl Failure {
             (*name, ExampleBuilder::new().summary(error.to_string()).value(value))
         });
         let content =
-            ContentBuilder::new().schema(Some(schema::reference::<FailureBody<'_>>())).examples_from_iter(examples);
+            ContentBuilder::new().schema(Some(schema::reference::<FailureBody>())).examples_from_iter(examples);
         let mut response =
             ResponseBuilder::new().description(self.description).content("application/json", content.build()).build();
         ResponseHeader::add_everywhere(&mut response);
@@ -82,8 +82,8 @@ const ALLOWANCE: Allowance =
 
 fn invalid_fields() -> Error {
     let mut fields = FieldErrors::default();
-    fields.add("email", Violation::new(ViolationKind::InvalidFormat, "Email must be a valid email address"));
-    fields.add("username", Violation::new(ViolationKind::Required, "Username is required"));
+    fields.add(FieldName::Email, Violation::new(ViolationKind::InvalidFormat, "Email must be a valid email address"));
+    fields.add(FieldName::Username, Violation::new(ViolationKind::Required, "Username is required"));
     fields.into()
 }
 

@@ -1,4 +1,7 @@
 //! JPEG: a list of segments, some of them followed by entropy-coded data, that ends with an EOI marker.
+//!
+//! `img-parts` 0.4 was tried: it keeps whatever follows the first scan, comments and files behind the end included. One
+//! that tells the segments between and after scans would let the walk over them go.
 
 use std::io::{Cursor, ErrorKind};
 
@@ -48,12 +51,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     take(&mut rest, 2)?;
     let (mut frame, mut orientation) = (None, None);
     loop {
-        let marker = next_marker(&mut rest)?;
-        if matches!(marker, 0x00 | 0x01 | 0xd0..=SOI) {
-            continue;
-        }
-        let length = u16::from_be_bytes(take_array(&mut rest)?);
-        let segment = take(&mut rest, usize::from(length).checked_sub(2).ok_or_else(undecodable)?)?;
+        let (marker, segment) = next_segment(&mut rest)?;
         match marker {
             0xc0..=0xc2 if frame.is_none() => frame = Some((marker, segment)),
             0xe1 => {
@@ -144,16 +142,9 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     out.extend_from_slice(&[0xff, SOI]);
     take(&mut rest, 2)?;
     loop {
-        let marker = next_marker(&mut rest)?;
+        let (marker, segment) = next_segment(&mut rest)?;
         match marker {
             EOI => break,
-            // Markers that stand alone and mean nothing here.
-            0x00 | 0x01 | 0xd0..=SOI => continue,
-            _ => {}
-        }
-        let length = u16::from_be_bytes(take_array(&mut rest)?);
-        let segment = take(&mut rest, usize::from(length).checked_sub(2).ok_or_else(undecodable)?)?;
-        match marker {
             // The kinds of coding that decoders know: baseline, extended and progressive. There is one frame only.
             0xc0..=0xc2 if !sized => {
                 let [_, h1, h0, w1, w0, ..] = *segment else { return Err(undecodable()) };
@@ -234,6 +225,21 @@ impl<'a> Profile<'a> {
         parts.sort_unstable_by_key(|(number, _)| *number);
         let is_whole = parts.iter().map(|(number, _)| *number).eq(1..=count);
         is_whole.then(|| parts.into_iter().flat_map(|(_, data)| data).copied().collect())
+    }
+}
+
+/// Takes the next segment off `rest`. The end of the image is one without data.
+fn next_segment<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8])> {
+    loop {
+        match next_marker(rest)? {
+            EOI => return Ok((EOI, &[])),
+            // Markers that stand alone and mean nothing here.
+            0x00 | 0x01 | 0xd0..=SOI => {}
+            marker => {
+                let length = usize::from(u16::from_be_bytes(take_array(rest)?));
+                return Ok((marker, take(rest, length.checked_sub(2).ok_or_else(undecodable)?)?));
+            }
+        }
     }
 }
 

@@ -1,4 +1,9 @@
 //! How much memory an image takes while it is worked on, as far as its header tells: measured, and rounded up.
+//!
+//! One number of bytes for each pixel, whatever the format, does not do. Of 40 megapixels, a PNG takes 0.0, a baseline
+//! JPEG 3.1, a progressive one up to 9.1 and a transparent lossy WebP 10.5: the largest of these numbers would refuse
+//! photographs of more than 19 megapixels within 192 MiB, and a smaller one would be no bound. The header has to tell
+//! until every decoder keeps to a limit of its own.
 
 use agora_domain::media::{ImageFormat, ImageProblem};
 use image::metadata::Orientation;

@@ -18,16 +18,13 @@ mod vp8l;
 mod webp;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use agora_domain::error::Error;
-use agora_domain::limits::{QueueShares, Requester};
+use agora_domain::limits::Requester;
 use agora_domain::media::{CleanImage, ImageCleaner, ImageFormat, ImageProblem};
+use agora_workers::{Capacity, Figures, Kind, Workers};
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::sync::{Semaphore, oneshot};
 
 pub use limits::ImageLimits;
 
@@ -42,33 +39,7 @@ type Result<T> = std::result::Result<T, ImageProblem>;
 /// WebP.
 pub struct Cleaner {
     limits: ImageLimits,
-    /// One permit per image being worked on.
-    slots: Arc<Semaphore>,
-    /// One permit per image being worked on or waiting for it.
-    queue: Arc<Semaphore>,
-    /// How many of those each account and each client address has.
-    shares: QueueShares,
-    /// One permit per KiB that the images being worked on take.
-    memory: Arc<Semaphore>,
-    /// All of those.
-    kibibytes: u32,
-    at_once: usize,
-    refused: AtomicU64,
-}
-
-/// How busy a [`Cleaner`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CleanerFigures {
-    /// Images that are being worked on, or wait for memory.
-    pub running: usize,
-    /// Images that wait for their turn.
-    pub waiting: usize,
-    /// The bytes that those that are being worked on take, as they are reckoned.
-    pub memory: u64,
-    /// The most that they may take.
-    pub most_memory: u64,
-    /// Images that were refused since the start, because too many waited, or too many of one account or address.
-    pub refused: u64,
+    workers: Workers,
 }
 
 impl Cleaner {
@@ -82,106 +53,52 @@ impl Cleaner {
     /// more wait for their turn. Of all these, 4 may be of one account, and a quarter of one client address other than
     /// this machine's; beyond that [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`]. An image that takes
     /// more memory by itself is too large.
+    ///
+    /// [`Error::Unavailable`]: agora_domain::Error::Unavailable
     pub fn new(limits: ImageLimits, at_once: NonZeroUsize, memory: u64) -> Self {
-        let slots = at_once.get().min(Semaphore::MAX_PERMITS - Self::WAITING);
-        let kibibytes = u32::try_from(memory / KIBIBYTE).unwrap_or(u32::MAX);
-        Self {
-            limits,
-            slots: Arc::new(Semaphore::new(slots)),
-            queue: Arc::new(Semaphore::new(slots + Self::WAITING)),
-            shares: QueueShares::new(Self::PER_ACCOUNT, (slots + Self::WAITING) / 4),
-            memory: Arc::new(Semaphore::new(kibibytes as usize)),
-            kibibytes,
-            at_once: slots,
-            refused: AtomicU64::new(0),
-        }
+        let kind = Kind { thread: "agora-image", items: "images", done: "checked" };
+        let (waiting, per_account) = (Self::WAITING, Self::PER_ACCOUNT);
+        let capacity = Capacity { parallel: at_once.get(), waiting, per_account, memory };
+        Self { limits, workers: Workers::new(kind, capacity) }
     }
 
     /// Returns how busy it is.
-    pub fn figures(&self) -> CleanerFigures {
-        let running = self.at_once.saturating_sub(self.slots.available_permits());
-        let admitted = (self.at_once + Self::WAITING).saturating_sub(self.queue.available_permits());
-        let most = u64::from(self.kibibytes);
-        let free = u64::try_from(self.memory.available_permits()).unwrap_or(u64::MAX);
-        CleanerFigures {
-            running,
-            waiting: admitted.saturating_sub(running),
-            memory: most.saturating_sub(free) * KIBIBYTE,
-            most_memory: most * KIBIBYTE,
-            refused: self.refused.load(Ordering::Relaxed),
+    pub fn figures(&self) -> Figures {
+        self.workers.figures()
+    }
+
+    /// Returns how many bytes of memory an upload takes, which are not more than there are.
+    fn memory(&self, format: ImageFormat, upload: &[u8]) -> Result<u64> {
+        let (needed, most) = (memory::needed(format, upload, &self.limits)?, self.workers.most_memory());
+        if needed <= most {
+            return Ok(needed);
         }
-    }
-
-    /// Returns the error of an image for which there is no place in the queue.
-    fn refuse(&self, why: &'static str) -> Error {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        Error::unavailable(why)
-    }
-
-    /// Returns how many KiB an upload takes, which are not more than there are.
-    fn kibibytes(&self, format: ImageFormat, upload: &[u8]) -> Result<u32> {
-        let needed = memory::needed(format, upload, &self.limits)?.div_ceil(KIBIBYTE);
-        u32::try_from(needed).ok().filter(|needed| *needed <= self.kibibytes).ok_or_else(|| {
-            let (takes, most) = (needed.div_ceil(1024), self.kibibytes / 1024);
-            let why =
-                format!("Image takes {takes} MiB of memory to be checked, and {most} MiB at most are given to one");
-            ImageProblem::TooLarge(why)
-        })
+        let (takes, most) = (needed.div_ceil(MEBIBYTE), most / MEBIBYTE);
+        let why = format!("Image takes {takes} MiB of memory to be checked, and {most} MiB at most are given to one");
+        Err(ImageProblem::TooLarge(why))
     }
 }
 
-const KIBIBYTE: u64 = 1024;
+const MEBIBYTE: u64 = 1024 * 1024;
 
 #[async_trait]
 impl ImageCleaner for Cleaner {
     async fn clean(&self, upload: Bytes, requester: &Requester) -> Result<CleanImage> {
         self.limits.check_bytes(upload.len())?;
         let format = format_of(&upload)?;
-        let needed = self.kibibytes(format, &upload)?;
-        let share = self.shares.try_acquire(requester);
-        let share = share.ok_or_else(|| self.refuse("too many images of one client are waiting to be checked"))?;
-        let place = Arc::clone(&self.queue).try_acquire_owned();
-        let place = place.map_err(|_| self.refuse("too many images are waiting to be checked"))?;
-        let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(Error::unavailable)?;
-        let memory = Arc::clone(&self.memory).acquire_many_owned(needed).await.map_err(Error::unavailable)?;
+        let memory = self.memory(format, &upload)?;
         let limits = self.limits;
-        let held = (slot, memory, place, share);
-        run_on_thread(format, move || {
-            // Held by the work, not by the request: a request that is given up does not end it.
-            let _held = held;
-            clean(format, &upload, &limits)
-        })
-        .await?
+        let work = move || without_panic(format, || clean(format, &upload, &limits));
+        self.workers.run(requester, memory, work).await?
     }
 }
 
-/// Runs work on a thread of its own, which can have a priority of its own.
-async fn run_on_thread<T: Send + 'static>(format: ImageFormat, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let (reply, answer) = oneshot::channel();
-    let run = move || {
-        lower_priority();
-        // Whoever no longer waits does not miss it.
-        let _ = reply.send(work());
-    };
-    thread::Builder::new().name("agora-image".to_owned()).spawn(run).map_err(Error::unavailable)?;
-    answer.await.map_err(|_| {
+/// Returns what the work gives. A decoder that panics has met an image that cannot be decoded.
+fn without_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::warn!(?format, "an image made its decoder panic");
-        undecodable()
+        Err(undecodable())
     })
-}
-
-/// The priority of decoding, on the system's scale from -20, the highest, to 19: as that of hashing passwords.
-#[cfg(target_os = "linux")]
-const PRIORITY: i32 = 5;
-
-/// Lowers the priority of this thread. A large image takes seconds of a core; a request that is ready takes the core from
-/// it at once.
-fn lower_priority() {
-    // Elsewhere priorities are those of processes.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {
-        tracing::debug!(%error, "images are decoded with ordinary priority");
-    }
 }
 
 pub(crate) fn clean(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<CleanImage> {

@@ -1,4 +1,7 @@
 //! WebP: a RIFF container of chunks. A file with more than one still picture in it starts with the chunk VP8X.
+//!
+//! `img-parts` 0.4 was tried: it refuses a file without the last byte of padding, which some writers leave out, and
+//! does not look into the frames of an animation. One that does would let the walk over the chunks go.
 
 use std::io::Cursor;
 

@@ -7,7 +7,7 @@ use std::io::{BufRead, IsTerminal};
 
 use agora_domain::Error;
 use agora_domain::accounts::{
-    AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange,
+    AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Role, RoleAction, RoleChange,
 };
 use agora_domain::clock::Timestamp;
 use anyhow::{Context, Result, bail};
@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::app::Adapters;
-use crate::config::in_words;
+use crate::config::parse_registration;
 
 /// When a change counts on the nodes that run.
 const SOON: &str = "A running service sees it within 5 seconds.";
@@ -32,8 +32,7 @@ impl Administration {
 
     /// Makes an account with ADMIN and USER.
     async fn create(&self, username: &str, email: &str, password: &str) -> Result<String> {
-        let admin = Registration::parse(Some(username), Some(email), Some(password), None);
-        let admin = admin.map_err(|errors| anyhow::anyhow!(in_words(&errors)))?;
+        let admin = parse_registration(username, email, password).map_err(anyhow::Error::msg)?;
         let name = admin.username.as_str().to_owned();
         self.accounts.create_admin(admin).await.context("cannot make the account")?;
         Ok(format!("Made {name}, with ADMIN and USER."))

@@ -31,7 +31,7 @@ use agora_http::{CorsOrigins, Throttling, TrustedProxies};
 
 pub use self::entry::Problem;
 pub(crate) use self::entry::ValueSource;
-pub(crate) use self::read::in_words;
+pub(crate) use self::read::parse_registration;
 pub(crate) use self::show::{show, shown_url};
 pub(crate) use self::start::{Flags, load};
 pub use self::table::Setting;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use agora_database::Options;
-use agora_domain::accounts::Registration;
+use agora_domain::accounts::{Email, Password, Registration, Username};
 use agora_http::Throttling;
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -258,15 +258,12 @@ impl Reader<'_> {
             self.refuse_together(&all, format!("{names} must be set together, not only {}", set.join(", ")));
         }
         match &all.map(|setting| self.text(setting)) {
-            [Some(username), Some(email), Some(password)] => {
-                let admin = Registration::parse(Some(username), Some(email), Some(password), None);
-                admin
-                    .map_err(|errors| {
-                        let [username, ..] = all.map(|setting| self.values.name(setting));
-                        self.refuse_together(&all, format!("{username} and what belongs to it: {}", in_words(&errors)));
-                    })
-                    .ok()
-            }
+            [Some(username), Some(email), Some(password)] => parse_registration(username, email, password)
+                .map_err(|errors| {
+                    let [username, ..] = all.map(|setting| self.values.name(setting));
+                    self.refuse_together(&all, format!("{username} and what belongs to it: {errors}"));
+                })
+                .ok(),
             _ => None,
         }
     }
@@ -286,7 +283,16 @@ fn duration(text: &str) -> Option<Duration> {
     (1..=Config::LONGEST.as_secs()).contains(&seconds).then(|| Duration::from_secs(seconds))
 }
 
-/// Returns what is wrong with the fields, on one line.
-pub(crate) fn in_words(errors: &agora_domain::FieldErrors) -> String {
-    errors.iter().flat_map(|(_, violations)| violations).map(ToString::to_string).collect::<Vec<_>>().join("; ")
+/// Parses the name, the email address and the password of an account.
+///
+/// # Errors
+/// What is wrong with them, on one line.
+pub(crate) fn parse_registration(username: &str, email: &str, password: &str) -> Result<Registration, String> {
+    match (Username::parse(username), Email::parse(email), Password::parse(password)) {
+        (Ok(username), Ok(email), Ok(password)) => Ok(Registration { username, email, password, biography: None }),
+        (username, email, password) => {
+            let violations = [username.err(), email.err(), password.err()].into_iter().flatten();
+            Err(violations.map(|violation| violation.to_string()).collect::<Vec<_>>().join("; "))
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! The product catalog.
 
 use agora_domain::clock::Timestamp;
-use agora_domain::products::{Product, ProductFields, VariantFields};
+use agora_domain::products::{
+    self, Description, NewProduct, Price, Product, ProductName, Sku, Stock, Variant, VariantFields,
+};
 use anyhow::Result;
 
 use super::calendar::{JOINS_UNTIL, START};
 use super::random::{Ids, Purpose, Random};
-use crate::config::in_words;
 
 /// How many products there are.
 pub(super) const PRODUCTS: usize = 200;
@@ -55,12 +56,11 @@ pub(super) fn products(seed: u64) -> impl Iterator<Item = Result<Product>> {
     let mut ids = Ids::default();
     (0..PRODUCTS).map(move |n| {
         let at = START + (JOINS_UNTIL - START) / PRODUCTS as i64 * n as i64;
-        let new = fields(&mut random, n).into_new().map_err(|errors| anyhow::anyhow!(in_words(&errors)))?;
-        Ok(new.into_product(ids.next(&mut random, at).into(), Timestamp::from_unix_millis(at)))
+        Ok(new_product(&mut random, n)?.into_product(ids.next(&mut random, at).into(), Timestamp::from_unix_millis(at)))
     })
 }
 
-fn fields(random: &mut Random, number: usize) -> ProductFields {
+fn new_product(random: &mut Random, number: usize) -> Result<NewProduct> {
     let Category { name, code, things, prices, has_sizes } = &CATEGORIES[number % CATEGORIES.len()];
     // Each category goes through all of its pairs before one comes again.
     let nth = number / CATEGORIES.len();
@@ -72,17 +72,19 @@ fn fields(random: &mut Random, number: usize) -> ProductFields {
         size: Some(size.to_owned()),
         stock: Some(random.below(40) as i64),
     });
-    ProductFields {
-        sku: Some(format!("{code}-{:04}", nth + 1)),
-        name: Some(format!("{kind} {}", thing.to_lowercase())),
-        description: Some(format!(
-            "{thing} of our {} range, in {color}. Made to be used for years.",
-            kind.to_lowercase()
-        )),
-        price: Some(format!("{}.{:02}", hundredths / 100, hundredths % 100)),
-        category: Some((*name).to_owned()),
-        stock: (!has_sizes).then(|| random.below(300) as i64),
-        variants: has_sizes.then(|| variants.into()),
-        images: None,
-    }
+    let variants = if *has_sizes { Variant::parse_all(variants.into())? } else { Vec::new() };
+    let description = format!("{thing} of our {} range, in {color}. Made to be used for years.", kind.to_lowercase());
+    Ok(NewProduct {
+        sku: Sku::parse(&format!("{code}-{:04}", nth + 1))?,
+        name: ProductName::parse(&format!("{kind} {}", thing.to_lowercase()))?,
+        description: Description::parse(&description)?,
+        price: Price::from_hundredths(hundredths as i64)?,
+        category: products::Category::parse(name)?,
+        stock: match has_sizes {
+            true => Stock::of_variants(&variants, None)?,
+            false => Stock::parse(random.below(300) as i64)?,
+        },
+        variants,
+        images: Vec::new(),
+    })
 }

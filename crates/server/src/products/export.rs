@@ -99,7 +99,7 @@ impl<W: Write> Writer<W> {
             Format::Jsonl => Self::Jsonl(out),
             Format::Csv => {
                 let mut table = csv::Writer::from_writer(out);
-                table.write_record(FIELDS)?;
+                table.write_record(FIELDS.map(|(_, spelling)| spelling))?;
                 Self::Csv(Box::new(table))
             }
         })

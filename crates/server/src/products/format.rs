@@ -2,12 +2,27 @@
 
 use std::path::Path;
 
+use agora_domain::error::FieldName;
 use clap::ValueEnum;
 
 use crate::config::Invalid;
 
-/// The fields of a row, in the order of an export.
-pub(super) const FIELDS: [&str; 8] = ["sku", "name", "description", "price", "category", "stock", "variants", "images"];
+/// The fields of a row, in the order of an export, each with its spelling.
+pub(super) const FIELDS: [(FieldName, &str); 8] = [
+    (FieldName::Sku, "sku"),
+    (FieldName::Name, "name"),
+    (FieldName::Description, "description"),
+    (FieldName::Price, "price"),
+    (FieldName::Category, "category"),
+    (FieldName::Stock, "stock"),
+    (FieldName::Variants, "variants"),
+    (FieldName::Images, "images"),
+];
+
+/// Returns the spelling of a field; nothing when it is none of a row.
+pub(super) fn spelling(field: FieldName) -> &'static str {
+    FIELDS.into_iter().find(|(known, _)| *known == field).map_or("", |(_, spelling)| spelling)
+}
 
 /// What a file of products is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -10,6 +10,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan};
 use anyhow::{Result, bail};
 
+use super::format::spelling;
 use super::products;
 use super::row::Row;
 use super::source::{Batch, Source};
@@ -145,7 +146,7 @@ impl Import {
 /// Returns what is wrong with the fields of a row, on one line.
 fn in_words(errors: &FieldErrors) -> String {
     let messages = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let reasons = errors.iter().map(|(field, violations)| format!("{field}: {}", messages(violations)));
+    let reasons = errors.iter().map(|(field, violations)| format!("{}: {}", spelling(field), messages(violations)));
     reasons.collect::<Vec<_>>().join("; ")
 }
 

@@ -4,13 +4,16 @@ use std::fmt;
 use std::io::{BufRead, Read};
 
 use agora_domain::FieldErrors;
-use agora_domain::error::{Violation, ViolationKind};
-use agora_domain::products::{ImportRow, ProductFields, VariantFields};
+use agora_domain::error::{FieldName, Violation, ViolationKind};
+use agora_domain::products::{
+    Category, Description, ImageUrl, ImportRow, Price, ProductEdit, ProductName, Sku, Stock, Variant, VariantFields,
+};
 use anyhow::{Context, Result, bail, ensure};
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::format::spelling;
 use super::row::{MAX_ROW, Position, Row, Take, too_long};
 
 /// The fields as they are spelled. Which type they have is seen later, so that every wrong one can be named.
@@ -36,40 +39,54 @@ struct VariantJson {
     stock: Option<i64>,
 }
 
-/// The fields of a row, with what is wrong with them.
+/// What a row gives, with what is invalid in it.
 #[derive(Default)]
 pub(super) struct ParsedRow {
-    pub(super) fields: ProductFields,
-    pub(super) wrong: FieldErrors,
+    pub(super) edit: ProductEdit,
+    pub(super) errors: FieldErrors,
 }
 
 impl ParsedRow {
-    fn value<T: DeserializeOwned>(&mut self, field: &'static str, json: &str, expected: &str) -> Option<T> {
-        let value = serde_json::from_str(json).ok();
-        if value.is_none() {
-            self.wrong.add(field, Violation::new(ViolationKind::WrongType, format!("{field} must be {expected}")));
-        }
-        value
+    /// Parses what JSON gives of a field.
+    fn value<T: DeserializeOwned, U>(
+        &mut self,
+        field: FieldName,
+        json: &str,
+        expected: &str,
+        parse: impl FnOnce(T) -> Result<U, Violation>,
+    ) -> Option<U> {
+        let wrong_type = |_| wrong_type(field, expected);
+        self.errors.check(field, serde_json::from_str(json).map_err(wrong_type).and_then(parse))
     }
 
-    fn text(&mut self, field: &'static str, raw: Option<Box<RawValue>>) -> Option<String> {
-        raw.and_then(|raw| self.value(field, raw.get(), "a string"))
+    fn text<U>(
+        &mut self,
+        field: FieldName,
+        raw: Option<Box<RawValue>>,
+        parse: impl FnOnce(&str) -> Result<U, Violation>,
+    ) -> Option<U> {
+        raw.and_then(|raw| self.value(field, raw.get(), "a string", |text: String| parse(&text)))
     }
 
     pub(super) fn variants(&mut self, json: &str) {
-        let given: Option<Vec<VariantJson>> =
-            self.value("variants", json, "an array of objects with color, size and stock");
-        let variant = |given: VariantJson| VariantFields { color: given.color, size: given.size, stock: given.stock };
-        self.fields.variants = given.map(|given| given.into_iter().map(variant).collect());
+        let fields = |given: VariantJson| VariantFields { color: given.color, size: given.size, stock: given.stock };
+        let parse = |given: Vec<VariantJson>| Variant::parse_all(given.into_iter().map(fields).collect());
+        let expected = "an array of objects with color, size and stock";
+        self.edit.variants = self.value(FieldName::Variants, json, expected, parse);
     }
 
     pub(super) fn images(&mut self, json: &str) {
-        self.fields.images = self.value("images", json, "an array of strings");
+        self.edit.images = self.value(FieldName::Images, json, "an array of strings", ImageUrl::parse_all);
     }
 
     pub(super) fn into_row(self, line: u64) -> Row {
-        Row::Fields(ImportRow { line, fields: self.fields, wrong: self.wrong })
+        Row::Fields(ImportRow { line, edit: self.edit, errors: self.errors })
     }
+}
+
+/// Returns what is wrong with a field that is of another type.
+pub(super) fn wrong_type(field: FieldName, expected: &str) -> Violation {
+    Violation::new(ViolationKind::WrongType, format!("{} must be {expected}", spelling(field)))
 }
 
 /// Returns the row that a JSON text is.
@@ -83,12 +100,13 @@ fn row(line: u64, json: &str) -> Row {
         Err(error) => return bad(in_words(&error)),
     };
     let mut given = ParsedRow::default();
-    given.fields.sku = given.text("sku", row.sku);
-    given.fields.name = given.text("name", row.name);
-    given.fields.description = given.text("description", row.description);
-    given.fields.price = row.price.map(|literal| literal.get().to_owned());
-    given.fields.category = given.text("category", row.category);
-    given.fields.stock = row.stock.and_then(|raw| given.value("stock", raw.get(), "a whole number"));
+    given.edit.sku = given.text(FieldName::Sku, row.sku, Sku::parse);
+    given.edit.name = given.text(FieldName::Name, row.name, ProductName::parse);
+    given.edit.description = given.text(FieldName::Description, row.description, Description::parse);
+    given.edit.price = given.errors.check_given(FieldName::Price, row.price, |literal| Price::parse(literal.get()));
+    given.edit.category = given.text(FieldName::Category, row.category, Category::parse);
+    let stock = |raw: Box<RawValue>| given.value(FieldName::Stock, raw.get(), "a whole number", Stock::parse);
+    given.edit.stock = row.stock.and_then(stock);
     if let Some(raw) = row.variants {
         given.variants(raw.get());
     }

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 
-use agora_domain::error::{Violation, ViolationKind};
+use agora_domain::error::FieldName;
+use agora_domain::products::{Category, Description, Price, ProductName, Sku, Stock};
 use anyhow::{Context, Result, ensure};
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
-use super::format::FIELDS;
-use super::json::ParsedRow;
+use super::format::{FIELDS, spelling};
+use super::json::{ParsedRow, wrong_type};
 use super::row::{Position, Row, Take, too_long};
 
 /// Reads a table. Its first line names its columns.
@@ -70,25 +71,25 @@ fn cells(record: &ByteRecord) -> Vec<&[u8]> {
 }
 
 /// Returns the columns that the first line names.
-fn parse_columns(cells: &[&[u8]]) -> Result<Vec<&'static str>> {
+fn parse_columns(cells: &[&[u8]]) -> Result<Vec<FieldName>> {
     let names: Vec<_> = cells.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
-    let (mut columns, mut unknown): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut columns, mut unknown): (Vec<FieldName>, Vec<String>) = (Vec::new(), Vec::new());
     for name in names {
-        match FIELDS.into_iter().find(|field| *field == name) {
-            Some(field) => {
-                ensure!(!columns.contains(&field), "the column {field} is there twice");
+        match FIELDS.into_iter().find(|(_, spelling)| *spelling == name) {
+            Some((field, _)) => {
+                ensure!(!columns.contains(&field), "the column {name} is there twice");
                 columns.push(field);
             }
             None => unknown.push(format!("{name:?}")),
         }
     }
-    let known = FIELDS.join(", ");
+    let known = FIELDS.map(|(_, spelling)| spelling).join(", ");
     ensure!(unknown.is_empty(), "there are no columns {}: the first line names some of {known}", unknown.join(", "));
-    ensure!(columns.contains(&"sku"), "the column sku is missing");
+    ensure!(columns.contains(&FieldName::Sku), "the column sku is missing");
     Ok(columns)
 }
 
-fn parse_row(line: u64, columns: &[&'static str], cells: &[&[u8]]) -> Row {
+fn parse_row(line: u64, columns: &[FieldName], cells: &[&[u8]]) -> Row {
     if cells.len() != columns.len() {
         let reason = format!("it has {} cells, and the first line has {}", cells.len(), columns.len());
         return Row::Bad { line, reason };
@@ -96,27 +97,25 @@ fn parse_row(line: u64, columns: &[&'static str], cells: &[&[u8]]) -> Row {
     let mut given = ParsedRow::default();
     for (column, cell) in columns.iter().zip(cells) {
         let Ok(text) = str::from_utf8(cell) else {
-            return Row::Bad { line, reason: format!("{column} is not valid UTF-8") };
+            return Row::Bad { line, reason: format!("{} is not valid UTF-8", spelling(*column)) };
         };
         // An empty description is one; elsewhere nothing is given.
-        if text.trim().is_empty() && *column != "description" {
+        if text.trim().is_empty() && *column != FieldName::Description {
             continue;
         }
+        let ParsedRow { edit, errors } = &mut given;
         match *column {
-            "sku" => given.fields.sku = Some(text.to_owned()),
-            "name" => given.fields.name = Some(text.to_owned()),
-            "description" => given.fields.description = Some(text.to_owned()),
-            "price" => given.fields.price = Some(text.trim().to_owned()),
-            "category" => given.fields.category = Some(text.to_owned()),
-            "variants" => given.variants(text),
-            "images" => given.images(text),
-            column => match text.trim().parse() {
-                Ok(stock) => given.fields.stock = Some(stock),
-                Err(_) => {
-                    let message = format!("{column} must be a whole number");
-                    given.wrong.add("stock", Violation::new(ViolationKind::WrongType, message));
-                }
-            },
+            FieldName::Sku => edit.sku = errors.check(*column, Sku::parse(text)),
+            FieldName::Name => edit.name = errors.check(*column, ProductName::parse(text)),
+            FieldName::Description => edit.description = errors.check(*column, Description::parse(text)),
+            FieldName::Price => edit.price = errors.check(*column, Price::parse(text.trim())),
+            FieldName::Category => edit.category = errors.check(*column, Category::parse(text)),
+            FieldName::Variants => given.variants(text),
+            FieldName::Images => given.images(text),
+            _ => {
+                let pieces = text.trim().parse().map_err(|_| wrong_type(*column, "a whole number"));
+                edit.stock = errors.check(*column, pieces.and_then(Stock::parse));
+            }
         }
     }
     given.into_row(line)

@@ -109,7 +109,7 @@ async fn the_current_password_cannot_be_guessed_with_a_stolen_token_either() {
         authentication.change_password(&member(), client(), &current, &new).await
     };
     for _ in 0..10 {
-        assert_eq!(invalid(change("a guess").await)[0].0, "currentPassword");
+        assert_eq!(invalid(change("a guess").await)[0].0, FieldName::CurrentPassword);
     }
     assert!(matches!(change("password").await, Err(Error::TooMany(_))));
     assert!(matches!(log_in(&counters, ("alice", "password"), client()).await, Err(Error::TooMany(_))));

@@ -59,7 +59,7 @@ async fn change(ports: Ports, current: &str, new: &str) -> Result<()> {
 #[tokio::test]
 async fn a_wrong_current_password_is_named_and_no_new_one_hashed() {
     let refused = change(ports(1, 0), "wrong", "new password").await;
-    assert_eq!(invalid(refused), [("currentPassword", WRONG.to_owned())]);
+    assert_eq!(invalid(refused), [(FieldName::CurrentPassword, WRONG.to_owned())]);
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ fn changing(hashes: [&'static str; 2]) -> Ports {
 #[tokio::test]
 async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
     let refused = change(changing(["stored", "changed"]), "password", "new password").await;
-    assert_eq!(invalid(refused), [("currentPassword", WRONG.to_owned())]);
+    assert_eq!(invalid(refused), [(FieldName::CurrentPassword, WRONG.to_owned())]);
 }
 
 #[tokio::test]

@@ -141,25 +141,13 @@ fn secrets_are_not_shown_in_debug_output() {
     assert_eq!(shown, "Password(..) PasswordAttempt(..) PasswordHash(..)");
 }
 
-#[test]
-fn every_missing_field_of_a_registration_is_reported_at_once() {
-    let expected = [("email", "Email"), ("password", "Password"), ("username", "Username")]
-        .map(|(field, name)| (field, format!("{name} is required")));
-    for blank in [None, Some(""), Some("  ")] {
-        assert_eq!(listed(&Registration::parse(blank, blank, blank, blank).unwrap_err()), expected, "{blank:?}");
-    }
-}
-
-#[test]
-fn every_invalid_field_of_a_registration_is_reported_at_once() {
-    let long = "x".repeat(1001);
-    let errors = Registration::parse(Some("a@b"), Some("alice"), Some("short"), Some(&long)).unwrap_err();
-    let fields: Vec<_> = errors.iter().map(|(field, _)| field).collect();
-    assert_eq!(fields, ["biography", "email", "password", "username"]);
-}
-
 fn registration() -> Registration {
-    Registration::parse(Some("Alice"), Some("alice@example.com"), Some("password"), Some(" Hello ")).unwrap()
+    Registration {
+        username: Username::parse("Alice").unwrap(),
+        email: Email::parse("alice@example.com").unwrap(),
+        password: Password::parse("password").unwrap(),
+        biography: Biography::parse(" Hello ").unwrap(),
+    }
 }
 
 /// Ports to which name and email are free and which hash `password` for this requester.
@@ -338,10 +326,11 @@ async fn every_invalid_field_of_a_profile_is_reported_at_once_and_nothing_stored
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
     let mut errors = FieldErrors::default();
-    errors.add("biography", Biography::parse(&"x".repeat(1001)).unwrap_err());
+    errors.add(FieldName::Biography, Biography::parse(&"x".repeat(1001)).unwrap_err());
     let refused =
         ports.accounts().update_profile(&member(), &requester(), ProfileFields { errors, ..with_picture() }).await;
-    let expected = [("biography", "Biography must be at most 1000 characters"), ("profilePicture", "No image")];
+    let expected =
+        [(FieldName::Biography, "Biography must be at most 1000 characters"), (FieldName::ProfilePicture, "No image")];
     assert_eq!(invalid(refused), expected.map(|(field, message)| (field, message.to_owned())));
 }
 

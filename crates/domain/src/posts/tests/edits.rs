@@ -53,7 +53,7 @@ fn an_edit_keeps_replaces_and_removes_text_and_image() {
                 assert_eq!(replaced, no_longer_named, "{case}");
             }
             (Err(Error::Invalid(errors)), None) => {
-                assert_eq!(listed(&errors), [("text", "Text or an image is required".to_owned())], "{case}");
+                assert_eq!(listed(&errors), [(FieldName::Text, "Text or an image is required".to_owned())], "{case}");
             }
             (other, _) => panic!("{case}: {other:?}"),
         }
@@ -161,9 +161,12 @@ async fn every_invalid_field_of_an_edit_is_reported_at_once_and_nothing_stored()
     ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
     let (posts, own) = ports.owning().await;
     let mut errors = FieldErrors::default();
-    errors.add("text", Violation::new(ViolationKind::TooLong, "Text is too long"));
+    errors.add(FieldName::Text, Violation::new(ViolationKind::TooLong, "Text is too long"));
     let fields = PostFields { errors, ..with_upload(None) };
-    assert_eq!(invalid_names(posts.update(own, &requester(), fields, Versions::Any).await), ["image", "text"]);
+    assert_eq!(
+        invalid_names(posts.update(own, &requester(), fields, Versions::Any).await),
+        [FieldName::Text, FieldName::Image]
+    );
 }
 
 #[tokio::test]

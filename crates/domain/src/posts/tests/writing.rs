@@ -51,7 +51,7 @@ async fn a_post_that_was_published_before_is_shown_as_it_is_now_and_not_stored_a
 async fn an_empty_post_is_refused_and_nothing_stored() {
     for empty in [None, Some(""), Some(" \n\t")] {
         let refused = Ports::default().build().create(&author(), &requester(), fields(empty), Attempt::Unnamed).await;
-        assert_eq!(invalid(refused), [("text", "Text or an image is required".to_owned())], "{empty:?}");
+        assert_eq!(invalid(refused), [(FieldName::Text, "Text or an image is required".to_owned())], "{empty:?}");
     }
 }
 
@@ -119,19 +119,25 @@ async fn an_image_alone_is_a_post_with_empty_text() {
 
 #[tokio::test]
 async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
-    let errors = |field: &'static str| {
+    let errors = |field| {
         let mut errors = FieldErrors::default();
         errors.add(field, Violation::new(ViolationKind::WrongType, "It must be a string"));
         errors
     };
     for (fields, expected) in [
         // What is invalid already is reported as well, and once.
-        (PostFields { errors: errors("text"), ..fields(None) }, vec!["text"]),
-        (PostFields { errors: errors("text"), ..with_upload(None) }, vec!["image", "text"]),
-        (PostFields { errors: errors("visibility"), ..fields(Some(" ")) }, vec!["text", "visibility"]),
-        (PostFields { errors: errors("visibility"), ..with_upload(None) }, vec!["image", "visibility"]),
+        (PostFields { errors: errors(FieldName::Text), ..fields(None) }, vec![FieldName::Text]),
+        (PostFields { errors: errors(FieldName::Text), ..with_upload(None) }, vec![FieldName::Text, FieldName::Image]),
+        (
+            PostFields { errors: errors(FieldName::Visibility), ..fields(Some(" ")) },
+            vec![FieldName::Text, FieldName::Visibility],
+        ),
+        (
+            PostFields { errors: errors(FieldName::Visibility), ..with_upload(None) },
+            vec![FieldName::Visibility, FieldName::Image],
+        ),
         // An image was sent: that it is bad is said once, not also that there is none.
-        (with_upload(None), vec!["image"]),
+        (with_upload(None), vec![FieldName::Image]),
     ] {
         let mut ports = Ports::default();
         ports.cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));

@@ -24,8 +24,8 @@ impl Passing {
     }
 
     /// What rows with these fields, from a line on, do.
-    async fn plan(&mut self, line: u64, rows: Vec<ProductFields>) -> ImportPlan {
-        let row = |(line, fields)| ImportRow { line, fields, wrong: FieldErrors::default() };
+    async fn plan(&mut self, line: u64, rows: Vec<ProductEdit>) -> ImportPlan {
+        let row = |(line, edit)| ImportRow { line, edit, errors: FieldErrors::default() };
         self.pass.plan(&mut self.catalog, (line..).zip(rows).map(row).collect()).await.unwrap()
     }
 }
@@ -39,7 +39,7 @@ async fn rows_that_come_later_are_of_a_later_time() {
     let mut passing = Passing::new();
     let mut times = Vec::new();
     for n in 0..2 {
-        let row = ProductFields { sku: Some(format!("NEW-{n}")), ..fields() };
+        let row = ProductEdit { sku: sku(&format!("NEW-{n}")), ..fields() };
         let plan = passing.plan(n, vec![row]).await;
         let [CatalogChange::Create(product)] = &plan.changes[..] else { panic!("{plan:?}") };
         times.push(product.created_at);
@@ -47,16 +47,16 @@ async fn rows_that_come_later_are_of_a_later_time() {
     assert_eq!(times, [NOW, LATER]);
 }
 
-fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(&'static str, String)>)> {
+fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(FieldName, String)>)> {
     plan.refused.iter().map(|row| (row.line, listed(&row.reasons))).collect()
 }
 
 #[tokio::test]
 async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
-    let new = ProductFields { sku: some("NEW"), ..fields() };
-    let changed = ProductFields { sku: some("SKU-1"), price: some("5"), ..ProductFields::default() };
-    let same = ProductFields { sku: some("SKU-1"), name: some(" Mug "), ..ProductFields::default() };
-    let respelled = ProductFields { sku: some("sku-1"), ..ProductFields::default() };
+    let new = ProductEdit { sku: sku("NEW"), ..fields() };
+    let changed = ProductEdit { sku: sku("SKU-1"), price: price("5"), ..ProductEdit::default() };
+    let same = ProductEdit { sku: sku("SKU-1"), name: name(" Mug "), ..ProductEdit::default() };
+    let respelled = ProductEdit { sku: sku("sku-1"), ..ProductEdit::default() };
     let stored = product(fields()).unwrap();
     let update = |change: Product| vec![CatalogChange::Update(Product { updated_at: NOW, ..change })];
     let created = product(new.clone()).map(|new| Product { created_at: NOW, updated_at: NOW, ..new }).unwrap();
@@ -75,21 +75,21 @@ async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
 #[tokio::test]
 async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons() {
     let rows = vec![
-        ProductFields { sku: some("NEW"), price: some("1.234"), ..ProductFields::default() },
+        ProductEdit { sku: sku("NEW"), ..ProductEdit::default() },
         fields(),
-        ProductFields { name: some("Cup"), ..ProductFields::default() },
+        ProductEdit { name: name("Cup"), ..ProductEdit::default() },
         // The rule of stock looks at what is stored, too.
-        ProductFields { sku: some("sku-2"), variants: variants(&[1, 2]), ..fields() },
+        ProductEdit { sku: sku("sku-2"), variants: variants(&[1, 2]), ..fields() },
     ];
     let plan = Passing::new().plan(7, rows).await;
     let lines: Vec<_> = refused(&plan)
         .into_iter()
         .map(|(line, reasons)| (line, reasons.into_iter().map(|it| it.0).collect()))
         .collect();
-    let expected: [(u64, Vec<&str>); 3] = [
-        (7, vec!["category", "name", "price", "stock"]),
-        (9, vec!["category", "price", "sku", "stock"]),
-        (10, vec!["stock"]),
+    let expected: [(u64, Vec<FieldName>); 3] = [
+        (7, vec![FieldName::Name, FieldName::Price, FieldName::Category, FieldName::Stock]),
+        (9, vec![FieldName::Sku, FieldName::Price, FieldName::Category, FieldName::Stock]),
+        (10, vec![FieldName::Stock]),
     ];
     assert_eq!((lines, plan.unchanged), (expected.to_vec(), 1));
 }
@@ -97,27 +97,28 @@ async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons()
 #[tokio::test]
 async fn a_sku_that_comes_twice_is_refused_with_both_lines() {
     let mut passing = Passing::new();
-    let named = |sku| ProductFields { sku: some(sku), ..fields() };
+    let named = |text| ProductEdit { sku: sku(text), ..fields() };
     let plan = passing.plan(2, vec![named("one"), named("two"), named("ONE")]).await;
     assert_eq!(plan.changes.len(), 2);
-    assert_eq!(refused(&plan), [(4, vec![("sku", "SKU ONE is on line 2 already".to_owned())])]);
+    assert_eq!(refused(&plan), [(4, vec![(FieldName::Sku, "SKU ONE is on line 2 already".to_owned())])]);
     // Also between rows that are planned apart; and it is always the first line that is told.
     let plan = passing.plan(5, vec![named("One"), named("three")]).await;
-    assert_eq!(refused(&plan), [(5, vec![("sku", "SKU One is on line 2 already".to_owned())])]);
+    assert_eq!(refused(&plan), [(5, vec![(FieldName::Sku, "SKU One is on line 2 already".to_owned())])]);
 }
 
 #[tokio::test]
-async fn what_was_wrong_before_joins_the_reasons() {
-    let mut wrong = FieldErrors::default();
-    wrong.add("name", Violation::new(ViolationKind::WrongType, "name must be a string"));
-    let row = ImportRow { line: 3, fields: ProductFields { name: None, stock: Some(-1), ..fields() }, wrong };
+async fn what_is_invalid_joins_the_reasons() {
+    let mut errors = FieldErrors::default();
+    errors.add(FieldName::Name, Violation::new(ViolationKind::WrongType, "name must be a string"));
+    let row = ImportRow { line: 3, edit: ProductEdit { name: None, stock: None, ..fields() }, errors };
     let mut passing = Passing::new();
-    let plan = passing.pass.plan(&mut passing.catalog, vec![row.clone()]).await.unwrap();
-    let stock = ("stock", "Stock must be 0 to 2147483647".to_owned());
-    let expected = vec![("name", "name must be a string".to_owned()), stock];
+    let new = ImportRow { edit: ProductEdit { sku: sku("NEW"), ..row.edit.clone() }, ..row.clone() };
+    let plan = passing.pass.plan(&mut passing.catalog, vec![new]).await.unwrap();
+    let stock = (FieldName::Stock, "Stock is required".to_owned());
+    let expected = vec![(FieldName::Name, "name must be a string".to_owned()), stock];
     assert_eq!(refused(&plan), [(3, expected)]);
     // Even when all the rest is right.
-    let right = ImportRow { fields: fields(), ..row };
+    let right = ImportRow { edit: fields(), ..row };
     let plan = Passing::new().pass.plan(&mut passing.catalog, vec![right]).await.unwrap();
     assert_eq!((plan.refused.len(), plan.changes.len(), plan.unchanged), (1, 0, 0));
 }
@@ -126,7 +127,7 @@ async fn what_was_wrong_before_joins_the_reasons() {
 async fn a_catalog_that_fails_is_no_bad_row() {
     let mut catalog = MockCatalogSnapshot::new();
     catalog.expect_find_by_sku().once().returning(|_| Err(Error::unavailable("away")));
-    let row = ImportRow { line: 1, fields: fields(), ..ImportRow::default() };
+    let row = ImportRow { line: 1, edit: fields(), ..ImportRow::default() };
     let planned = Passing::new().pass.plan(&mut catalog, vec![row]).await;
     assert!(matches!(planned, Err(Error::Unavailable(_))), "{planned:?}");
 }

@@ -9,12 +9,15 @@ mod png;
 mod samples;
 mod webp;
 
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 
+use agora_domain::Error;
 use agora_domain::id::UserId;
 use agora_domain::limits::ClientAddress;
 use futures_util::poll;
 use image::RgbaImage;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::*;
@@ -90,40 +93,24 @@ async fn what_follows_the_end_of_an_image_is_dropped() {
     }
 }
 
-#[tokio::test]
-async fn a_full_queue_is_refused_and_moves_up_when_images_are_done() {
-    let cleaner = cleaner(ImageLimits::default());
-    let by = requester(1, "127.0.0.1");
-    let upload = Bytes::from(samples::png(&samples::picture()));
-    let places = u32::try_from(2 + Cleaner::WAITING).unwrap();
-    let waiting = Arc::clone(&cleaner.queue).acquire_many_owned(places).await.unwrap();
-    let refused = cleaner.clean(upload.clone(), &by).await;
-    assert!(matches!(refused, Err(ImageProblem::Failed(Error::Unavailable(_)))), "{refused:?}");
-    drop(waiting);
-    cleaner.clean(upload, &by).await.unwrap();
+/// Occupies a thread of a cleaner and this much of its memory until the result is dropped.
+async fn occupy(cleaner: &Arc<Cleaner>, memory: u64) -> mpsc::Sender<()> {
+    let (release, released) = mpsc::channel();
+    let (start, started) = oneshot::channel();
+    let cleaner = Arc::clone(cleaner);
+    tokio::spawn(async move {
+        let work = move || start.send(()).is_ok() && released.recv().is_ok();
+        cleaner.workers.run(&Requester::local(), memory, work).await
+    });
+    started.await.unwrap();
+    release
 }
 
-#[tokio::test]
-async fn an_image_waits_for_a_slot_and_gives_it_back() {
-    let cleaner = cleaner(ImageLimits::default());
-    let by = requester(1, "127.0.0.1");
+/// How many images of these requesters wait for their turn; the others are refused.
+async fn waiting(requesters: &[Requester]) -> usize {
+    let cleaner = Arc::new(cleaner(ImageLimits::default()));
     let upload = Bytes::from(samples::png(&samples::picture()));
-    let busy = Arc::clone(&cleaner.slots).acquire_many_owned(2).await.unwrap();
-    let mut work = cleaner.clean(upload, &by);
-    assert!(matches!(poll!(&mut work), Poll::Pending));
-    assert_eq!(cleaner.queue.available_permits(), 2 + Cleaner::WAITING - 1);
-    drop(busy);
-    assert_eq!(cleaner.slots.available_permits(), 1, "it was waiting, and has its turn");
-    work.await.unwrap();
-    assert_eq!(cleaner.slots.available_permits(), 2);
-    assert_eq!(cleaner.queue.available_permits(), 2 + Cleaner::WAITING);
-}
-
-/// How many of these images wait for their turn, and how many are refused.
-async fn wait_and_refused(cleaner: &Cleaner, requesters: &[Requester]) -> (usize, u64) {
-    let upload = Bytes::from(samples::png(&samples::picture()));
-    let busy = Arc::clone(&cleaner.slots).acquire_many_owned(2).await.unwrap();
-    let refused = cleaner.figures().refused;
+    let busy = [occupy(&cleaner, 0).await, occupy(&cleaner, 0).await];
     let mut waiting = Vec::new();
     for requester in requesters {
         let mut work = cleaner.clean(upload.clone(), requester);
@@ -133,73 +120,45 @@ async fn wait_and_refused(cleaner: &Cleaner, requesters: &[Requester]) -> (usize
             Poll::Ready(other) => panic!("{other:?}"),
         }
     }
+    assert_eq!(cleaner.figures().refused, (requesters.len() - waiting.len()) as u64);
     drop(busy);
     let count = waiting.len();
     for done in futures_util::future::join_all(waiting).await {
         done.unwrap();
     }
-    (count, cleaner.figures().refused - refused)
+    count
 }
 
 #[tokio::test]
-async fn an_account_has_four_places_in_the_queue_and_gives_them_back() {
-    let cleaner = cleaner(ImageLimits::default());
+async fn an_account_has_four_places_in_the_queue_and_an_address_a_quarter() {
     let addresses: Vec<_> = (1..=6).map(|n| requester(1, &format!("192.0.2.{n}"))).collect();
-    let all = [addresses, vec![requester(2, "192.0.2.1")]].concat();
-    for _ in 0..3 {
-        assert_eq!(wait_and_refused(&cleaner, &all).await, (4 + 1, 2));
-    }
-}
-
-#[tokio::test]
-async fn an_address_has_a_quarter_of_the_queue_and_this_machine_all_of_it() {
-    let cleaner = cleaner(ImageLimits::default());
+    assert_eq!(waiting(&[addresses, vec![requester(2, "192.0.2.1")]].concat()).await, 4 + 1);
     let accounts = |address: &'static str| (0..70).map(move |n| requester(n, address)).collect::<Vec<_>>();
-    assert_eq!(wait_and_refused(&cleaner, &accounts("2001:db8::1")).await, (66 / 4, 70 - 66 / 4));
-    assert_eq!(wait_and_refused(&cleaner, &accounts("127.0.0.1")).await, (66, 70 - 66));
+    assert_eq!(waiting(&accounts("2001:db8::1")).await, 66 / 4);
+    assert_eq!(waiting(&accounts("127.0.0.1")).await, 64);
 }
 
-#[tokio::test]
-async fn what_is_worked_on_counts_until_it_is_done_whether_or_not_it_is_waited_for() {
-    let shares = QueueShares::new(1, 1);
-    let by = requester(1, "192.0.2.1");
-    let held = shares.try_acquire(&by).unwrap();
-    let (done, wait_until_done) = std::sync::mpsc::channel::<()>();
-    {
-        let mut work = Box::pin(run_on_thread(ImageFormat::Png, move || {
-            let _held = held;
-            wait_until_done.recv().unwrap();
-        }));
-        assert!(matches!(poll!(&mut work), Poll::Pending));
-    }
-    assert!(shares.try_acquire(&by).is_none(), "the request is gone, the work is not");
-    done.send(()).unwrap();
-    while shares.try_acquire(&by).is_none() {
-        tokio::task::yield_now().await;
-    }
-}
-
-#[tokio::test]
-async fn a_decoder_that_panics_has_met_an_image_that_cannot_be_decoded() {
-    let outcome = run_on_thread(ImageFormat::Jpeg, || panic!("as decoders may do")).await;
+#[test]
+fn a_decoder_that_panics_has_met_an_image_that_cannot_be_decoded() {
+    let outcome = without_panic(ImageFormat::Jpeg, || panic!("as decoders may do"));
     assert_unacceptable::<()>(outcome, "Image cannot be decoded");
 }
 
 #[tokio::test]
-async fn an_image_waits_for_memory_and_gives_it_back() {
-    let cleaner = cleaner(ImageLimits::default());
+async fn an_image_waits_for_the_memory_it_takes() {
+    let cleaner = Arc::new(cleaner(ImageLimits::default()));
     let by = requester(1, "127.0.0.1");
-    let all = cleaner.memory.available_permits();
     let upload = Bytes::from(samples::png(&samples::picture()));
-    let needed = cleaner.kibibytes(ImageFormat::Png, &upload).unwrap() as usize;
-    assert!(needed >= 2048, "{needed}");
-    let busy = Arc::clone(&cleaner.memory).acquire_many_owned(u32::try_from(all).unwrap()).await.unwrap();
-    let mut work = cleaner.clean(upload, &by);
+    let needed = cleaner.memory(ImageFormat::Png, &upload).unwrap();
+    assert!(needed >= 2 << 20, "{needed}");
+    let busy = occupy(&cleaner, MEMORY - needed + 1024).await;
+    let mut work = cleaner.clean(upload.clone(), &by);
     assert!(matches!(poll!(&mut work), Poll::Pending));
+    assert_eq!(cleaner.figures().running, 2);
     drop(busy);
-    assert_eq!(cleaner.memory.available_permits(), all - needed, "it was waiting, and has what it needs");
     work.await.unwrap();
-    assert_eq!(cleaner.memory.available_permits(), all);
+    let _busy = occupy(&cleaner, MEMORY - needed.next_multiple_of(1024)).await;
+    cleaner.clean(upload, &by).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! What a comparison of store and rows finds, and what it deletes.
 
-use futures_util::StreamExt;
+use std::collections::HashMap;
+
+use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
 use super::*;
-use crate::clock::MockClock;
-use crate::media::{ImageFormat, MockImageReferences, MockImageStore, MockUnreferencedImages, OpenImage};
+use crate::id::UserId;
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
 const BEN: UserId = UserId::new(Uuid::from_u128(2));

@@ -2,46 +2,28 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::ClientAddress;
-use crate::id::UserId;
-
-/// Who asks for expensive work, and so whose share of the queue for it is taken up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Requester {
-    /// The account; `None` where no token is needed.
-    pub account: Option<UserId>,
-    /// Where the request comes from.
-    pub address: ClientAddress,
-}
-
-impl Requester {
-    /// Returns whoever asks from the machine itself and without an account, such as a command of the operator: held to no
-    /// share.
-    pub fn local() -> Self {
-        Self { account: None, address: ClientAddress::of(Ipv4Addr::LOCALHOST.into()) }
-    }
-}
+use agora_domain::id::UserId;
+use agora_domain::limits::{ClientAddress, Requester};
 
 /// Bounds how many places of a queue each account and each client address has at once.
 ///
 /// An address of this machine has no share of its own: behind a proxy that is not trusted, all clients have that one.
 #[derive(Debug)]
-pub struct QueueShares {
+pub(crate) struct QueueShares {
     accounts: Arc<Shares<UserId>>,
     addresses: Arc<Shares<ClientAddress>>,
 }
 
 impl QueueShares {
     /// Shares of so many places for each account and for each address.
-    pub fn new(per_account: usize, per_address: usize) -> Self {
+    pub(crate) fn new(per_account: usize, per_address: usize) -> Self {
         Self { accounts: Shares::new(per_account), addresses: Shares::new(per_address) }
     }
 
     /// Takes a place until the result is dropped; `None` when the requester's account or address has all of its share.
-    pub fn try_acquire(&self, requester: &Requester) -> Option<QueuePlace> {
+    pub(crate) fn try_acquire(&self, requester: &Requester) -> Option<QueuePlace> {
         let account = requester.account.map(|account| self.accounts.try_acquire(account));
         let address = Some(requester.address).filter(|address| !address.is_loopback());
         let address = address.map(|address| self.addresses.try_acquire(address));
@@ -54,7 +36,7 @@ impl QueueShares {
 
 /// A place in a queue, counted as its requester's until it is dropped.
 #[derive(Debug)]
-pub struct QueuePlace {
+pub(crate) struct QueuePlace {
     _account: Option<QueueEntry<UserId>>,
     _address: Option<QueueEntry<ClientAddress>>,
 }

@@ -1,0 +1,56 @@
+//! How clients spell the inputs of use cases (contract, field names), in bodies, queries and failures.
+
+use agora_domain::error::FieldName;
+
+/// Declares the spelling of each field, for both ways.
+macro_rules! spellings {
+    ($($field:ident $spelling:literal,)+) => {
+        /// Returns how clients spell a field.
+        pub(crate) const fn spelling(field: FieldName) -> &'static str {
+            match field {
+                $(FieldName::$field => $spelling,)+
+            }
+        }
+
+        /// Returns the field that clients spell so.
+        pub(crate) fn field_spelled(spelling: &str) -> Option<FieldName> {
+            match spelling {
+                $($spelling => Some(FieldName::$field),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+spellings! {
+    Username "username",
+    Email "email",
+    Password "password",
+    Biography "biography",
+    ProfilePicture "profilePicture",
+    Identifier "identifier",
+    CurrentPassword "currentPassword",
+    NewPassword "newPassword",
+    Role "roleId",
+    RoleAction "action",
+    Enabled "enabled",
+    Text "text",
+    Visibility "visibility",
+    Image "image",
+    RemoveImage "removeImage",
+    Post "postId",
+    Comment "commentId",
+    Content "content",
+    Sku "sku",
+    Name "name",
+    Description "description",
+    Price "price",
+    Category "category",
+    Stock "stock",
+    Variants "variants",
+    Images "images",
+    SearchText "q",
+    PageSize "size",
+    Position "cursor",
+    MadeBefore "createAt",
+}
