@@ -6,6 +6,8 @@
 mod connect;
 mod database;
 mod dialect;
+mod feeds;
+mod likers;
 mod pipeline;
 #[cfg(test)]
 mod plan_tests;

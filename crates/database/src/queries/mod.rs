@@ -1,16 +1,16 @@
 //! The queries, each written once and compiled for every database that mounts this folder.
 //!
 //! A function takes a connection and rows' values, and neither begins nor ends a transaction: whoever calls it has.
-//! The few steps that differ are functions of the same names in the database's own `dialect` and `statements`.
+//! The few steps that differ are functions of the same names in the database's own `dialect`, `statements`,
+//! `likers` and `feeds`.
 
 pub(crate) use super::dialect::{
     Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
     lock_user, post_in,
 };
-pub(crate) use super::statements::{
-    feed_positions, insert_comment, insert_post, likers, load_feed, read_with_changes, toggle_like, views_by_author,
-    views_of_all, with_likers,
-};
+pub(crate) use super::feeds::{feed_positions, load_feed, read_with_changes, views_by_author, views_of_all};
+pub(crate) use super::likers::{likers, with_likers};
+pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;
@@ -19,10 +19,12 @@ pub(crate) mod feeds;
 pub(crate) mod follows;
 pub(crate) mod idempotency;
 pub(crate) mod images;
+pub(crate) mod likes;
 pub(crate) mod posts;
 pub(crate) mod products;
 pub(crate) mod sessions;
 pub(crate) mod transfer;
+pub(crate) mod views;
 
 /// Loads the rows of a slice, whichever way it goes, of what a query selects, in the order of a table's columns. In
 /// this form both databases walk the index from the position on. Each way is a statement of its own, so that both stay

@@ -1,57 +1,17 @@
-use agora_domain::Error;
 use agora_domain::clock::Timestamp;
-use agora_domain::error::Resource;
 use agora_domain::media::ImageKey;
 use agora_domain::posts::PostEdit;
-use diesel::dsl::{auto_type, exists};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+pub(crate) use super::likes::{list_likers, set_like, unset_like};
 pub(crate) use super::toggle_like;
+use super::views::{author_followed_by, liked_by, view};
 use super::{Conn, RunQueryDsl, insert_post, likers, views_by_author, views_of_all, with_likers};
-use crate::error::{Failure, Outcome};
-use crate::rows::{AccessRow, AuthorRow, LikerRow, PostRow, Slice, UserRow};
-use crate::schema::{comments, follows, likes, posts, users};
+use crate::error::Outcome;
+use crate::rows::{AccessRow, AuthorRow, PostRow, Slice, UserRow};
+use crate::schema::{comments, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{LikeRow, PostViewRow, Visible};
-
-#[auto_type]
-pub(crate) fn liked_by(viewer: DbId) -> _ {
-    exists(likes::table.filter(likes::post_id.eq(posts::id).and(likes::user_id.eq(viewer))))
-}
-
-#[auto_type]
-pub(crate) fn author_followed_by(viewer: DbId) -> _ {
-    exists(follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id))))
-}
-
-/// The columns of a [`ViewRow`] as `viewer` sees it.
-macro_rules! view {
-    ($author:ident, $viewer:expr) => {
-        (
-            PostRow::as_select(),
-            $author::as_select(),
-            posts::like_count,
-            posts::comment_count,
-            liked_by($viewer),
-            author_followed_by($viewer),
-            likers(),
-        )
-    };
-}
-
-/// Loads views of posts in the order in which they are come upon.
-macro_rules! load_in_order {
-    ($views:expr, $toward:expr, $conn:expr) => {
-        match $toward {
-            $crate::rows::Toward::Older => {
-                $views.order((posts::created_at.desc(), posts::id.desc())).load($conn).await?
-            }
-            $crate::rows::Toward::Newer => $views.order((posts::created_at.asc(), posts::id.asc())).load($conn).await?,
-        }
-    };
-}
-
-pub(crate) use {load_in_order, view};
+use crate::values::{PostViewRow, Visible};
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
     let found = posts::table
@@ -91,20 +51,6 @@ pub(crate) async fn list_by_author(
 ) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let rows = views_by_author(conn, author, visible, viewer, slice).await?;
     with_likers(conn, rows).await
-}
-
-/// When the like was made and its id, then who made it.
-pub(crate) async fn list_likers(
-    conn: &mut Conn<'_>,
-    post: DbId,
-    slice: Slice,
-) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
-    let of_post = likes::table.inner_join(users::table).filter(likes::post_id.eq(post)).select((
-        likes::created_at,
-        likes::id,
-        LikerRow::as_select(),
-    ));
-    Ok(super::load!(of_post, likes, slice, conn)?)
 }
 
 async fn update(conn: &mut Conn<'_>, row: PostRow) -> Outcome<()> {
@@ -169,64 +115,6 @@ pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
         return Ok(diesel::delete(these).execute(conn).await?);
     }
     Ok(diesel::delete(posts::table.find(post)).execute(conn).await?)
-}
-
-pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<()> {
-    super::lock_counters(conn, like.post).await?;
-    if insert_like(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
-}
-
-/// Returns whether there was such a post.
-pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
-    super::lock_counters(conn, post).await?;
-    let is_there = is_there(conn, post).await?;
-    if is_there {
-        delete_like(conn, post, user).await?;
-    }
-    Ok(is_there)
-}
-
-async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
-    let post = posts::table.find(post).filter(posts::deleted_at.is_null());
-    Ok(diesel::select(exists(post)).get_result(conn).await?)
-}
-
-fn no_post() -> Failure {
-    Failure::Rule(Error::NotFound(Resource::Post))
-}
-
-pub(crate) async fn insert_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> {
-    let inserted = diesel::insert_into(likes::table)
-        .values((
-            likes::post_id.eq(like.post),
-            likes::user_id.eq(like.user),
-            likes::id.eq(like.id),
-            likes::created_at.eq(like.at),
-        ))
-        .on_conflict((likes::post_id, likes::user_id))
-        .do_nothing()
-        .execute(conn)
-        .await
-        .map_err(Failure::missing(Resource::Post))?;
-    if inserted == 0 {
-        return Ok(false);
-    }
-    let counted = diesel::update(posts::table.find(like.post).filter(posts::deleted_at.is_null()))
-        .set(posts::like_count.eq(posts::like_count + 1))
-        .execute(conn)
-        .await?;
-    if counted == 0 { Err(no_post()) } else { Ok(true) }
-}
-
-pub(crate) async fn delete_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
-    if diesel::delete(likes::table.find((post, user))).execute(conn).await? == 0 {
-        return Ok(false);
-    }
-    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
-        .set(posts::like_count.eq(posts::like_count - 1))
-        .execute(conn)
-        .await?;
-    if counted == 0 { Err(no_post()) } else { Ok(true) }
 }
 
 /// Stores a post; the post as its author sees it.

@@ -7,7 +7,9 @@
 mod connect;
 mod database;
 mod dialect;
+mod feeds;
 mod jobs;
+mod likers;
 mod locks;
 mod migrate;
 #[cfg(test)]

@@ -1,0 +1,315 @@
+//! Parts of lists of posts, and what a feed is remembered from: the next posts of each of many authors, and what a snapshot
+//! of the database sees, for which diesel has no words. Each statement is prepared once on a connection.
+
+use std::io::Write;
+
+use agora_domain::page::Keyset;
+use diesel::deserialize::{FromSql, FromSqlRow};
+use diesel::expression::{AppearsOnTable, AsExpression, Expression, SelectableExpression, ValidGrouping, is_aggregate};
+use diesel::pg::{Pg, PgValue};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::serialize::{IsNull, Output, ToSql};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Record, SmallInt, SqlType};
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, deserialize, serialize};
+use futures_util::future::try_join;
+
+use super::dialect::{Conn, RunQueryDsl};
+use super::likers::{Likers, likers};
+use super::queries::views::{author_followed_by, liked_by, read_at, view};
+use super::statements::statement;
+use crate::error::Outcome;
+use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, limit};
+use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
+use crate::schema::{posts, users};
+use crate::sql_types::{DbId, DbInstant, Id, Instant};
+use crate::values::{PostViewRow, ViewRow, Visible, distinct};
+
+/// The positions of the next posts of some authors with some visibilities from a position on: of each author and
+/// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user;
+/// or the posts are all that there are.
+#[derive(Debug, Clone)]
+struct NextPosts<const OF: u8, const OLDER: bool> {
+    user: DbId,
+    visible: Vec<i16>,
+    at: DbInstant,
+    id: DbId,
+    limit: i64,
+}
+
+impl<const OF: u8, const OLDER: bool> NextPosts<OF, OLDER> {
+    fn new(user: DbId, visible: Visible, slice: Slice) -> Self {
+        let Slice { after: After(at, id), limit, .. } = slice;
+        Self { user, visible: distinct(visible), at, id, limit }
+    }
+}
+
+impl<const OF: u8, const OLDER: bool> QueryId for NextPosts<OF, OLDER> {
+    type QueryId = Self;
+
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<const OF: u8, const OLDER: bool> Query for NextPosts<OF, OLDER> {
+    type SqlType = (Instant, Id);
+}
+
+/// What the next posts are of.
+const FOLLOWED: u8 = 0;
+const AUTHOR: u8 = 1;
+const ALL: u8 = 2;
+
+impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (within, beyond, order) = if OLDER { ("<= ", "< ", " DESC") } else { (">= ", "> ", "") };
+        if OF != ALL {
+            let authors = if OF == FOLLOWED { "followed_id AS id FROM follows WHERE follower_id = " } else { "" };
+            out.push_sql("SELECT n.created_at, n.id FROM (SELECT ");
+            out.push_sql(authors);
+            out.push_bind_param::<Id, _>(&self.user)?;
+            out.push_sql(if OF == FOLLOWED { ") a" } else { " AS id) a" });
+            out.push_sql(" CROSS JOIN unnest(");
+            out.push_bind_param::<Array<SmallInt>, _>(&self.visible)?;
+            out.push_sql(") v CROSS JOIN LATERAL (");
+        }
+        out.push_sql("SELECT p.created_at, p.id FROM posts p WHERE p.deleted_at IS NULL AND ");
+        if OF != ALL {
+            out.push_sql("p.author_id = a.id AND p.visibility = v AND ");
+        }
+        out.push_sql("p.created_at ");
+        out.push_sql(within);
+        out.push_bind_param::<Instant, _>(&self.at)?;
+        out.push_sql(" AND (p.created_at ");
+        out.push_sql(beyond);
+        out.push_bind_param::<Instant, _>(&self.at)?;
+        out.push_sql(" OR p.id ");
+        out.push_sql(beyond);
+        out.push_bind_param::<Id, _>(&self.id)?;
+        out.push_sql(") ");
+        self.push_end(&mut out, ["p.created_at", "p.id"], order)?;
+        if OF != ALL {
+            out.push_sql(") n ");
+            self.push_end(&mut out, ["n.created_at", "n.id"], order)?;
+        }
+        Ok(())
+    }
+}
+
+impl<const OF: u8, const OLDER: bool> NextPosts<OF, OLDER> {
+    fn push_end<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, [at, id]: [&str; 2], order: &str) -> QueryResult<()> {
+        for part in ["ORDER BY ", at, order, ", ", id, order, " LIMIT "] {
+            out.push_sql(part);
+        }
+        out.push_bind_param::<BigInt, _>(&self.limit)
+    }
+}
+
+/// Whether `posts.id` is one of those. They are found first, as an array: the server's general plan, which knows nothing of
+/// the limit, would have joined all posts with their authors.
+#[derive(Debug, Clone, QueryId)]
+struct Among<Q>(Q);
+
+impl<Q> ValidGrouping<()> for Among<Q> {
+    type IsAggregate = is_aggregate::No;
+}
+
+impl<Q> Expression for Among<Q> {
+    type SqlType = Bool;
+}
+
+impl<Q, Source> AppearsOnTable<Source> for Among<Q> where posts::id: AppearsOnTable<Source> {}
+
+impl<Q, Source> SelectableExpression<Source> for Among<Q> where posts::id: SelectableExpression<Source> {}
+
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Among<Q> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("posts.id = ANY (ARRAY(SELECT k.id FROM (");
+        self.0.walk_ast(out.reborrow())?;
+        out.push_sql(") k))");
+        Ok(())
+    }
+}
+
+/// Loads views of the next posts.
+macro_rules! load_next {
+    ($of:ident, $user:expr, $visible:expr, $slice:expr, $views:expr, $conn:expr) => {
+        match $slice.toward {
+            Toward::Older => {
+                let next = NextPosts::<$of, true>::new($user, $visible, $slice);
+                let order = (posts::created_at.desc(), posts::id.desc());
+                $views.filter(Among(next)).order(order).load($conn).await?
+            }
+            Toward::Newer => {
+                let next = NextPosts::<$of, false>::new($user, $visible, $slice);
+                let order = (posts::created_at.asc(), posts::id.asc());
+                $views.filter(Among(next)).order(order).load($conn).await?
+            }
+        }
+    };
+}
+
+/// Returns views of all posts.
+pub(crate) async fn views_of_all(
+    conn: &mut Conn<'_>,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<ViewRow<UserRow, Likers>>> {
+    let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
+    Ok(load_next!(ALL, viewer, [0; 3], slice, views, conn))
+}
+
+/// Returns views of an author's posts that have one of the visibilities.
+pub(crate) async fn views_by_author(
+    conn: &mut Conn<'_>,
+    author: DbId,
+    visible: Visible,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<ViewRow<AuthorRow, Likers>>> {
+    let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
+    Ok(load_next!(AUTHOR, author, visible, slice, views, conn))
+}
+
+/// Returns the positions of a feed from one on that have one of the visibilities.
+pub(crate) async fn feed_positions(
+    conn: &mut Conn<'_>,
+    viewer: DbId,
+    visible: Visible,
+    slice: Slice,
+) -> Outcome<Vec<Keyset>> {
+    let found: Vec<(DbInstant, DbId)> = match slice.toward {
+        Toward::Older => NextPosts::<FOLLOWED, true>::new(viewer, visible, slice).load(conn).await?,
+        Toward::Newer => NextPosts::<FOLLOWED, false>::new(viewer, visible, slice).load(conn).await?,
+    };
+    Ok(found.into_iter().map(|(at, id)| keyset(at, id)).collect())
+}
+
+/// The SQL type of a snapshot.
+#[derive(Debug, Clone, Copy, SqlType, QueryId)]
+#[diesel(postgres_type(oid = 5038, array_oid = 5039))]
+struct PgSnapshot;
+
+impl FromSql<PgSnapshot, Pg> for Snapshot {
+    /// Returns the number of those running, the lowest of them, the end, then each of them.
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        let raw = value.as_bytes().get(4..).unwrap_or_default().chunks_exact(8);
+        let numbers: Result<Vec<u64>, _> = raw.map(|number| number.try_into().map(u64::from_be_bytes)).collect();
+        let numbers = numbers?;
+        let [_lowest, end, running @ ..] = numbers.as_slice() else { return Err("a snapshot ends early".into()) };
+        Ok(Self { end: *end, running: running.to_vec() })
+    }
+}
+
+/// The SQL type of the number of a transaction.
+#[derive(Debug, Clone, Copy, SqlType, QueryId)]
+#[diesel(postgres_type(oid = 5069, array_oid = 271))]
+struct Xid8;
+
+/// The number of a transaction.
+#[derive(Debug, Clone, Copy, AsExpression, FromSqlRow)]
+#[diesel(sql_type = Xid8)]
+struct TransactionId(u64);
+
+impl FromSql<Xid8, Pg> for TransactionId {
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self(u64::from_be_bytes(value.as_bytes().try_into()?)))
+    }
+}
+
+impl ToSql<Xid8, Pg> for TransactionId {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        out.write_all(&self.0.to_be_bytes())?;
+        Ok(IsNull::No)
+    }
+}
+
+/// A position as a record of an array.
+type PositionRecord = Record<(Instant, Id)>;
+
+/// What is read of a feed when nothing is known of it.
+#[derive(Debug, Clone, QueryId)]
+struct LoadFeed {
+    posts: NextPosts<FOLLOWED, true>,
+    most_followed: i64,
+}
+
+impl Query for LoadFeed {
+    type SqlType = (BigInt, PgSnapshot, Array<Id>, Nullable<Array<PositionRecord>>);
+}
+
+impl QueryFragment<Pg> for LoadFeed {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let Self { posts, most_followed } = self;
+        out.push_sql("WITH f AS MATERIALIZED (SELECT followed_id FROM follows WHERE follower_id = ");
+        out.push_bind_param::<Id, _>(&posts.user)?;
+        out.push_sql(" LIMIT ");
+        out.push_bind_param::<BigInt, _>(most_followed)?;
+        out.push_sql(
+            ") SELECT v.follow_version, pg_current_snapshot(), ARRAY(SELECT followed_id FROM f), \
+            CASE WHEN (SELECT count(*) FROM f) < ",
+        );
+        out.push_bind_param::<BigInt, _>(most_followed)?;
+        out.push_sql(" THEN ARRAY(SELECT ROW(k.created_at, k.id) FROM (");
+        posts.walk_ast(out.reborrow())?;
+        out.push_sql(") k) END FROM users v WHERE v.id = ");
+        out.push_bind_param::<Id, _>(&posts.user)
+    }
+}
+
+/// Reads the newest positions of a feed that have one of the visibilities, so many, and what they rest on; nothing when
+/// the feed cannot be remembered.
+pub(crate) async fn load_feed(
+    conn: &mut Conn<'_>,
+    viewer: DbId,
+    visible: Visible,
+    keys: usize,
+) -> Outcome<Option<Loaded>> {
+    type Row = (i64, Snapshot, Vec<DbId>, Option<Vec<(DbInstant, DbId)>>);
+    let posts = NextPosts::new(viewer, visible, Slice::new(Toward::Older, None, keys));
+    let load = LoadFeed { posts, most_followed: limit(MAX_FOLLOWED + 1) };
+    let found: Option<Row> = load.get_result(conn).await.optional()?;
+    let Some((version, snapshot, followed, Some(keys))) = found else { return Ok(None) };
+    let keys = keys.into_iter().map(|(at, id)| keyset(at, id)).collect();
+    Ok(Some(Loaded { version, snapshot, followed, keys }))
+}
+
+// What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
+// Numbers above the end of the present one are of another database that this one was restored from.
+statement! { ReadChanges { viewer: DbId, since: TransactionId, running: Vec<TransactionId>, most: i64 }
+    -> (BigInt, PgSnapshot, Array<Record<(Xid8, Id, Instant, Id, SmallInt)>>):
+    "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\
+        (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
+        WHERE p.transaction >= " since as Xid8,
+    " AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) LIMIT " most as BigInt,
+    ") UNION ALL \
+        (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
+        WHERE p.transaction = ANY (" running as Array<Xid8>,
+    ") LIMIT " most as BigInt, ")) FROM users v WHERE v.id = " viewer as Id
+}
+
+async fn changes(conn: &mut Conn<'_>, viewer: DbId, since: &Snapshot) -> Outcome<Changes> {
+    type Row = (i64, Snapshot, Vec<(TransactionId, DbId, DbInstant, DbId, i16)>);
+    let running = since.running.iter().copied().map(TransactionId).collect();
+    let read = ReadChanges { viewer, since: TransactionId(since.end), running, most: limit(MAX_CHANGES) };
+    let found: Option<Row> = read.get_result(conn).await.optional()?;
+    let Some((version, now, posts)) = found else {
+        return Ok(Changes { version: None, posts: Vec::new(), now: since.clone() });
+    };
+    let posts = posts.into_iter().map(|(TransactionId(transaction), author, at, id, visibility)| NewPost {
+        transaction,
+        author,
+        key: keyset(at, id),
+        visibility,
+    });
+    Ok(Changes { version: Some(version), posts: posts.collect(), now })
+}
+
+/// Reads the posts of a feed at some positions, and what has changed since a snapshot, in one round trip.
+pub(crate) async fn read_with_changes(
+    conn: &mut Conn<'_>,
+    wanted: FeedQuery,
+    keys: Vec<Keyset>,
+    since: Snapshot,
+) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)> {
+    let (mut one, mut two) = (*conn, *conn);
+    try_join(changes(&mut one, wanted.viewer, &since), read_at(&mut two, wanted, keys)).await
+}

@@ -1,0 +1,64 @@
+//! The newest likers of posts, as a column of each.
+
+use agora_domain::posts::SHOWN_LIKERS;
+use diesel::QueryResult;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Array, Nullable, Record, Text};
+
+use super::dialect::Conn;
+use crate::error::Outcome;
+use crate::rows::LikerRow;
+use crate::schema::posts;
+use crate::sql_types::{DbId, Id};
+use crate::values::{PostViewRow, ViewRow};
+
+/// What a view of a post says of its likers: the newest ones, if there are any.
+pub(crate) type Likers = Option<Vec<(DbId, String, Option<String>)>>;
+
+type LikerRecord = Record<(Id, Text, Nullable<Text>)>;
+
+/// The column of that. Of a post with many likes only the newest are read, from the index.
+#[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
+pub(crate) struct NewestLikers;
+
+/// Returns the column of that.
+pub(crate) const fn likers() -> NewestLikers {
+    NewestLikers
+}
+
+impl Expression for NewestLikers {
+    type SqlType = Nullable<Array<LikerRecord>>;
+}
+
+impl<Source> AppearsOnTable<Source> for NewestLikers where posts::id: AppearsOnTable<Source> {}
+
+impl<Source> SelectableExpression<Source> for NewestLikers where posts::id: SelectableExpression<Source> {}
+
+impl QueryFragment<Pg> for NewestLikers {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "CASE WHEN posts.like_count > 0 THEN ARRAY(\
+                SELECT ROW(u.id, u.username, u.profile_picture) FROM (\
+                    SELECT l.user_id, l.created_at, l.id FROM likes l WHERE l.post_id = posts.id \
+                    ORDER BY l.created_at DESC, l.id DESC LIMIT 50\
+                ) n JOIN users u ON u.id = n.user_id ORDER BY n.created_at DESC, n.id DESC\
+            ) END",
+        );
+        Ok(())
+    }
+}
+
+// The limit in the text above.
+const _: () = assert!(SHOWN_LIKERS == 50);
+
+/// Completes views of posts by their newest likers.
+pub(crate) async fn with_likers<A>(_: &mut Conn<'_>, rows: Vec<ViewRow<A, Likers>>) -> Outcome<Vec<PostViewRow<A>>> {
+    let liker = |(id, username, profile_picture)| LikerRow { id, username, profile_picture }.liker();
+    let seen = |mut row: ViewRow<A, Likers>| {
+        let likers = row.liked_by.take().unwrap_or_default();
+        Ok(row.liked_by(likers.into_iter().map(liker).collect::<Outcome<_>>()?))
+    };
+    rows.into_iter().map(seen).collect()
+}

@@ -1,0 +1,83 @@
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use diesel::dsl::exists;
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+
+use super::{Conn, RunQueryDsl};
+use crate::error::{Failure, Outcome};
+use crate::rows::{LikerRow, Slice};
+use crate::schema::{likes, posts, users};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::LikeRow;
+
+pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<()> {
+    super::lock_counters(conn, like.post).await?;
+    if insert(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
+}
+
+/// Returns whether there was such a post.
+pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
+    super::lock_counters(conn, post).await?;
+    let is_there = is_there(conn, post).await?;
+    if is_there {
+        delete(conn, post, user).await?;
+    }
+    Ok(is_there)
+}
+
+async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
+    let post = posts::table.find(post).filter(posts::deleted_at.is_null());
+    Ok(diesel::select(exists(post)).get_result(conn).await?)
+}
+
+fn no_post() -> Failure {
+    Failure::Rule(Error::NotFound(Resource::Post))
+}
+
+pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> {
+    let inserted = diesel::insert_into(likes::table)
+        .values((
+            likes::post_id.eq(like.post),
+            likes::user_id.eq(like.user),
+            likes::id.eq(like.id),
+            likes::created_at.eq(like.at),
+        ))
+        .on_conflict((likes::post_id, likes::user_id))
+        .do_nothing()
+        .execute(conn)
+        .await
+        .map_err(Failure::missing(Resource::Post))?;
+    if inserted == 0 {
+        return Ok(false);
+    }
+    let counted = diesel::update(posts::table.find(like.post).filter(posts::deleted_at.is_null()))
+        .set(posts::like_count.eq(posts::like_count + 1))
+        .execute(conn)
+        .await?;
+    if counted == 0 { Err(no_post()) } else { Ok(true) }
+}
+
+pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
+    if diesel::delete(likes::table.find((post, user))).execute(conn).await? == 0 {
+        return Ok(false);
+    }
+    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
+        .set(posts::like_count.eq(posts::like_count - 1))
+        .execute(conn)
+        .await?;
+    if counted == 0 { Err(no_post()) } else { Ok(true) }
+}
+
+/// When the like was made and its id, then who made it.
+pub(crate) async fn list_likers(
+    conn: &mut Conn<'_>,
+    post: DbId,
+    slice: Slice,
+) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
+    let of_post = likes::table.inner_join(users::table).filter(likes::post_id.eq(post)).select((
+        likes::created_at,
+        likes::id,
+        LikerRow::as_select(),
+    ));
+    Ok(super::load!(of_post, likes, slice, conn)?)
+}

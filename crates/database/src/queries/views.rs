@@ -1,0 +1,77 @@
+//! Posts as somebody sees them.
+
+use agora_domain::page::Keyset;
+use diesel::dsl::{auto_type, exists};
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+
+use super::{Conn, RunQueryDsl, likers, post_in, with_likers};
+use crate::error::Outcome;
+use crate::feeds::{FeedQuery, ids, limit};
+use crate::rows::{AuthorRow, PostRow};
+use crate::schema::{follows, likes, posts, users};
+use crate::sql_types::DbId;
+use crate::values::PostViewRow;
+
+#[auto_type]
+pub(crate) fn liked_by(viewer: DbId) -> _ {
+    exists(likes::table.filter(likes::post_id.eq(posts::id).and(likes::user_id.eq(viewer))))
+}
+
+#[auto_type]
+pub(crate) fn author_followed_by(viewer: DbId) -> _ {
+    exists(follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id))))
+}
+
+/// The columns of a [`ViewRow`] as `viewer` sees it.
+macro_rules! view {
+    ($author:ident, $viewer:expr) => {
+        (
+            PostRow::as_select(),
+            $author::as_select(),
+            posts::like_count,
+            posts::comment_count,
+            liked_by($viewer),
+            author_followed_by($viewer),
+            likers(),
+        )
+    };
+}
+
+/// Loads views of posts in the order in which they are come upon.
+macro_rules! load_in_order {
+    ($views:expr, $toward:expr, $conn:expr) => {
+        match $toward {
+            $crate::rows::Toward::Older => {
+                $views.order((posts::created_at.desc(), posts::id.desc())).load($conn).await?
+            }
+            $crate::rows::Toward::Newer => $views.order((posts::created_at.asc(), posts::id.asc())).load($conn).await?,
+        }
+    };
+}
+
+#[allow(unused_imports, reason = "SQLite alone uses it elsewhere")]
+pub(crate) use load_in_order;
+pub(crate) use view;
+
+#[auto_type]
+fn is_one_of(one: i16, two: i16, three: i16) -> _ {
+    posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
+}
+
+/// Reads the posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
+pub(crate) async fn read_at(
+    conn: &mut Conn<'_>,
+    FeedQuery { viewer, visible: [one, two, three], toward, limit: most }: FeedQuery,
+    keys: Vec<Keyset>,
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+    let views = posts::table
+        .inner_join(users::table)
+        .filter(post_in(ids(keys)))
+        .filter(posts::deleted_at.is_null())
+        .filter(is_one_of(one, two, three))
+        .filter(author_followed_by(viewer))
+        .limit(limit(most))
+        .select(view!(AuthorRow, viewer));
+    let rows = load_in_order!(views, toward, conn);
+    with_likers(conn, rows).await
+}

@@ -1,0 +1,140 @@
+//! Parts of lists of posts, and what a feed is remembered from.
+
+use agora_domain::page::Keyset;
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
+    SelectableHelper,
+};
+
+use super::dialect::{Conn, RunQueryDsl, post_in};
+use super::likers::{Likers, coalesce, likers};
+use super::queries::load;
+use super::queries::views::{author_followed_by, liked_by, load_in_order, read_at, view};
+use crate::error::Outcome;
+use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
+use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
+use crate::schema::{follows, posts, users};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{PostViewRow, ViewRow, Visible, distinct};
+
+/// Returns views of all posts.
+pub(crate) async fn views_of_all(
+    conn: &mut Conn<'_>,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<ViewRow<UserRow, Likers>>> {
+    let all = posts::table.inner_join(users::table).filter(posts::deleted_at.is_null());
+    Ok(load!(all.select(view!(UserRow, viewer)), posts, slice, conn)?)
+}
+
+/// Returns views of an author's posts that have one of the visibilities.
+pub(crate) async fn views_by_author(
+    conn: &mut Conn<'_>,
+    author: DbId,
+    visible: Visible,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<ViewRow<AuthorRow, Likers>>> {
+    let mut found = Vec::new();
+    for visibility in distinct(visible) {
+        let of_author = posts::table
+            .filter(posts::author_id.eq(author))
+            .filter(posts::visibility.eq(visibility))
+            .filter(posts::deleted_at.is_null())
+            .select((posts::created_at, posts::id));
+        let keys: Vec<(DbInstant, DbId)> = load!(of_author, posts, slice, conn)?;
+        found.extend(keys.into_iter().map(|(at, id)| keyset(at, id)));
+    }
+    let found = ids(slice.first_of(found));
+    let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(AuthorRow, viewer));
+    Ok(load_in_order!(views, slice.toward, conn))
+}
+
+/// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make
+/// up: of each author followed so many, from the index.
+macro_rules! load_positions {
+    ($conn:ident, $viewer:ident, $visibility:ident, $slice:ident, $within:ident, $beyond:ident, $to:ident, $order:ident, $end:expr) => {{
+        let Slice { after: After(instant, last), limit, .. } = $slice;
+        let of_author = diesel::alias!(posts as of_author);
+        let (at, id) = (of_author.field(posts::created_at), of_author.field(posts::id));
+        let farthest_wanted = of_author
+            .filter(of_author.field(posts::author_id).eq(follows::followed_id))
+            .filter(of_author.field(posts::visibility).eq($visibility))
+            .filter(of_author.field(posts::deleted_at).is_null())
+            .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
+            .order((at.$order(), id.$order()))
+            .select(at.nullable())
+            .limit(1)
+            .offset(limit - 1)
+            .single_value();
+        let (at, id) = (posts::created_at, posts::id);
+        follows::table
+            .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
+            .filter(follows::follower_id.eq($viewer))
+            .filter(posts::visibility.eq($visibility))
+            .filter(posts::deleted_at.is_null())
+            .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
+            .filter(at.$to(coalesce(farthest_wanted, $end)))
+            .order((at.$order(), id.$order()))
+            .limit(limit)
+            .select((at, id))
+            .load($conn)
+            .await?
+    }};
+}
+
+/// Returns the positions of a feed from one on that have one of the visibilities.
+pub(crate) async fn feed_positions(
+    conn: &mut Conn<'_>,
+    viewer: DbId,
+    visible: Visible,
+    slice: Slice,
+) -> Outcome<Vec<Keyset>> {
+    let mut found = Vec::new();
+    for visibility in distinct(visible) {
+        let keys: Vec<(DbInstant, DbId)> = match slice.toward {
+            Toward::Older => load_positions!(conn, viewer, visibility, slice, le, lt, ge, desc, DbInstant::MIN),
+            Toward::Newer => load_positions!(conn, viewer, visibility, slice, ge, gt, le, asc, DbInstant::MAX),
+        };
+        found.extend(keys.into_iter().map(|(at, id)| keyset(at, id)));
+    }
+    Ok(slice.first_of(found))
+}
+
+async fn follow_version(conn: &mut Conn<'_>, viewer: DbId) -> Outcome<Option<i64>> {
+    Ok(users::table.find(viewer).select(users::follow_version).get_result(conn).await.optional()?)
+}
+
+/// Reads the newest positions of a feed that have one of the visibilities, so many, and what they rest on; nothing when
+/// the feed cannot be remembered.
+pub(crate) async fn load_feed(
+    conn: &mut Conn<'_>,
+    viewer: DbId,
+    visible: Visible,
+    keys: usize,
+) -> Outcome<Option<Loaded>> {
+    let Some(version) = follow_version(conn, viewer).await? else { return Ok(None) };
+    let followed: Vec<DbId> = follows::table
+        .filter(follows::follower_id.eq(viewer))
+        .select(follows::followed_id)
+        .limit(limit(MAX_FOLLOWED + 1))
+        .load(conn)
+        .await?;
+    if followed.len() > MAX_FOLLOWED {
+        return Ok(None);
+    }
+    let keys = feed_positions(conn, viewer, visible, Slice::new(Toward::Older, None, keys)).await?;
+    Ok(Some(Loaded { version, snapshot: Snapshot::default(), followed, keys }))
+}
+
+/// Reads the posts of a feed at some positions, and what has changed: this process, which stores all posts, announces each.
+pub(crate) async fn read_with_changes(
+    conn: &mut Conn<'_>,
+    wanted: FeedQuery,
+    keys: Vec<Keyset>,
+    since: Snapshot,
+) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)> {
+    let version = follow_version(conn, wanted.viewer).await?;
+    let posts = read_at(conn, wanted, keys).await?;
+    Ok((Changes { version, posts: Vec::new(), now: since }, posts))
+}

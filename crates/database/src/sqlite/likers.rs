@@ -1,0 +1,67 @@
+//! The newest likers of posts, asked for once the posts are known.
+
+use std::collections::HashMap;
+
+use agora_domain::posts::{Liker, SHOWN_LIKERS};
+use diesel::{ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper};
+
+use super::dialect::{Conn, RunQueryDsl, post_in};
+use crate::error::Outcome;
+use crate::rows::LikerRow;
+use crate::schema::{likes, posts, users};
+use crate::sql_types::{DbId, DbInstant, Instant};
+use crate::values::{PostViewRow, ViewRow};
+
+diesel::define_sql_function! {
+    /// Returns the first argument that is not null.
+    fn coalesce(first: diesel::sql_types::Nullable<Instant>, otherwise: Instant) -> Instant;
+}
+
+/// What a view of a post says of its likers: how many there are.
+pub(crate) type Likers = i64;
+
+/// Returns the column of that.
+pub(crate) fn likers() -> posts::like_count {
+    posts::like_count
+}
+
+/// Completes views of posts by their newest likers.
+pub(crate) async fn with_likers<A>(conn: &mut Conn<'_>, rows: Vec<ViewRow<A, Likers>>) -> Outcome<Vec<PostViewRow<A>>> {
+    let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
+    let mut likers = if liked.is_empty() { HashMap::new() } else { likers_of(conn, liked).await? };
+    let seen = |row: ViewRow<A, Likers>| {
+        let liked_by = likers.remove(&row.post.id).unwrap_or_default();
+        row.liked_by(liked_by)
+    };
+    Ok(rows.into_iter().map(seen).collect())
+}
+
+/// Returns the newest likers of each post: of a post with many likes only the newest are read, from the index.
+async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>) -> Outcome<HashMap<DbId, Vec<Liker>>> {
+    let mut likers: HashMap<DbId, Vec<Liker>> = HashMap::with_capacity(liked.len());
+    let newest = diesel::alias!(likes as newest);
+    let oldest_shown = newest
+        .filter(newest.field(likes::post_id).eq(posts::id))
+        .order((newest.field(likes::created_at).desc(), newest.field(likes::id).desc()))
+        .select(newest.field(likes::created_at).nullable())
+        .limit(1)
+        .offset(SHOWN_LIKERS as i64 - 1)
+        .single_value();
+    let found: Vec<(DbId, LikerRow)> = posts::table
+        .inner_join(likes::table.on(likes::post_id.eq(posts::id)))
+        .inner_join(users::table.on(users::id.eq(likes::user_id)))
+        .filter(post_in(liked))
+        .filter(likes::created_at.ge(coalesce(oldest_shown, DbInstant::MIN)))
+        .order((posts::id, likes::created_at.desc(), likes::id.desc()))
+        .select((posts::id, LikerRow::as_select()))
+        .load(conn)
+        .await?;
+    for (post, row) in found {
+        let shown = likers.entry(post).or_default();
+        // Likes of the same instant as the oldest shown one come along.
+        if shown.len() < SHOWN_LIKERS {
+            shown.push(row.liker()?);
+        }
+    }
+    Ok(likers)
+}
