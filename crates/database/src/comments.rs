@@ -8,7 +8,8 @@ use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
-use crate::rows::{CommentRow, Slice, keyset, page_of};
+use crate::rows::{Slice, keyset, page_of};
+use crate::schema::CommentRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, once};
 

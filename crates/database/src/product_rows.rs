@@ -7,49 +7,10 @@ use agora_domain::error::Violation;
 use agora_domain::products::{
     Category, Color, Description, ImageUrl, Price, Product, ProductName, Size, Sku, Stock, Variant,
 };
-use diesel::{Insertable, Queryable, Selectable};
 
 use crate::error::{Failure, Outcome};
-use crate::schema::{product_images, product_variants, products};
+use crate::schema::{ImageRow, ProductRow, VariantRow};
 use crate::sql_types::{DbId, DbInstant};
-
-/// The columns of a product.
-#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = products, treat_none_as_default_value = false)]
-pub(crate) struct ProductRow {
-    pub(crate) id: DbId,
-    pub(crate) sku: String,
-    pub(crate) sku_key: String,
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) price: i64,
-    pub(crate) category: String,
-    pub(crate) category_key: String,
-    pub(crate) stock: i32,
-    pub(crate) search_key: String,
-    pub(crate) created_at: DbInstant,
-    pub(crate) updated_at: DbInstant,
-}
-
-/// The columns of a variant.
-#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = product_variants, treat_none_as_default_value = false)]
-pub(crate) struct VariantRow {
-    product_id: DbId,
-    position: i32,
-    color: String,
-    size: String,
-    stock: i32,
-}
-
-/// The columns of an image's address.
-#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = product_images, treat_none_as_default_value = false)]
-pub(crate) struct ImageRow {
-    product_id: DbId,
-    position: i32,
-    url: String,
-}
 
 /// Products with what belongs to them, all in their order.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,7 @@ use diesel::{Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
 use crate::error::{Failure, Outcome};
-use crate::schema::{comments, posts, users};
+use crate::schema::{CommentRow, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Returns a stored value that no longer makes sense: somebody else changed the database.
@@ -274,18 +274,6 @@ pub(crate) fn post_access((id, author, code, viewer_follows): AccessRow) -> Outc
         visibility: visibility(code)?,
         viewer_follows,
     })
-}
-
-/// The columns of a comment.
-#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = comments)]
-pub(crate) struct CommentRow {
-    pub(crate) id: DbId,
-    pub(crate) post_id: DbId,
-    pub(crate) author_id: DbId,
-    pub(crate) content: String,
-    pub(crate) created_at: DbInstant,
-    pub(crate) updated_at: DbInstant,
 }
 
 impl CommentRow {

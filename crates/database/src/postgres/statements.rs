@@ -9,7 +9,8 @@ use diesel::{OptionalExtension, QueryResult};
 
 use super::dialect::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, CommentRow, PostRow};
+use crate::rows::{AuthorRow, PostRow};
+use crate::schema::CommentRow;
 use crate::sql_types::{DbId, Id, Instant};
 use crate::values::LikeRow;
 

@@ -15,7 +15,8 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::rows::{AuthorRow, CommentRow};
+use crate::rows::AuthorRow;
+use crate::schema::CommentRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{LikeRow, PostViewRow};
 

@@ -3,8 +3,8 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 pub(crate) use super::insert_comment as insert;
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
-use crate::rows::{CommentRow, Slice, SummaryRow};
-use crate::schema::{comments, posts, users};
+use crate::rows::{Slice, SummaryRow};
+use crate::schema::{CommentRow, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::CommentAccessRow;
 

@@ -8,9 +8,9 @@ use diesel::{
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
 use crate::feeds::limit;
-use crate::product_rows::{ImageRow, ProductRow, ProductRows, VariantRow};
+use crate::product_rows::ProductRows;
 use crate::rows::{Slice, Toward};
-use crate::schema::{catalog_version, product_images, product_variants, products};
+use crate::schema::{ImageRow, ProductRow, VariantRow, catalog_version, product_images, product_variants, products};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::TextFilter;
 

@@ -9,15 +9,11 @@ pub(crate) use super::has_migrations;
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::schema::{
-    comments, follows, idempotency, likes, posts, product_images, product_variants, products, sessions, unnamed_images,
-    users,
+    AnyKey, AnyRows, CommentRow, FollowRecord, ImageRow, LikeRecord, PostRecord, ProductRow, SessionRecord, Table,
+    UserRecord, VariantRow, comments, follows, idempotency, likes, posts, product_images, product_variants, products,
+    sessions, unnamed_images, users,
 };
 use crate::sql_types::DbId;
-use crate::transfer::tables::{
-    CommentRecord, FollowRecord, LikeRecord, PostRecord, ProductImageRecord, ProductRecord, SessionRecord, UserRecord,
-    VariantRecord,
-};
-use crate::transfer::{AnyKey, AnyRows, Table};
 
 /// Runs `$run!(Variant, table, row, key columns...)` for the table.
 macro_rules! for_table {
@@ -27,11 +23,11 @@ macro_rules! for_table {
             Table::Sessions => $run!(Sessions, sessions, SessionRecord, id),
             Table::Posts => $run!(Posts, posts, PostRecord, id),
             Table::Likes => $run!(Likes, likes, LikeRecord, post_id, user_id),
-            Table::Comments => $run!(Comments, comments, CommentRecord, id),
+            Table::Comments => $run!(Comments, comments, CommentRow, id),
             Table::Follows => $run!(Follows, follows, FollowRecord, follower_id, followed_id),
-            Table::Products => $run!(Products, products, ProductRecord, id),
-            Table::ProductVariants => $run!(ProductVariants, product_variants, VariantRecord, product_id, position),
-            Table::ProductImages => $run!(ProductImages, product_images, ProductImageRecord, product_id, position),
+            Table::Products => $run!(Products, products, ProductRow, id),
+            Table::ProductVariants => $run!(ProductVariants, product_variants, VariantRow, product_id, position),
+            Table::ProductImages => $run!(ProductImages, product_images, ImageRow, product_id, position),
         }
     };
 }

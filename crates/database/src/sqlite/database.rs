@@ -11,14 +11,14 @@ use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::connect::{Access, applied, built_unlike, connect, connect_to_inspect, create, inspect};
-use super::jobs::{Next, Write, WriteJob, receive, submit, write_loop};
+use super::jobs::{Job, Next, Write, WriteJob, receive, submit, write_loop};
 use super::locks::{lock_companion, lock_directory, lock_service};
 use super::migrate;
 use super::readers::Readers;
 use super::session::Session;
 use super::threads::{lock, spawn};
 use super::work::Work;
-use crate::error::{OpenError, Outcome};
+use crate::error::OpenError;
 use crate::figures::{Lane, WriteGroups};
 use crate::task::Task;
 use crate::version;
@@ -109,58 +109,37 @@ impl Sqlite {
     }
 
     /// Runs work that reads little, all of it on one snapshot, which has all that was written before it was asked for.
-    pub(crate) async fn read<T, F>(&self, work: F) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(crate) async fn read<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.readers.run(work).await
     }
 
     /// Runs work that reads a part of a list, as [`read`](Self::read) does.
-    pub(crate) async fn list<T, F>(&self, work: F) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(crate) async fn list<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.lists.run(work).await
     }
 
     /// Runs work that searches, as [`list`](Self::list) does.
-    pub(crate) async fn search<T, F>(&self, work: F) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(crate) async fn search<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.list(work).await
     }
 
     /// Runs work that writes, as [`write`](Self::write) does.
-    pub(crate) async fn statement<T, F>(&self, work: F) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.write(work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
-    pub(crate) async fn write<T, F>(&self, work: F) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(crate) async fn write<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.write_then(work, |_| ()).await
     }
 
     /// Runs work that writes, as [`write`](Self::write) does, and, given its outcome, what is to happen once it is stored,
     /// before anybody is told so: quick work, since others wait for the thread that does it.
-    pub(crate) async fn write_then<T, F, A>(&self, work: F, after: A) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-        A: FnOnce(&T) + Send + 'static,
-    {
+    pub(crate) async fn write_then<T: Send + 'static>(
+        &self,
+        work: impl Job<T>,
+        after: impl FnOnce(&T) + Send + 'static,
+    ) -> agora_domain::Result<T> {
         let (reply, answer) = oneshot::channel();
         submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, after, reply }))?;
         receive(answer).await

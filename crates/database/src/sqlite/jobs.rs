@@ -13,6 +13,11 @@ use tokio::sync::oneshot;
 use super::work::Work;
 use crate::error::{Failure, Outcome};
 
+/// Work on the database.
+pub(crate) trait Job<T>: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static {}
+
+impl<T, F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static> Job<T> for F {}
+
 /// How many writes share one commit at most: bounds how long the first of them waits.
 const GROUP: usize = 256;
 
@@ -36,7 +41,7 @@ impl Read {
     /// Returns a read whose outcome goes to `reply`.
     pub(super) fn new<T: Send + 'static>(
         asked: &AtomicU64,
-        work: impl FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
+        work: impl Job<T>,
         reply: oneshot::Sender<Outcome<T>>,
     ) -> Self {
         let job = move |conn: Result<&mut SqliteConnection, DieselError>| {
@@ -72,7 +77,7 @@ pub(super) struct Write<T, F, A> {
 impl<T, F, A> WriteJob for Write<T, F, A>
 where
     T: Send,
-    F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send,
+    F: Job<T>,
     A: FnOnce(&T) + Send,
 {
     fn run(&mut self, conn: &mut SqliteConnection) -> Result<(), String> {

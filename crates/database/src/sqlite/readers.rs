@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Sender, bounded};
-use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::connect::{Access, connect};
-use super::jobs::{Next, Read, read_loop, receive, submit};
+use super::jobs::{Job, Next, Read, read_loop, receive, submit};
 use super::threads::{lock, spawn};
-use crate::error::{OpenError, Outcome};
+use crate::error::OpenError;
 use crate::figures::Lane;
 
 /// Threads that read.
@@ -42,11 +41,7 @@ impl Readers {
     }
 
     /// Runs work that reads, all of it on one snapshot, which has all that was written before it was asked for.
-    pub(super) async fn run<T, F>(&self, work: F) -> agora_domain::Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(super) async fn run<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         let (reply, answer) = oneshot::channel();
         submit(&self.jobs, Read::new(&self.asked, work, reply))?;
         receive(answer).await

@@ -9,15 +9,15 @@ use diesel::connection::SimpleConnection;
 use tokio::sync::oneshot;
 
 use super::connect::{Access, connect};
-use super::jobs::{catching_panics, receive};
+use super::jobs::{Job, catching_panics, receive};
 use super::threads::spawn;
-use crate::error::{OpenError, Outcome};
+use crate::error::OpenError;
 
-type Job = Box<dyn FnOnce(&mut SqliteConnection) + Send>;
+type Step = Box<dyn FnOnce(&mut SqliteConnection) + Send>;
 
 /// A transaction. Dropping it undoes what is not committed.
 pub(crate) struct Session {
-    jobs: Sender<Job>,
+    jobs: Sender<Step>,
 }
 
 impl Session {
@@ -38,24 +38,20 @@ impl Session {
 
     fn open(file: &Path, access: Access) -> std::result::Result<Self, OpenError> {
         let mut conn = connect(file, access)?;
-        let (jobs, queue) = bounded::<Job>(1);
-        spawn("agora-transfer".to_owned(), move || queue.iter().for_each(|job| job(&mut conn)))?;
+        let (jobs, queue) = bounded::<Step>(1);
+        spawn("agora-transfer".to_owned(), move || queue.iter().for_each(|step| step(&mut conn)))?;
         Ok(Self { jobs })
     }
 
     /// Runs work in the transaction.
-    pub(crate) async fn run<T, F>(&mut self, work: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static,
-    {
+    pub(crate) async fn run<T: Send + 'static>(&mut self, work: impl Job<T>) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |conn| {
+        let step: Step = Box::new(move |conn| {
             // Whoever no longer waits does not miss it.
             let _ = reply.send(catching_panics(work, conn));
         });
         // One job at a time: the queue has room, unless the thread is gone.
-        self.jobs.try_send(job).map_err(|_| Error::internal("the database thread has ended"))?;
+        self.jobs.try_send(step).map_err(|_| Error::internal("the database thread has ended"))?;
         receive(answer).await
     }
 

@@ -7,8 +7,8 @@ use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 use super::dialect::{Conn, RunQueryDsl};
 use super::queries::{images, likes};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, CommentRow, PostRow};
-use crate::schema::{comments, posts, users};
+use crate::rows::{AuthorRow, PostRow};
+use crate::schema::{CommentRow, comments, posts, users};
 use crate::values::LikeRow;
 
 /// Turns the like on if it is off, off if it is on.

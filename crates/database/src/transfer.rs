@@ -4,16 +4,14 @@
 //! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
 //! limits of requests.
 
-pub(crate) mod tables;
-
 use agora_domain::media::ImageKey;
 use agora_domain::{Error, Result};
 use futures_util::stream;
 use futures_util::stream::Stream;
 
-pub use self::tables::Table;
-pub(crate) use self::tables::{AnyKey, AnyRows};
 use crate::database::{Backend, Database};
+pub use crate::schema::Table;
+use crate::schema::{AnyKey, AnyRows};
 use crate::sql_types::DbId;
 use crate::{postgres, sqlite};
 
