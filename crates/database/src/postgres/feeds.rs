@@ -66,7 +66,7 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
             out.push_sql("SELECT n.created_at, n.id FROM (SELECT ");
             out.push_sql(authors);
             out.push_bind_param::<Id, _>(&self.user)?;
-            out.push_sql(if OF == FOLLOWED { ") a" } else { " AS id) a" });
+            out.push_sql(if OF == FOLLOWED { ") a" } else { "::uuid AS id) a" });
             out.push_sql(" CROSS JOIN unnest(");
             out.push_bind_param::<Array<SmallInt>, _>(&self.visible)?;
             out.push_sql(") v CROSS JOIN LATERAL (");

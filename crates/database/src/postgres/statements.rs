@@ -91,8 +91,8 @@ statement! { InsertPost { row: PostRow } -> ((Id, Text, Text, Nullable<Text>, Nu
         INSERT INTO posts (id, author_id, content, image, visibility, created_at, updated_at) SELECT " row.id as Id,
     ", " row.author_id as Id, ", " row.content as Text, ", " row.image as Nullable<Text>,
     ", " row.visibility as SmallInt, ", " row.created_at as Instant, ", " row.updated_at as Instant,
-    " WHERE EXISTS (SELECT FROM named) OR " row.image as Nullable<Text>,
-    " IS NULL RETURNING id\
+    " WHERE EXISTS (SELECT FROM named) OR CAST(" row.image as Nullable<Text>,
+    " AS text) IS NULL RETURNING id\
     ) SELECT id, username, email, biography, profile_picture, EXISTS (SELECT FROM stored) FROM users WHERE id = "
     row.author_id as Id
 }
