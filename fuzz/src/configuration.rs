@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use agora_server::config::{Config, Loaded, Purpose, Sources};
+use agora_config::{Config, Flags, Loaded, Purpose, Sources};
 
 /// What every secret ends with here.
 const MARK: &str = "<hunter2>";
@@ -33,14 +33,14 @@ pub fn check(data: &[u8]) {
     let sources = Sources {
         file: Some((Path::new("agora.toml"), file)),
         variables: variables.map(|(name, value)| marked(name, value)).collect(),
-        flags: Vec::new(),
+        flags: Flags::default(),
         read: &read,
     };
     let loaded = Loaded::read(&sources, Purpose::Service);
-    let warnings = loaded.warnings.join("\n");
-    let problems = format!("{:?}", loaded.problems);
-    assert_eq!(loaded.problems.is_empty(), loaded.config().is_ok());
-    let shown = match loaded.into_config() {
+    let warnings = loaded.values.warnings.join("\n");
+    let problems = format!("{:?}", loaded.values.problems);
+    assert_eq!(loaded.values.problems.is_empty(), loaded.config().is_ok());
+    let shown = match loaded.config() {
         Ok(config) => {
             let (second, month) = (Duration::from_secs(1), Duration::from_secs(30 * 24 * 60 * 60));
             assert!((second..=month).contains(&config.token_lifetime));

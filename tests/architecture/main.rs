@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// The arrows between the crates: each, and all that it may know.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     // It drives the binary from outside.
     ("agora-bench", &[]),
     ("agora-domain", &[]),
@@ -21,7 +21,23 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("agora-media", &["agora-domain"]),
     ("agora-port-contracts", &["agora-domain"]),
     ("agora-security", &["agora-domain"]),
-    ("agora-server", &["agora-database", "agora-domain", "agora-http", "agora-media", "agora-security"]),
+    // What the options and values of the adapters are.
+    ("agora-config", &["agora-database", "agora-domain", "agora-http", "agora-media"]),
+    ("agora-operations", &["agora-config", "agora-database", "agora-domain", "agora-media"]),
+    ("agora-demo", &["agora-config", "agora-database", "agora-domain", "agora-operations", "agora-security"]),
+    (
+        "agora-server",
+        &[
+            "agora-config",
+            "agora-database",
+            "agora-demo",
+            "agora-domain",
+            "agora-http",
+            "agora-media",
+            "agora-operations",
+            "agora-security",
+        ],
+    ),
 ];
 
 /// What the domain may use from elsewhere: language and text, no technology. A new entry wants a review: nothing that

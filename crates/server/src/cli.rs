@@ -6,6 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 use std::{io, process};
 
+use agora_config::{Config, Flags, Invalid, Loaded, Purpose};
+#[cfg(feature = "demo")]
+use agora_demo::SeedArguments;
+use agora_operations::health::HealthArguments;
+use agora_operations::media::MediaCommand;
+use agora_operations::migrate::{MigrateCommand, NotUpToDate};
+use agora_operations::products::ProductsCommand;
+use agora_operations::progress::{INTERRUPTED, Interrupt};
+use agora_operations::transfer::{BackupArguments, CopyArguments, RestoreArguments};
+use agora_operations::{doctor, health, media, migrate, products, transfer};
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -15,18 +25,9 @@ use tokio::sync::oneshot;
 
 use crate::admin::command::AdminCommand;
 use crate::app::App;
-use crate::config::{Config, Flags, Invalid, Loaded, Purpose, table};
-use crate::demo::SeedArguments;
 use crate::greeting::greeting;
-use crate::health::HealthArguments;
-use crate::media::command::MediaCommand;
-use crate::migrate::MigrateCommand;
 use crate::output::say;
-use crate::products::command::ProductsCommand;
-use crate::progress::{INTERRUPTED, Interrupt};
-use crate::transfer::command;
-use crate::transfer::command::{BackupArguments, CopyArguments, RestoreArguments};
-use crate::{admin, config, demo, doctor, health, logging, manual, media, migrate, products};
+use crate::{admin, logging, manual};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
@@ -82,6 +83,7 @@ enum Command {
     /// Query the readiness of a running service; the exit code is 0 if it is ready
     Health(HealthArguments),
     /// Generate demo data
+    #[cfg(feature = "demo")]
     #[command(subcommand)]
     Demo(DemoCommand),
     /// Print a shell completion script
@@ -105,6 +107,7 @@ enum ConfigCommand {
     Check,
 }
 
+#[cfg(feature = "demo")]
 #[derive(Debug, Subcommand)]
 enum DemoCommand {
     /// Fill an empty database with generated data; the same arguments give the same rows
@@ -123,7 +126,7 @@ pub fn run() -> ExitCode {
             if error.is::<Invalid>() {
                 return MISUSE.into();
             }
-            error.downcast_ref::<migrate::NotUpToDate>().map_or(ExitCode::FAILURE, migrate::NotUpToDate::exit_code)
+            error.downcast_ref::<NotUpToDate>().map_or(ExitCode::FAILURE, |state| state.exit_code().into())
         }
     }
 }
@@ -144,7 +147,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Admin(_)) => Purpose::Administration,
         _ => Purpose::Service,
     };
-    let loaded = config::load(&flags, purpose);
+    let loaded = agora_config::load(flags, purpose);
     if let Some(Command::Config(command)) = command {
         return show_config(&loaded, &command);
     }
@@ -158,33 +161,32 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     }
     let config = loaded.config()?;
     logging::start(config)?;
-    for warning in &loaded.warnings {
+    for warning in &loaded.values.warnings {
         tracing::warn!("{warning}");
     }
     match command {
-        Some(Command::Health(arguments)) => say(&health::health(config, &arguments)?),
+        Some(Command::Health(arguments)) => say(&runtime.block_on(health::health(config, &arguments))?),
         None | Some(Command::Serve) => runtime.block_on(serve(&loaded, config)),
-        Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(&loaded, command))?),
+        Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(config, command))?),
         Some(Command::Products(command)) => {
-            interruptible(runtime, |interrupt| products::command::run(config, command, interrupt))
+            interruptible(runtime, |interrupt| products::products(config, command, interrupt))
         }
         Some(Command::Media(command)) => {
-            interruptible(runtime, |interrupt| media::command::run(config, command, interrupt))
+            interruptible(runtime, |interrupt| media::media(config, command, interrupt, say))
         }
-        Some(Command::Migrate(command)) => runtime.block_on(migrate::run(config, command)),
+        Some(Command::Migrate(command)) => runtime.block_on(migrate::migrate(config, command, say)),
         Some(Command::Copy(arguments)) => {
-            let setting = |name: &str| table::ALL.iter().find(|setting| setting.variable == name);
-            let setting = |name: &str| loaded.values.text(setting(name)?).map(str::to_owned);
-            interruptible(runtime, |interrupt| command::copy(config, arguments, setting, interrupt))
+            interruptible(runtime, |interrupt| transfer::copy(config, arguments, interrupt))
         }
         Some(Command::Backup(arguments)) => {
-            interruptible(runtime, |interrupt| command::backup(config, arguments, interrupt))
+            interruptible(runtime, |interrupt| transfer::backup(config, arguments, interrupt))
         }
         Some(Command::Restore(arguments)) => {
-            interruptible(runtime, |interrupt| command::restore(config, arguments, interrupt))
+            interruptible(runtime, |interrupt| transfer::restore(config, arguments, interrupt))
         }
+        #[cfg(feature = "demo")]
         Some(Command::Demo(DemoCommand::Seed(arguments))) => {
-            interruptible(runtime, |interrupt| demo::seed(config, arguments, interrupt))
+            interruptible(runtime, |interrupt| agora_demo::seed(config, arguments, interrupt))
         }
         Some(Command::Config(_) | Command::Doctor | Command::Completions { .. } | Command::Man { .. }) => Ok(()),
     }?;
@@ -193,14 +195,12 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
 
 /// `agora config`.
 fn show_config(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
-    for warning in &loaded.warnings {
+    for warning in &loaded.values.warnings {
         tell(&format!("warning: {warning}"));
     }
     match (command, loaded.config()) {
-        (ConfigCommand::Show, config) => print(&config::show(&loaded.values, config?.file.as_deref())),
-        (ConfigCommand::Check, Ok(config)) => {
-            print(&format!("The configuration can be used: {}.", loaded.summary(config)))
-        }
+        (ConfigCommand::Show, config) => print(&agora_config::show(&loaded.values, config?.config.as_deref())),
+        (ConfigCommand::Check, Ok(_)) => print(&format!("The configuration can be used: {}.", loaded.summary())),
         (ConfigCommand::Check, Err(invalid)) => {
             tell(&invalid.to_string());
             Ok(ExitCode::FAILURE)

@@ -1,6 +1,8 @@
 //! Taking over many products at once, each by its SKU.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
 use std::sync::Arc;
 
 use super::{CatalogSnapshot, Product, ProductFields, Sku};
@@ -8,11 +10,26 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldErrors, Result, Violation, ViolationKind};
 use crate::id::{IdGenerator, ProductId};
 
+/// Where a row is in its file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RowPosition {
+    /// Which row it is, counted from 1. The names of columns are no row.
+    pub row: u64,
+    /// The line that it begins on, counted from 1.
+    pub line: u64,
+}
+
+impl fmt::Display for RowPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row {} (line {})", self.row, self.line)
+    }
+}
+
 /// A row of a file of products.
 #[derive(Debug, Clone, Default)]
 pub struct ImportRow {
-    /// Where it begins, counted from 1.
-    pub line: u64,
+    /// Where it is.
+    pub at: RowPosition,
     /// What it gives.
     pub fields: ProductFields,
     /// What it gives in a form that no field has.
@@ -22,8 +39,10 @@ pub struct ImportRow {
 /// A row that cannot be taken over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRow {
-    /// Where it begins, counted from 1.
-    pub line: u64,
+    /// Where it is.
+    pub at: RowPosition,
+    /// Its SKU, if it has one that can be.
+    pub sku: Option<Sku>,
     /// What is wrong with it.
     pub reasons: FieldErrors,
 }
@@ -48,11 +67,11 @@ pub struct ImportPlan {
     pub refused: Vec<RefusedRow>,
 }
 
-/// One pass over the rows of a file. It remembers the SKUs that it saw, each with its line.
+/// One pass over the rows of a file. It remembers the SKUs that it saw, each with its row.
 pub struct ImportPass {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
-    lines: HashMap<String, u64>,
+    seen: HashMap<String, RowPosition>,
 }
 
 impl ImportPass {
@@ -61,7 +80,7 @@ impl ImportPass {
 
     /// A pass that makes and changes products at the clock's time.
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
-        Self { clock, ids, lines: HashMap::new() }
+        Self { clock, ids, seen: HashMap::new() }
     }
 
     /// Returns what the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, do to the catalog. A product with the SKU of a
@@ -74,32 +93,34 @@ impl ImportPass {
         let mut named = Vec::with_capacity(rows.len());
         for mut row in rows {
             let sku = row.fields.sku.as_deref().and_then(|text| Sku::parse(text).ok());
-            let key = sku.as_ref().map(Sku::key);
-            if let (Some(sku), Some(key)) = (sku, key.clone())
-                && let Some(line) = self.lines.insert(key.clone(), row.line)
-            {
-                let message = format!("SKU {} is on line {line} already", sku.as_str());
-                row.wrong.add("sku", Violation::new(ViolationKind::Duplicate, message));
-                self.lines.insert(key, line);
+            if let Some(sku) = &sku {
+                match self.seen.entry(sku.key()) {
+                    Entry::Vacant(first) => _ = first.insert(row.at),
+                    Entry::Occupied(first) => {
+                        let message = format!("SKU {} is in {} already", sku.as_str(), first.get());
+                        row.wrong.add("sku", Violation::new(ViolationKind::Duplicate, message));
+                    }
+                }
             }
-            named.push((key, row));
+            named.push((sku, row));
         }
-        let keys: Vec<String> = named.iter().filter_map(|(key, _)| key.clone()).collect();
+        let keys: Vec<String> = named.iter().filter_map(|(sku, _)| Some(sku.as_ref()?.key())).collect();
         let stored = if keys.is_empty() { Vec::new() } else { catalog.find_by_sku(keys).await? };
         let stored: HashMap<String, Product> = stored.into_iter().map(|product| (product.sku.key(), product)).collect();
         // Of these rows, not of the whole file: the catalog is listed by time, and a place among products of one moment
         // is found by walking through them.
         let at = self.clock.now();
         let mut plan = ImportPlan::default();
-        for (key, row) in named {
-            let ImportRow { line, fields, wrong: mut reasons } = row;
-            match self.change(key.and_then(|key| stored.get(&key)), fields, at) {
+        for (sku, row) in named {
+            let ImportRow { at: position, fields, wrong: mut reasons } = row;
+            let refused = |reasons| RefusedRow { at: position, sku: sku.clone(), reasons };
+            match self.change(sku.as_ref().and_then(|sku| stored.get(&sku.key())), fields, at) {
                 Ok(Some(change)) if reasons.is_empty() => plan.changes.push(change),
                 Ok(None) if reasons.is_empty() => plan.unchanged += 1,
-                Ok(_) => plan.refused.push(RefusedRow { line, reasons }),
+                Ok(_) => plan.refused.push(refused(reasons)),
                 Err(Error::Invalid(errors)) => {
                     reasons.merge(errors);
-                    plan.refused.push(RefusedRow { line, reasons });
+                    plan.refused.push(refused(reasons));
                 }
                 Err(error) => return Err(error),
             }

@@ -1,13 +1,13 @@
 //! The arguments of `agora admin`, and what they open.
 
+use agora_config::{Config, Invalid, shown_url};
 use agora_database::{OpenError, Probe, probe};
+use agora_operations::open::database_url;
 use anyhow::Result;
 use clap::Subcommand;
 
 use super::{Administration, ask_password};
-use crate::app;
 use crate::app::Adapters;
-use crate::config::{Config, Invalid, Loaded, shown_url, table};
 
 /// What `agora admin` does.
 #[derive(Debug, Subcommand)]
@@ -63,43 +63,39 @@ pub(crate) enum AdminCommand {
 ///
 /// # Errors
 /// What is wrong with the arguments, or what a rule forbids.
-pub(crate) async fn run(loaded: &Loaded, command: AdminCommand) -> Result<String> {
-    let config = loaded.config()?;
+pub(crate) async fn run(config: &Config, command: AdminCommand) -> Result<String> {
     // An account can be made before the first start, but others must be somewhere.
     let makes = matches!(command, AdminCommand::Create { .. });
     let changes = !matches!(command, AdminCommand::List | AdminCommand::Show { .. });
     let database = database(config, makes).await?;
     let adapters = if makes { Adapters::open(config).await? } else { Adapters::open_existing(config).await? };
-    let told = execute(loaded, command, &Administration::new(&adapters)).await?;
+    let told = execute(config, command, &Administration::new(&adapters)).await?;
     Ok(if changes { format!("{told}\n{database}") } else { told })
 }
 
 /// Which database it is, for whoever called the command without the settings of the service; and that it is a new one,
 /// if it may be.
 async fn database(config: &Config, may_be_new: bool) -> Result<String> {
-    let url = app::database_url(config, &std::path::absolute(&config.data_dir)?);
+    let url = database_url(config, &std::path::absolute(&config.data_dir)?);
     let shown = shown_url(url.expose());
     // What else is wrong with it shows when it is opened.
     let is_new = may_be_new
         && matches!(
-            probe(url.expose(), &config.database).await,
+            probe(url.expose(), &config.database()).await,
             Err(OpenError::Missing(_)) | Ok(Probe { schema: None, .. })
         );
     let new = if is_new { ", made just now: no service has used it yet" } else { "" };
     Ok(format!("Database: {shown}{new}"))
 }
 
-async fn execute(loaded: &Loaded, command: AdminCommand, administration: &Administration) -> Result<String> {
+async fn execute(config: &Config, command: AdminCommand, administration: &Administration) -> Result<String> {
     match command {
         AdminCommand::Create { username, email, password } => {
-            let given = |flag: Option<String>, setting| flag.or_else(|| loaded.values.text(setting).map(str::to_owned));
-            let username = given(username, &table::ADMIN_USERNAME);
-            let username = username.ok_or_else(|| Invalid::because("--username is required"))?;
-            let email = given(email, &table::ADMIN_EMAIL).ok_or_else(|| Invalid::because("--email is required"))?;
-            let password = match given(password, &table::ADMIN_PASSWORD) {
-                Some(password) => password,
-                None => ask_password()?,
-            };
+            let required = |name: &str| Invalid(format!("--{name} is required"));
+            let username = username.or(config.admin_username.clone()).ok_or_else(|| required("username"))?;
+            let email = email.or(config.admin_email.clone()).ok_or_else(|| required("email"))?;
+            let configured = config.admin_password.as_ref().map(|password| password.expose().to_owned());
+            let password = password.or(configured).map_or_else(ask_password, Ok)?;
             administration.create(&username, &email, &password).await
         }
         AdminCommand::List => administration.list().await,

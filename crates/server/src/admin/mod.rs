@@ -5,6 +5,7 @@ pub(crate) mod command;
 use std::io;
 use std::io::{BufRead, IsTerminal};
 
+use agora_config::in_words;
 use agora_domain::Error;
 use agora_domain::accounts::{
     AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Registration, Role, RoleAction, RoleChange,
@@ -15,7 +16,6 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::app::Adapters;
-use crate::config::in_words;
 
 /// When a change counts on the nodes that run.
 const SOON: &str = "A running service sees it within 5 seconds.";

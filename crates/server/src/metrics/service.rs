@@ -7,11 +7,10 @@ use std::sync::Arc;
 use agora_database::Database;
 use agora_http::metrics::Page;
 use agora_media::{Cleaner, ObjectImageStore};
+use agora_operations::sweep::SweepRecord;
 use agora_security::{BcryptHasher, CachedSessions};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
-
-use crate::sweep::SweepRecord;
 
 /// The parts of the service whose figures are shown.
 pub(crate) struct ServiceMetrics {

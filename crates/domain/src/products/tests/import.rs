@@ -23,11 +23,15 @@ impl Passing {
         Self { pass: ImportPass::new(Arc::new(clock), Arc::new(ids)), catalog }
     }
 
-    /// What rows with these fields, from a line on, do.
-    async fn plan(&mut self, line: u64, rows: Vec<ProductFields>) -> ImportPlan {
-        let row = |(line, fields)| ImportRow { line, fields, wrong: FieldErrors::default() };
-        self.pass.plan(&mut self.catalog, (line..).zip(rows).map(row).collect()).await.unwrap()
+    /// What rows with these fields, from one on, do. Each begins on the line after that of its number.
+    async fn plan(&mut self, first: u64, rows: Vec<ProductFields>) -> ImportPlan {
+        let row = |(row, fields)| ImportRow { at: at(row), fields, wrong: FieldErrors::default() };
+        self.pass.plan(&mut self.catalog, (first..).zip(rows).map(row).collect()).await.unwrap()
     }
+}
+
+fn at(row: u64) -> RowPosition {
+    RowPosition { row, line: row + 1 }
 }
 
 /// What the clock shows from the second time on.
@@ -48,7 +52,7 @@ async fn rows_that_come_later_are_of_a_later_time() {
 }
 
 fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(&'static str, String)>)> {
-    plan.refused.iter().map(|row| (row.line, listed(&row.reasons))).collect()
+    plan.refused.iter().map(|row| (row.at.row, listed(&row.reasons))).collect()
 }
 
 #[tokio::test]
@@ -73,7 +77,7 @@ async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
 }
 
 #[tokio::test]
-async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons() {
+async fn every_row_that_breaks_a_rule_is_refused_with_its_place_its_sku_and_all_reasons() {
     let rows = vec![
         ProductFields { sku: some("NEW"), price: some("1.234"), ..ProductFields::default() },
         fields(),
@@ -82,35 +86,35 @@ async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons()
         ProductFields { sku: some("sku-2"), variants: variants(&[1, 2]), ..fields() },
     ];
     let plan = Passing::new().plan(7, rows).await;
-    let lines: Vec<_> = refused(&plan)
-        .into_iter()
-        .map(|(line, reasons)| (line, reasons.into_iter().map(|it| it.0).collect()))
-        .collect();
+    let rows: Vec<_> =
+        refused(&plan).into_iter().map(|(row, reasons)| (row, reasons.into_iter().map(|it| it.0).collect())).collect();
     let expected: [(u64, Vec<&str>); 3] = [
         (7, vec!["category", "name", "price", "stock"]),
         (9, vec!["category", "price", "sku", "stock"]),
         (10, vec!["stock"]),
     ];
-    assert_eq!((lines, plan.unchanged), (expected.to_vec(), 1));
+    assert_eq!((rows, plan.unchanged), (expected.to_vec(), 1));
+    let places: Vec<_> = plan.refused.iter().map(|row| (row.at, row.sku.as_ref().map(Sku::as_str))).collect();
+    assert_eq!(places, [(at(7), Some("NEW")), (at(9), None), (at(10), Some("sku-2"))]);
 }
 
 #[tokio::test]
-async fn a_sku_that_comes_twice_is_refused_with_both_lines() {
+async fn a_sku_that_comes_twice_is_refused_with_both_places() {
     let mut passing = Passing::new();
     let named = |sku| ProductFields { sku: some(sku), ..fields() };
     let plan = passing.plan(2, vec![named("one"), named("two"), named("ONE")]).await;
     assert_eq!(plan.changes.len(), 2);
-    assert_eq!(refused(&plan), [(4, vec![("sku", "SKU ONE is on line 2 already".to_owned())])]);
-    // Also between rows that are planned apart; and it is always the first line that is told.
+    assert_eq!(refused(&plan), [(4, vec![("sku", "SKU ONE is in row 2 (line 3) already".to_owned())])]);
+    // Also between rows that are planned apart; and it is always the first row that is told.
     let plan = passing.plan(5, vec![named("One"), named("three")]).await;
-    assert_eq!(refused(&plan), [(5, vec![("sku", "SKU One is on line 2 already".to_owned())])]);
+    assert_eq!(refused(&plan), [(5, vec![("sku", "SKU One is in row 2 (line 3) already".to_owned())])]);
 }
 
 #[tokio::test]
 async fn what_was_wrong_before_joins_the_reasons() {
     let mut wrong = FieldErrors::default();
     wrong.add("name", Violation::new(ViolationKind::WrongType, "name must be a string"));
-    let row = ImportRow { line: 3, fields: ProductFields { name: None, stock: Some(-1), ..fields() }, wrong };
+    let row = ImportRow { at: at(3), fields: ProductFields { name: None, stock: Some(-1), ..fields() }, wrong };
     let mut passing = Passing::new();
     let plan = passing.pass.plan(&mut passing.catalog, vec![row.clone()]).await.unwrap();
     let stock = ("stock", "Stock must be 0 to 2147483647".to_owned());
@@ -126,7 +130,7 @@ async fn what_was_wrong_before_joins_the_reasons() {
 async fn a_catalog_that_fails_is_no_bad_row() {
     let mut catalog = MockCatalogSnapshot::new();
     catalog.expect_find_by_sku().once().returning(|_| Err(Error::unavailable("away")));
-    let row = ImportRow { line: 1, fields: fields(), ..ImportRow::default() };
+    let row = ImportRow { at: at(1), fields: fields(), ..ImportRow::default() };
     let planned = Passing::new().pass.plan(&mut catalog, vec![row]).await;
     assert!(matches!(planned, Err(Error::Unavailable(_))), "{planned:?}");
 }

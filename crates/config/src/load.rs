@@ -1,0 +1,200 @@
+//! Where a program that starts finds its configuration.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use thiserror::Error;
+
+use crate::file;
+use crate::flags::Flags;
+use crate::setting::{PREFIX, Setting, nearest};
+use crate::settings::{ALL, Config, SETTINGS};
+use crate::values::{SettingValue, ValueSource, Values};
+
+/// The file that is read when no other is named.
+const FILE: &str = "agora.toml";
+
+/// More than any secret has.
+const LONGEST_SECRET: u64 = 64 * 1024;
+
+/// Where a configuration is read from. What comes later here wins.
+pub struct Sources<'a> {
+    /// The file: its name, for messages, and its text.
+    pub file: Option<(&'a Path, &'a str)>,
+    /// The environment: names that do not begin with [`PREFIX`] do not count.
+    pub variables: BTreeMap<String, String>,
+    /// The flags of the command line.
+    pub flags: Flags,
+    /// Reads the file of a secret.
+    pub read: &'a dyn Fn(&Path) -> io::Result<String>,
+}
+
+/// What a configuration is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// For the service and what works on its data.
+    Service,
+    /// For a command about administrators: what it takes from the settings of the administrator is completed by flags
+    /// and the standard input.
+    Administration,
+}
+
+/// Why a configuration, or what a command needs of it, is refused: a line for each problem.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct Invalid(pub String);
+
+/// A configuration that was read, whether or not it is any good.
+pub struct Loaded {
+    /// What was given, and what is wrong with it.
+    pub values: Values,
+    /// The configuration. Where a value is bad, the default stands in for it.
+    config: Config,
+}
+
+impl Loaded {
+    /// Reads a configuration.
+    pub fn read(sources: &Sources<'_>, purpose: Purpose) -> Self {
+        Self::complete(Values::default(), sources, purpose)
+    }
+
+    fn complete(mut values: Values, sources: &Sources<'_>, purpose: Purpose) -> Self {
+        if let Some((path, text)) = sources.file {
+            file::Reader { path, text, read: sources.read, values: &mut values }.take();
+        }
+        for (name, text) in sources.variables.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
+            let named =
+                |setting: &&'static Setting| Some((*setting, setting.is_named(name, &setting.variable(), "_FILE")?));
+            match ALL.iter().find_map(named) {
+                Some((setting, is_path)) => {
+                    values.take(setting, text, ValueSource::Variable, is_path.then_some(sources.read));
+                }
+                None => values.warnings.push(unknown(name)),
+            }
+        }
+        for (setting, text) in &sources.flags.0 {
+            values.take(setting, text, ValueSource::Flag, None);
+        }
+        let mut config = Config::read(&mut values);
+        config.check(&mut values);
+        if purpose == Purpose::Service {
+            config.check_admin(&mut values);
+        }
+        // The one that was read, whether or not it is named.
+        config.config = sources.file.and_then(|(path, _)| std::path::absolute(path).ok());
+        Self { values, config }
+    }
+
+    /// Returns the configuration.
+    ///
+    /// # Errors
+    /// When anything is wrong with it.
+    pub fn config(&self) -> Result<&Config, Invalid> {
+        let problems: Vec<&str> = self.values.problems.iter().map(|problem| problem.text.as_str()).collect();
+        if problems.is_empty() { Ok(&self.config) } else { Err(Invalid(problems.join("\n"))) }
+    }
+
+    /// Returns the configuration with defaults in place of what is bad.
+    pub fn best_guess(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns where the configuration comes from, in words.
+    pub fn summary(&self) -> String {
+        let several = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {one}s"),
+        };
+        let [in_file, variables, flags] = self.values.counts();
+        let file = self.config.config.as_ref();
+        let file = file.map(|file| format!("{} from {}", several(in_file, "setting"), file.display()));
+        let others = [(variables, "variable"), (flags, "flag")].into_iter().filter(|(count, _)| *count > 0);
+        let others = others.map(|(count, one)| several(count, one));
+        let all: Vec<String> = file.into_iter().chain(others).collect();
+        if all.is_empty() { "defaults alone".to_owned() } else { all.join(", ") }
+    }
+
+    /// Returns whether a setting's value is what was meant, as far as can be told.
+    pub fn is_certain(&self, setting: &Setting) -> bool {
+        let is_outside = matches!(
+            self.values.given(setting),
+            Some(SettingValue { place: ValueSource::Variable | ValueSource::Flag, .. })
+        );
+        let is_in_doubt = self.values.problems.iter().any(|problem| problem.of.contains(&setting.key));
+        !is_in_doubt && (is_outside || !self.values.is_file_unreadable)
+    }
+}
+
+impl Config {
+    /// Reads the configuration from variables such as those of the environment alone. An empty one counts as not set.
+    ///
+    /// # Errors
+    /// [`Invalid`], each problem with the name of its variable and what it must be.
+    pub fn from_variables(variables: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
+        let names = ALL.iter().map(|setting| setting.variable()).flat_map(|name| [format!("{name}_FILE"), name]);
+        let variables = names.filter_map(|name| variables(&name).map(|value| (name, value))).collect();
+        let sources = Sources { file: None, variables, flags: Flags::default(), read: &read_secret };
+        Loaded::read(&sources, Purpose::Service).config().cloned()
+    }
+}
+
+/// Reads the configuration of this process: its file, its environment, its flags.
+pub fn load(flags: Flags, purpose: Purpose) -> Loaded {
+    let mut values = Values::default();
+    let variables = variables(&mut values);
+    let path = file(&flags, &variables);
+    let text = path.as_ref().map(|path| (path, fs::read_to_string(path)));
+    let file = match &text {
+        Some((path, Ok(text))) => Some((path.as_path(), text.as_str())),
+        Some((path, Err(error))) => {
+            values.refuse(&[], format!("cannot read the configuration file {}: {error}", path.display()));
+            values.is_file_unreadable = true;
+            None
+        }
+        None => None,
+    };
+    Loaded::complete(values, &Sources { file, variables, flags, read: &read_secret }, purpose)
+}
+
+/// Returns the variables of the environment that begin like ours.
+fn variables(values: &mut Values) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::new();
+    for (name, value) in env::vars_os() {
+        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
+        match value.into_string() {
+            Ok(value) => drop(variables.insert(name.to_owned(), value)),
+            Err(_) => {
+                let of: Vec<_> = ALL.iter().copied().filter(|setting| name.starts_with(&setting.variable())).collect();
+                values.refuse(&of, format!("{name} must be valid Unicode"));
+            }
+        }
+    }
+    variables
+}
+
+/// Returns the file to read: the one that is named, or else the one in the working directory, if it is there.
+fn file(flags: &Flags, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let flag = flags.0.iter().find(|(setting, _)| setting.key == SETTINGS.config.key).map(|(_, path)| path);
+    let named = flag.or_else(|| variables.get(&SETTINGS.config.variable()));
+    let named = named.filter(|path| !path.trim().is_empty()).map(PathBuf::from);
+    named.or_else(|| Path::new(FILE).exists().then(|| PathBuf::from(FILE)))
+}
+
+/// Reads the file of a secret.
+fn read_secret(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST_SECRET + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_SECRET {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long for a secret"));
+    }
+    Ok(text)
+}
+
+fn unknown(name: &str) -> String {
+    let meant = nearest(ALL, name, "_FILE", |setting| Some(setting.variable()));
+    let meant = meant.map(|(_, meant)| format!(": is {meant} meant?")).unwrap_or_default();
+    format!("{name} is set, but there is no such setting{meant}")
+}

@@ -1,0 +1,88 @@
+//! The product catalog.
+
+use agora_config::in_words;
+use agora_domain::clock::Timestamp;
+use agora_domain::products::{Product, ProductFields, VariantFields};
+use anyhow::Result;
+
+use super::calendar::{JOINS_UNTIL, START};
+use super::random::{Ids, Purpose, Random};
+
+/// How many products there are.
+pub(super) const PRODUCTS: usize = 200;
+
+const KINDS: [&str; 10] =
+    ["Classic", "Nordic", "Compact", "Handmade", "Travel", "Organic", "Vintage", "Light", "Everyday", "Grand"];
+
+const SIZES: [&str; 4] = ["S", "M", "L", "XL"];
+const COLORS: [&str; 6] = ["black", "white", "red", "forest green", "navy", "sand"];
+
+/// A kind of product.
+struct Category {
+    name: &'static str,
+    /// The beginning of its SKUs.
+    code: &'static str,
+    things: [&'static str; 5],
+    /// The lowest and the highest price, in hundredths.
+    prices: (u64, u64),
+    has_sizes: bool,
+}
+
+const fn category(
+    name: &'static str,
+    code: &'static str,
+    things: [&'static str; 5],
+    prices: (u64, u64),
+    has_sizes: bool,
+) -> Category {
+    Category { name, code, things, prices, has_sizes }
+}
+
+const CATEGORIES: [Category; 8] = [
+    category("Books", "BOK", ["Novel", "Atlas", "Cookbook", "Diary", "Guide"], (590, 4_990), false),
+    category("Clothing", "CLO", ["Jacket", "Shirt", "Scarf", "Jumper", "Rain coat"], (1_290, 18_900), true),
+    category("Kitchen", "KIT", ["Kettle", "Pan", "Bread knife", "Coffee mill", "Bowl"], (790, 24_900), false),
+    category("Garden", "GAR", ["Spade", "Lantern", "Bench", "Seed box", "Watering can"], (490, 39_900), false),
+    category("Music", "MUS", ["Ukulele", "Metronome", "Record", "Songbook", "Drum"], (990, 59_900), false),
+    category("Outdoor", "OUT", ["Tent", "Backpack", "Flask", "Head lamp", "Sleeping bag"], (1_490, 44_900), false),
+    category("Shoes", "SHO", ["Boots", "Sandals", "Trainers", "Slippers", "Clogs"], (2_490, 21_900), true),
+    category("Toys", "TOY", ["Kite", "Puzzle", "Train set", "Marbles", "Card game"], (390, 12_900), false),
+];
+
+/// Returns the products, oldest first.
+pub(super) fn products(seed: u64) -> impl Iterator<Item = Result<Product>> {
+    let mut random = Random::new(seed, Purpose::Products);
+    let mut ids = Ids::default();
+    (0..PRODUCTS).map(move |n| {
+        let at = START + (JOINS_UNTIL - START) / PRODUCTS as i64 * n as i64;
+        let new = fields(&mut random, n).into_new().map_err(|errors| anyhow::anyhow!(in_words(&errors)))?;
+        Ok(new.into_product(ids.next(&mut random, at).into(), Timestamp::from_unix_millis(at)))
+    })
+}
+
+fn fields(random: &mut Random, number: usize) -> ProductFields {
+    let Category { name, code, things, prices, has_sizes } = &CATEGORIES[number % CATEGORIES.len()];
+    // Each category goes through all of its pairs before one comes again.
+    let nth = number / CATEGORIES.len();
+    let (thing, kind) = (things[nth % things.len()], KINDS[nth / things.len() % KINDS.len()]);
+    let hundredths = prices.0 + random.below(prices.1 - prices.0);
+    let color = random.pick(&COLORS);
+    let variants = SIZES.map(|size| VariantFields {
+        color: Some(color.to_owned()),
+        size: Some(size.to_owned()),
+        stock: Some(random.below(40) as i64),
+    });
+    ProductFields {
+        sku: Some(format!("{code}-{:04}", nth + 1)),
+        name: Some(format!("{kind} {}", thing.to_lowercase())),
+        description: Some(format!(
+            "{thing} of our {} range, in {color}. Made to be used for years.",
+            kind.to_lowercase()
+        )),
+        price: Some(format!("{}.{:02}", hundredths / 100, hundredths % 100)),
+        category: Some((*name).to_owned()),
+        stock: (!has_sizes).then(|| random.below(300) as i64),
+        variants: has_sizes.then(|| variants.into()),
+        images: None,
+    }
+}

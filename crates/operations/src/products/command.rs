@@ -1,0 +1,82 @@
+//! The commands' arguments, and what they open.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::import::Import;
+use super::row::Format;
+use super::source::Source;
+use super::{export, import};
+use crate::open;
+use crate::progress::{Interrupt, Progress};
+use crate::system::{SystemClock, SystemIds};
+use agora_config::Config;
+
+/// What `agora products` does.
+#[derive(Debug, Subcommand)]
+pub enum ProductsCommand {
+    /// Import products from a file, all of them or none. A product whose SKU exists, in any letter case, is updated; others
+    /// are created
+    Import(ImportArguments),
+    /// Export all products to a file that can be imported
+    Export(ExportArguments),
+}
+
+/// What `agora products import` takes.
+#[derive(Debug, Args)]
+pub struct ImportArguments {
+    /// The file to read, or - for the standard input
+    file: PathBuf,
+    /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Validate the file and print what would change, without changing anything
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What `agora products export` takes.
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// The file to write, which must not exist; the standard output without, or for -
+    file: Option<PathBuf>,
+    /// What the file is to be, if its ending does not tell; jsonl on the standard output
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+/// Imports or exports the catalog; returns what to tell the operator.
+///
+/// # Errors
+/// Every row that cannot be taken over, and what could not be read or written. Then nothing was changed, and there is
+/// no file.
+pub async fn products(config: &Config, command: ProductsCommand, interrupt: Interrupt) -> Result<String> {
+    let progress = Progress::new(interrupt.clone());
+    match command {
+        ProductsCommand::Import(ImportArguments { file, format, dry_run }) => {
+            let format = match format {
+                Some(format) => format,
+                None => Format::of(&file)?,
+            };
+            // First of all: whoever pipes a file into this is not to wait for a database that is not there.
+            let database = open::existing_database(config).await?;
+            let source = Source::open(file, format, &interrupt).await?;
+            let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
+            let import = Import { catalog: database.catalog(), clock, ids, source };
+            import::import(import, dry_run, progress).await
+        }
+        ProductsCommand::Export(ExportArguments { file, format }) => {
+            let file = file.filter(|file| file.as_os_str() != "-");
+            let format = match (format, &file) {
+                (Some(format), _) => format,
+                (None, Some(file)) => Format::of(file)?,
+                (None, None) => Format::Jsonl,
+            };
+            let database = open::existing_database(config).await?;
+            export::export(&*database.catalog(), file.as_deref(), format, progress).await
+        }
+    }
+}

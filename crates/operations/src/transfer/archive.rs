@@ -1,0 +1,289 @@
+//! The file of a backup: a tar archive that ends with its own checksum.
+//!
+//! | entry | content |
+//! |---|---|
+//! | `agora-backup.json` | [`Header`]: what the archive is |
+//! | `jwt-secret` | what tokens are signed with |
+//! | `images/KEY` | an image |
+//! | `unnamed-images` | the keys of images that no row names, a line each: what was deleted while they were fetched |
+//! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
+//! | `summary.json` | [`Summary`]: how much of everything there is |
+//! | `sha256` | the SHA-256 of every byte of the file before this entry |
+//!
+//! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
+
+use agora_domain::media::ImageKey;
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::images::MAX_BYTES;
+use super::rows::{Sums, hex};
+use crate::atomic_file::AtomicFile;
+use crate::background::Background;
+use crate::progress::Progress;
+
+/// The name of the first entry.
+pub(crate) const HEADER: &str = "agora-backup.json";
+/// The name of the second entry, with the secret, if there is one.
+pub(crate) const SECRET: &str = "jwt-secret";
+/// The name of the entry between images and rows.
+pub(crate) const UNNAMED: &str = "unnamed-images";
+/// The name of the last entry but the checksum.
+pub(crate) const SUMMARY: &str = "summary.json";
+const CHECKSUM: &str = "sha256";
+
+/// The form of archive that this program writes and reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The longest entry that is no image: far more than the longest rows that are handled at once.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// The blocks of the checksum's entry and of the end of a tar archive.
+const TAIL: u64 = 512 + 512 + 1024;
+
+/// What an archive is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// [`FORMAT`].
+    pub(crate) format: u32,
+    /// The version of the program that made it.
+    pub(crate) agora: String,
+    /// The version of the schema that its rows are of.
+    pub(crate) schema: String,
+    /// When it was begun, in milliseconds since 1970.
+    pub(crate) made_at: i64,
+}
+
+/// How much of everything an archive holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// What each table holds.
+    pub(crate) rows: Sums,
+    /// How many images there are that rows name.
+    pub(crate) images: u64,
+    /// The names of those that rows name and the store had lost.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Returns the keys of images as the text of an entry.
+pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
+    keys.iter().map(|key| key.as_str().to_owned() + "\n").collect()
+}
+
+/// Returns the keys of images that an entry has.
+pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
+    let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
+    keys.collect::<Option<_>>().context("the archive names images as no backup does")
+}
+
+/// A file in the archive.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// Everything written goes into the checksum too.
+struct Summed<W> {
+    inner: W,
+    hasher: Sha256,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or(bytes));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(u64::try_from(bytes.len()).map_err(io::Error::other)?);
+    header.set_mode(0o600);
+    tar.append_data(&mut header, name, bytes)
+}
+
+/// Returns the end of an archive whose bytes before it have this checksum.
+fn tail(checksum: &str) -> io::Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
+    append(&mut tar, CHECKSUM, checksum.as_bytes())?;
+    tar.into_inner()
+}
+
+/// Writes an archive, on a thread of its own. The file is there once it is finished, and never part of it.
+pub(crate) struct Writer {
+    entries: mpsc::Sender<Entry>,
+    writing: JoinHandle<Result<()>>,
+}
+
+impl Writer {
+    /// Begins an archive for its owner alone. A file that is there already is refused.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = AtomicFile::begin(path, ".agora-backup-")?;
+        Ok(Self::begin(move |queue| write(queue, file)?.keep()))
+    }
+
+    /// Begins an archive that goes where the program's output goes. Whoever reads it knows by the exit code whether it is
+    /// whole.
+    pub(crate) fn to_stdout() -> Result<Self> {
+        let out = io::stdout();
+        ensure!(!out.is_terminal(), "a backup is nothing to look at: send the output to a file or a program");
+        Ok(Self::begin(move |queue| Ok(write(queue, out)?.flush()?)))
+    }
+
+    fn begin(write: impl FnOnce(mpsc::Receiver<Entry>) -> Result<()> + Send + 'static) -> Self {
+        let (entries, queue) = mpsc::channel(1);
+        Self { entries, writing: tokio::task::spawn_blocking(move || write(queue)) }
+    }
+
+    pub(crate) async fn append(&mut self, name: String, bytes: impl Into<Bytes>) -> Result<()> {
+        if self.entries.send(Entry { name, bytes: bytes.into() }).await.is_ok() {
+            return Ok(());
+        }
+        // The thread has ended: with an error, then.
+        (&mut self.writing).await??;
+        bail!("the archive was finished too early")
+    }
+
+    pub(crate) async fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.append(name.to_owned(), serde_json::to_vec_pretty(value)?).await
+    }
+
+    /// Completes the archive with its summary and moves it to its place, durably.
+    pub(crate) async fn finish(mut self, summary: &Summary) -> Result<()> {
+        self.append_json(SUMMARY, summary).await?;
+        drop(self.entries);
+        self.writing.await?
+    }
+}
+
+/// Writes the entries, and after the last of them the checksum; what they were written to.
+fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
+    let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
+    let mut is_whole = false;
+    while let Some(entry) = queue.blocking_recv() {
+        is_whole = entry.name == SUMMARY;
+        append(&mut tar, &entry.name, &entry.bytes).context("cannot write the archive")?;
+    }
+    // Whoever was to send the rest has given up: the file goes.
+    ensure!(is_whole, "the archive was left unfinished");
+    let checksum = hex(&tar.get_ref().hasher.clone().finalize());
+    append(&mut tar, CHECKSUM, checksum.as_bytes())?;
+    Ok(tar.into_inner()?.inner.into_inner().map_err(io::IntoInnerError::into_error)?)
+}
+
+/// An archive that is known to be whole.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    file: Arc<File>,
+}
+
+impl Archive {
+    /// Opens an archive and reads all of it once, to see that no byte is missing or changed.
+    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<Self> {
+        let name = path.display();
+        let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
+        ensure!(metadata.is_file(), "{name} is no file");
+        let file = Arc::new(File::open(path).with_context(|| format!("cannot open {name}"))?);
+        // There is nothing else to do meanwhile.
+        let checked = tokio::task::block_in_place(|| check(&file, metadata.len(), progress));
+        checked.with_context(|| format!("{name} is no backup, or is damaged"))?;
+        Ok(Self { file })
+    }
+
+    /// Returns what the archive is, and the secret in it.
+    pub(crate) async fn beginning(&self) -> Result<(Header, Option<String>)> {
+        let mut entries = self.entries();
+        let first = entries.next().await?.filter(|entry| entry.name == HEADER);
+        let first = first.context("the archive does not begin as a backup does")?;
+        let header: Header = serde_json::from_slice(&first.bytes).context(HEADER)?;
+        ensure!(header.format == FORMAT, "the archive is of format {}, and this program reads {FORMAT}", header.format);
+        let secret = match entries.next().await? {
+            Some(entry) if entry.name == SECRET => Some(String::from_utf8(entry.bytes.into()).context(SECRET)?),
+            _ => None,
+        };
+        Ok((header, secret))
+    }
+
+    /// Returns the entries, one by one, read by a thread of their own.
+    pub(crate) fn entries(&self) -> Background<Entry> {
+        let content = At { file: Arc::clone(&self.file), offset: 0 };
+        Background::begin(move |take| read(content, take))
+    }
+}
+
+/// A file read from a place of its own, whoever else reads it.
+struct At {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(bytes, self.offset)?;
+        self.offset += u64::try_from(count).map_err(io::Error::other)?;
+        Ok(count)
+    }
+}
+
+/// Gives the entries one by one, until none is wanted any more.
+pub(super) fn read(content: impl Read, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
+    // What it says of itself is shown without the characters that a terminal would obey.
+    let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
+    let mut archive = tar::Archive::new(BufReader::new(content));
+    // Plain files only: no links, no files that are mostly holes, none of the entries that are about others.
+    for entry in archive.entries().map_err(unreadable)?.raw(true) {
+        let mut entry = entry.map_err(unreadable)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let most = if name.starts_with("images/") { MAX_BYTES } else { MAX_TEXT };
+        let is_plain = entry.header().entry_type() == tar::EntryType::Regular;
+        ensure!(is_plain && entry.size() <= most, "the archive holds something that no backup does: {name:?}");
+        let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
+        entry.read_to_end(&mut bytes).map_err(unreadable)?;
+        if name == CHECKSUM || !take(Entry { name, bytes: bytes.into() }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn check(file: &Arc<File>, length: u64, progress: &mut Progress) -> Result<()> {
+    const STEP: usize = 1 << 20;
+    let mut reader = At { file: Arc::clone(file), offset: 0 };
+    let mut buffer = vec![0; STEP];
+    let mut left = length.checked_sub(TAIL).context("it is too short")?;
+    let mut hasher = Sha256::new();
+    progress.phase("checksum (MiB)", Some(left >> 20));
+    while left > 0 {
+        let wanted = usize::try_from(left).map_or(STEP, |left| left.min(STEP));
+        let part = buffer.get_mut(..wanted).context("a buffer that is too small")?;
+        reader.read_exact(part)?;
+        if reader.offset == u64::try_from(wanted)? {
+            ensure!(!part.starts_with(&[0x1f, 0x8b]), "it is compressed: gunzip it first");
+            ensure!(!part.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "it is compressed: unzstd it first");
+        }
+        hasher.update(part);
+        left -= u64::try_from(wanted)?;
+        progress.advance(1)?;
+    }
+    let mut found = Vec::new();
+    reader.read_to_end(&mut found)?;
+    ensure!(found == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! `agora restore`: what `agora backup` saved, into an empty target.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use agora_config::{Config, Secret};
+use agora_database::{Database, Load, Rows, Table, schema_version};
+use agora_domain::media::{ImageKey, ImageStore};
+use agora_media::ObjectImageStore;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, TryStreamExt};
+
+use super::archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines};
+use super::images::{Memory, Tally};
+use super::rows::{Summing, Sums, TARGET, count};
+use super::{images, rows};
+use crate::context::OperatorContext;
+use crate::progress::{Interrupt, Progress};
+use crate::{data_dir, open};
+
+/// What `agora restore` takes.
+#[derive(Debug, Args)]
+pub struct RestoreArguments {
+    /// The file to read
+    file: PathBuf,
+}
+
+/// Restores a backup; returns what to tell the operator.
+///
+/// # Errors
+/// When the target holds something, or something could not be written: its rows are then what they were. A file that is no whole backup is refused before anything is made, and so is a data
+/// directory with another secret.
+pub async fn restore(config: &Config, arguments: RestoreArguments, interrupt: Interrupt) -> Result<String> {
+    let mut progress = Progress::new(interrupt);
+    let (archive, saved) = open_archive(&arguments.file, &mut progress).await?;
+    let kept = data_dir::existing_secret(&config.data_dir)?;
+    let told = match (&saved, &config.jwt_secret) {
+        (None, _) => "The backup holds no signing secret: everybody logs in again.",
+        (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the one of the backup: tokens stay valid.",
+        (Some(_), Some(_)) => "Warning: AGORA_JWT_SECRET is not the one of the backup: everybody logs in again.",
+        (Some(saved), None) => {
+            let differs = kept.is_some_and(|kept| kept != *saved);
+            let directory = config.data_dir.display();
+            ensure!(
+                !differs,
+                "the data directory {directory} has another signing secret: restore into a new one, or delete its file \
+                 jwt-secret if nothing needs it any more"
+            );
+            "Restored the signing secret: tokens stay valid."
+        }
+    };
+    let data_dir = data_dir::prepare(&config.data_dir)?;
+    let database = open::database(config, &data_dir).await?;
+    let store = open::images(config, &data_dir).await?;
+    let keep = || match saved.filter(|_| config.jwt_secret.is_none()) {
+        Some(saved) => data_dir::keep_secret(&data_dir, &saved),
+        None => Ok(()),
+    };
+    let restored = fill(&archive, (&database, &store), keep, progress).await?;
+    Ok(format!("{restored}\n{told}"))
+}
+
+/// Opens an archive and checks that it is whole, and one that this program can restore; it, and the secret that
+/// tokens were signed with.
+///
+/// # Errors
+/// When it is not. Nothing has been written.
+async fn open_archive(file: &Path, progress: &mut Progress) -> Result<(Archive, Option<Secret>)> {
+    let archive = Archive::open(file, progress)?;
+    let (header, secret) = archive.beginning().await?;
+    let schema = schema_version();
+    ensure!(
+        header.schema == schema,
+        "the backup was made by Agora {:?} with the schema {:?}, and this program has {schema:?}: restore it with that version",
+        header.agora,
+        header.schema
+    );
+    let secret = secret.map(|secret| secret.trim().to_owned());
+    let is_secret = secret.as_ref().is_none_or(|secret| secret.len() >= Config::MIN_SECRET_BYTES);
+    ensure!(is_secret, "the signing secret in the archive is too short");
+    Ok((archive, secret.map(Secret::from)))
+}
+
+/// Fills the target from the archive, and does what else there is to do before that is committed; what to tell the
+/// operator.
+///
+/// # Errors
+/// When the target holds something, or something could not be written. The rows of the target are then what they were.
+async fn fill(
+    archive: &Archive,
+    (database, store): (&Database, &ObjectImageStore),
+    last: impl FnOnce() -> Result<()>,
+    mut progress: Progress,
+) -> Result<String> {
+    let mut load = database.load().await.operator_context(TARGET)?;
+    let is_empty = load.contents().is_empty().await.operator_context(TARGET)?;
+    ensure!(is_empty, "the database is not empty: restore into a new one");
+    refuse_others(archive, store).await?;
+
+    let mut contents = Contents::default();
+    let mut entries = archive.entries();
+    progress.phase("images", None);
+    let memory = Memory::new();
+    let mut arriving = FuturesUnordered::new();
+    let mut entry = entries.next().await?;
+    while let Some(Entry { name, bytes }) = entry {
+        if let Some(key) = image_key(&name) {
+            // Some arrive while this one waits for room.
+            let mut room = std::pin::pin!(memory.room(u64::try_from(bytes.len())?));
+            let room = loop {
+                tokio::select! {
+                    Some(arrival) = arriving.next(), if !arriving.is_empty() => contents.arrived(arrival, &mut progress)?,
+                    room = &mut room, if arriving.len() < images::AT_ONCE => break room?,
+                }
+            };
+            arriving.push(async move {
+                let _room = room;
+                images::put(store, &key, bytes).await
+            });
+        } else if ![HEADER, SECRET].contains(&name.as_str()) {
+            // What is none of these comes after all images.
+            while let Some(arrival) = arriving.next().await {
+                contents.arrived(arrival, &mut progress)?;
+            }
+            if name == UNNAMED {
+                contents.delete_unnamed(&keys_from_lines(&bytes)?, store).await?;
+            } else {
+                contents.take(&name, &bytes, &mut load, &mut progress).await?;
+            }
+        }
+        entry = entries.next().await?;
+    }
+    drop(arriving);
+    let told = contents.complete(&mut load, store, &mut progress).await?;
+    last()?;
+    load.commit().await.operator_context(TARGET)?;
+    Ok(told)
+}
+
+/// What an archive has turned out to hold.
+#[derive(Default)]
+struct Contents {
+    images: Tally,
+    /// How many of the images no row names.
+    unnamed: u64,
+    /// The table being filled, and what it holds so far.
+    table: Option<(Table, Summing)>,
+    sums: Sums,
+    summary: Option<Summary>,
+}
+
+impl Contents {
+    fn arrived(&mut self, arrival: Result<images::Arrival>, progress: &mut Progress) -> Result<()> {
+        self.images.add(&arrival?);
+        progress.advance(1)
+    }
+
+    /// Deletes the images that were on their way into the archive when what named them was deleted. Otherwise they
+    /// would stay for good: the sweep knows nothing of them.
+    async fn delete_unnamed(&mut self, keys: &[ImageKey], store: &ObjectImageStore) -> Result<()> {
+        for key in keys {
+            store.delete(key).await.operator_context(images::TARGET)?;
+            self.unnamed += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes what is no image.
+    async fn take(&mut self, name: &str, text: &[u8], load: &mut Load, progress: &mut Progress) -> Result<()> {
+        if name == SUMMARY {
+            self.summary = Some(serde_json::from_slice(text).context(SUMMARY)?);
+            return Ok(());
+        }
+        let table =
+            table(name).with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
+        let rows = Rows::from_lines(table, std::str::from_utf8(text)?).operator_context(name)?;
+        if self.table.as_ref().is_none_or(|(current, _)| *current != table) {
+            if self.table.is_none() {
+                progress.phase("rows", None);
+            }
+            self.close_table();
+        }
+        self.table.get_or_insert_with(|| (table, Summing::default())).1.add(&rows, text);
+        progress.advance(count(&rows))?;
+        load.insert(rows).await.operator_context(TARGET)
+    }
+
+    fn close_table(&mut self) {
+        if let Some((table, summing)) = self.table.take() {
+            self.sums.insert(table.name().to_owned(), summing.sum());
+        }
+    }
+
+    /// Checks that everything has arrived; what to tell the operator.
+    async fn complete(mut self, load: &mut Load, store: &ObjectImageStore, progress: &mut Progress) -> Result<String> {
+        self.close_table();
+        let summary = self.summary.context("the archive has no summary")?;
+        let Tally { written, present, .. } = self.images;
+        let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
+        ensure!(has_all, "the archive has not all of its images");
+        let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&self.sums);
+        ensure!(has_all, "the rows of the archive are not those that its summary has");
+        rows::verify(load.contents(), &summary.rows, progress).await?;
+        let mut lost = images::lost(load.contents(), store, progress).await?;
+        let warning = images::judge(&lost, true)?;
+        lost.retain(|key| !summary.missing.iter().any(|known| known == key.as_str()));
+        ensure!(lost.is_empty(), "{} images have vanished from the store again: who else uses it?", lost.len());
+        let total: u64 = summary.rows.values().map(|sum| sum.rows).sum();
+        let told = format!(
+            "Restored {total} rows; counts and checksums agree.{}\n{}",
+            rows::in_words(&summary.rows),
+            self.images.in_words("Restored")
+        );
+        let unnamed = match self.unnamed {
+            0 => String::new(),
+            unnamed => format!(" {unnamed} were deleted again: what they belonged to was deleted during the backup."),
+        };
+        Ok(told + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
+    }
+}
+
+pub(super) fn image_key(name: &str) -> Option<ImageKey> {
+    name.strip_prefix("images/").and_then(ImageKey::parse)
+}
+
+/// Returns the table of an entry such as `rows/users-000001.jsonl`.
+pub(super) fn table(name: &str) -> Option<Table> {
+    let (table, _) = name.strip_prefix("rows/")?.split_once('-')?;
+    Table::ALL.into_iter().find(|known| known.name() == table)
+}
+
+/// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
+async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
+    let mut present: HashSet<ImageKey> =
+        store.list().await.operator_context(images::TARGET)?.try_collect().await.operator_context(images::TARGET)?;
+    if present.is_empty() {
+        return Ok(());
+    }
+    let mut entries = archive.entries();
+    while let Some(entry) = entries.next().await? {
+        if let Some(key) = image_key(&entry.name) {
+            present.remove(&key);
+        }
+    }
+    ensure!(
+        present.is_empty(),
+        "the image store is not empty: restore into a new one, or delete what another restore left in it"
+    );
+    Ok(())
+}
