@@ -1,6 +1,6 @@
 //! The database and the image store that the configuration names.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agora_config::{Config, Secret};
 use agora_database::Database;
@@ -15,6 +15,13 @@ pub const CANNOT_OPEN: &str = "cannot open the database (AGORA_DATABASE_URL, AGO
 pub fn database_url(config: &Config, data_dir: &Path) -> Secret {
     let configured = config.database_url.clone();
     configured.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("agora.db").display()).into())
+}
+
+/// Returns the file of an embedded database.
+pub(crate) fn database_file(config: &Config, data_dir: &Path) -> Option<PathBuf> {
+    let url = database_url(config, data_dir);
+    let path = url.expose().strip_prefix("sqlite:")?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
 }
 
 /// Opens the database that the configuration names.

@@ -2,10 +2,8 @@
 
 use agora_domain::clock::{Clock, Timestamp};
 
-use super::Finding;
+use super::{Finding, failed, ok, warning};
 use crate::system::SystemClock;
-
-const SUBJECT: &str = "clock";
 
 /// How far clocks may be apart without a word: stores count in seconds, and answers take their time.
 const WARNING_MILLIS: i64 = 5_000;
@@ -46,16 +44,16 @@ impl Reference {
         let which = if ahead > 0 { "ahead of" } else { "behind" };
         let text = format!("{seconds} s {which} that of {name}: let NTP keep both");
         match ahead.abs() {
-            apart if apart <= WARNING_MILLIS => Finding::ok(SUBJECT, format!("agrees with that of {name}")),
-            apart if apart <= FAILURE_MILLIS => Finding::warning(SUBJECT, text),
-            _ => Finding::failed(SUBJECT, text),
+            apart if apart <= WARNING_MILLIS => ok(format!("agrees with that of {name}")),
+            apart if apart <= FAILURE_MILLIS => warning(text),
+            _ => failed(text),
         }
     }
 }
 
 pub(super) fn findings(references: &[Option<Reference>]) -> Vec<Finding> {
     let findings: Vec<Finding> = references.iter().flatten().map(Reference::finding).collect();
-    if findings.is_empty() { vec![Finding::ok(SUBJECT, "there is none to compare it with")] } else { findings }
+    if findings.is_empty() { vec![ok("there is none to compare it with")] } else { findings }
 }
 
 #[cfg(test)]
@@ -76,9 +74,9 @@ mod tests {
             (5_000_000, State::Failed, "4000 s behind"),
         ] {
             let reference = Reference { name: "another", begun: at(1_000_000), ended: at(1_000_400), shown: at(shown) };
-            let finding = reference.finding();
-            assert_eq!(finding.state, state, "{finding}");
-            assert!(finding.text.contains(words), "{finding}");
+            let (found, text) = reference.finding();
+            assert_eq!(found, state, "{text}");
+            assert!(text.contains(words), "{text}");
         }
     }
 }

@@ -1,19 +1,16 @@
 //! `agora doctor`: whether the service can work here. Nothing is changed, and a service may run meanwhile.
 
 mod clock;
+mod configuration;
 mod database;
 mod directory;
 mod images;
-mod listening;
-mod settings;
-mod space;
 
-use std::fmt;
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use anyhow::Result;
-
 use agora_config::{Config, Loaded, Setting};
+use anyhow::Result;
 
 /// How something was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,60 +23,49 @@ enum State {
     Failed,
 }
 
-/// What was found of something, and what to do about it.
-#[derive(Debug)]
-struct Finding {
-    state: State,
-    subject: &'static str,
-    text: String,
+/// How something was found, and what to do about it.
+type Finding = (State, String);
+
+fn ok(text: impl Into<String>) -> Finding {
+    (State::Ok, text.into())
 }
 
-impl Finding {
-    fn ok(subject: &'static str, text: impl Into<String>) -> Self {
-        Self { state: State::Ok, subject, text: text.into() }
-    }
-
-    fn warning(subject: &'static str, text: impl Into<String>) -> Self {
-        Self { state: State::Warning, subject, text: text.into() }
-    }
-
-    fn failed(subject: &'static str, text: impl Into<String>) -> Self {
-        Self { state: State::Failed, subject, text: text.into() }
-    }
+fn warning(text: impl Into<String>) -> Finding {
+    (State::Warning, text.into())
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            State::Ok => "ok",
-            State::Warning => "warning",
-            State::Failed => "failed",
-        };
-        write!(f, "{state:8} {}: {}", self.subject, self.text)
-    }
+fn failed(text: impl Into<String>) -> Finding {
+    (State::Failed, text.into())
 }
 
-/// Looks at everything and says what it finds, a line for each thing; whether nothing has failed.
+/// Looks at everything and says what it finds, a line for each thing; returns whether nothing has failed.
 ///
 /// # Errors
 /// When it cannot be said.
 pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Result<bool> {
     let mut worst = State::Ok;
-    let mut tell = |findings: Vec<Finding>| {
-        findings.iter().try_for_each(|finding| {
-            worst = worst.max(finding.state);
-            say(&finding.to_string())
+    let mut tell = |subject: &str, findings: Vec<Finding>| {
+        findings.into_iter().try_for_each(|(state, text)| {
+            worst = worst.max(state);
+            let state = match state {
+                State::Ok => "ok",
+                State::Warning => "warning",
+                State::Failed => "failed",
+            };
+            say(&format!("{state:8} {subject}: {text}"))
         })
     };
-    tell(settings::findings(loaded))?;
-    tell(listening::findings(loaded))?;
-    tell(directory::findings(loaded))?;
+    tell("configuration", configuration::findings(loaded))?;
+    tell("open files", vec![configuration::open_files(loaded.best_guess())])?;
+    tell("addresses", configuration::addresses(loaded))?;
+    tell("data directory", vec![directory::directory(loaded)])?;
+    tell("signing secret", vec![directory::secret(loaded)])?;
     let (findings, of_database) = database::findings(loaded).await;
-    tell(findings)?;
-    let (findings, of_images) = images::findings(loaded).await;
-    tell(findings)?;
-    tell(clock::findings(&[of_database, of_images]))?;
-    tell(space::findings(loaded.best_guess()))?;
+    tell("database", findings)?;
+    let (finding, of_images) = images::finding(loaded).await;
+    tell("images", vec![finding])?;
+    tell("clock", clock::findings(&[of_database, of_images]))?;
+    tell("free space", directory::space(loaded.best_guess()))?;
     say(match worst {
         State::Ok => "Everything is as it should be.",
         State::Warning => "The service can work; see the warnings.",
@@ -94,6 +80,17 @@ fn data_dir(config: &Config) -> PathBuf {
 }
 
 /// Returns what is to be said where a bad setting hides what would be looked at.
-fn unknown(subject: &'static str, setting: &Setting) -> Finding {
-    Finding::failed(subject, format!("not looked at, since {} is not clear: see the configuration", setting.variable()))
+fn unclear(loaded: &Loaded, settings: &[&Setting]) -> Option<Finding> {
+    let setting = settings.iter().find(|setting| !loaded.is_certain(setting))?;
+    Some(failed(format!("not looked at, since {} is not clear: see the configuration", setting.variable())))
+}
+
+/// Returns what is to be said of what is not there; without a way to make it, what is to be made by hand.
+fn absent(shown: impl Display, can_be_made: bool, by_hand: &str) -> Finding {
+    match can_be_made {
+        true => ok(format!("{shown} is not there yet: the first start makes it")),
+        false => {
+            failed(format!("{shown} is not there and cannot be made: make {by_hand}, for the user of the service"))
+        }
+    }
 }
