@@ -5,8 +5,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::products::{Product, ProductFields, VariantFields};
 use anyhow::Result;
 
-use super::calendar::{JOINS_UNTIL, START};
-use super::random::{Ids, Purpose, Random};
+use super::random::{Ids, JOINS_UNTIL, Purpose, Random, START};
 
 /// How many products there are.
 pub(super) const PRODUCTS: usize = 200;

@@ -15,22 +15,23 @@
 
 #![forbid(unsafe_code)]
 
+use std::sync::Arc;
+
 use agora_config::Config;
-use agora_database::{Rows, Table};
+use agora_database::Table;
 use agora_domain::accounts::{Password, PasswordHasher};
 use agora_domain::limits::Requester;
+use agora_operations::background::Background;
 use agora_operations::context::OperatorContext;
 use agora_operations::progress::{Interrupt, Progress};
 use agora_operations::{data_dir, open};
 use agora_security::BcryptHasher;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::{Args, value_parser};
-use tokio::sync::mpsc;
 use tokio::task;
 
 use self::posts::Network;
 
-mod calendar;
 mod catalog;
 mod people;
 mod posts;
@@ -48,9 +49,6 @@ const PASSWORD: &str = "demo password";
 
 /// The most posts that fit in the time.
 const MOST_POSTS: u64 = 10_000_000;
-
-/// How many batches of rows may wait to be written.
-const WAITING: usize = 4;
 
 /// The database, as it is named to an operator.
 const DATABASE: &str = "the database";
@@ -90,24 +88,25 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     let (network, total) = task::spawn_blocking(move || {
         let network = Network::new(seed, users, posts);
         let total = network.count();
-        (network, total)
+        (Arc::new(network), total)
     })
     .await?;
     progress.phase("rows", Some(total));
     // Rows are made while others are written.
-    let (sender, mut receiver) = mpsc::channel(WAITING);
-    let making = task::spawn_blocking(move || {
-        let mut hand_over = |rows: Rows| sender.blocking_send(rows).context("the rows are not wanted any more");
-        network.rows(&hash, &mut hand_over).map(|()| network)
+    let (network, maker) = (Arc::clone(&network), network);
+    let mut made = Background::begin(move |take| {
+        maker.rows(&hash, &mut |rows| {
+            ensure!(take(rows), "the rows are not wanted any more");
+            Ok(())
+        })
     });
     let mut counts = Table::ALL.map(|table| (table, 0));
-    while let Some(rows) = receiver.recv().await {
+    while let Some(rows) = made.next().await? {
         let (table, count) = (rows.table(), u64::try_from(rows.len())?);
         load.insert(rows).await.operator_context(DATABASE)?;
         counts.iter_mut().filter(|(counted, _)| *counted == table).for_each(|(_, sum)| *sum += count);
         progress.advance(count)?;
     }
-    let network = making.await??;
     load.commit().await.operator_context(DATABASE)?;
     Ok(summary(&network, &counts))
 }

@@ -5,8 +5,7 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::calendar::{FOLLOWS_UNTIL, JOINS_UNTIL, START};
-use super::random::{Ids, Purpose, Random, Ranks};
+use super::random::{FOLLOWS_UNTIL, Ids, JOINS_UNTIL, Purpose, Random, Ranks, START};
 
 /// How many accounts `reader_{n}_{k}` there are for each number of accounts that they follow.
 const READERS: [(usize, usize); 5] = [(10, 64), (20, 64), (100, 64), (1_000, 64), (5_000, 16)];

@@ -5,8 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use agora_domain::posts::Visibility;
 use uuid::Uuid;
 
-use super::calendar::{END, FOLLOWS_UNTIL, HOUR};
 use super::people::{Followers, People};
+use super::random::{END, FOLLOWS_UNTIL, HOUR};
 use super::random::{Ids, Purpose, Random, Ranks};
 
 /// Likes of a post by an author of average appeal: this times a number with a heavy tail.

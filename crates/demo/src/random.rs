@@ -10,6 +10,18 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use uuid::Uuid;
 
+/// The year of a made-up network, in milliseconds since 1970.
+pub(super) const HOUR: i64 = 60 * 60 * 1_000;
+pub(super) const DAY: i64 = 24 * HOUR;
+
+/// 2026-06-30T12:00:00Z: nothing is made later.
+pub(super) const END: i64 = 1_782_820_800_000;
+pub(super) const START: i64 = END - 365 * DAY;
+/// When the last ordinary account has joined.
+pub(super) const JOINS_UNTIL: i64 = START + 60 * DAY;
+/// When the last follow has begun.
+pub(super) const FOLLOWS_UNTIL: i64 = START + 90 * DAY;
+
 /// What numbers are drawn for. Each has numbers of its own, so that one part can be made again without the others.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {

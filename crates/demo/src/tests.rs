@@ -6,7 +6,7 @@ use agora_domain::posts::{PostText, Visibility};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::calendar::{DAY, END, FOLLOWS_UNTIL, START};
+use super::random::{DAY, END, FOLLOWS_UNTIL, START};
 use super::*;
 
 /// The rows of each table.

@@ -1,7 +1,6 @@
 //! Files that are there once they are whole and on disk, and never written over another.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -44,16 +43,6 @@ impl AtomicFile {
             File::open(directory_of(&path))?.sync_all()
         });
         kept.with_context(|| format!("cannot write {}", path.display()))
-    }
-}
-
-impl io::Write for AtomicFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
 

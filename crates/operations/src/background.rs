@@ -6,21 +6,24 @@ use tokio::task;
 use tokio::task::JoinHandle;
 
 /// What a thread makes, one by one.
-pub(crate) struct Background<T> {
+pub struct Background<T> {
     made: mpsc::Receiver<T>,
     work: Option<JoinHandle<Result<()>>>,
 }
 
 impl<T: Send + 'static> Background<T> {
     /// Begins work, which is told whether what it made is still wanted.
-    pub(crate) fn begin(work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<()> + Send + 'static) -> Self {
+    pub fn begin(work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<()> + Send + 'static) -> Self {
         let (sender, made) = mpsc::channel(1);
         let work = task::spawn_blocking(move || work(&mut |one| sender.blocking_send(one).is_ok()));
         Self { made, work: Some(work) }
     }
 
     /// Returns what comes next; nothing after the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<T>> {
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub async fn next(&mut self) -> Result<Option<T>> {
         if let Some(one) = self.made.recv().await {
             return Ok(Some(one));
         }

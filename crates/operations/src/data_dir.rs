@@ -79,8 +79,8 @@ fn generate(file: &Path) -> Result<()> {
 
 /// Writes a secret, for the owner alone, where there is none yet. Another process may be first: its secret is the one.
 fn place(file: &Path, secret: &str) -> Result<()> {
-    let placed = AtomicFile::begin(file, SECRET_FILE).and_then(|mut draft| {
-        draft.write_all(secret.as_bytes())?;
+    let placed = AtomicFile::begin(file, SECRET_FILE).and_then(|draft| {
+        draft.file().write_all(secret.as_bytes())?;
         draft.keep()
     });
     if file.exists() { Ok(()) } else { placed }

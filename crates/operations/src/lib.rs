@@ -18,7 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod atomic_file;
-mod background;
+pub mod background;
 pub mod context;
 pub mod data_dir;
 pub mod doctor;

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::admin::command::AdminCommand;
+use crate::admin::AdminCommand;
 use crate::app::App;
 use crate::greeting::greeting;
 use crate::output::say;
@@ -167,7 +167,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     match command {
         Some(Command::Health(arguments)) => say(&runtime.block_on(health::health(config, &arguments))?),
         None | Some(Command::Serve) => runtime.block_on(serve(&loaded, config)),
-        Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(config, command))?),
+        Some(Command::Admin(command)) => say(&runtime.block_on(admin::admin(config, command))?),
         Some(Command::Products(command)) => {
             interruptible(runtime, |interrupt| products::products(config, command, interrupt))
         }

@@ -8,13 +8,14 @@ use agora_domain::clock::Clock;
 use agora_domain::error::Violation;
 use agora_domain::id::IdGenerator;
 use agora_domain::products::{
-    Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, ImportPass, ImportPlan, ImportRow, RowPosition, Sku,
+    Catalog, CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition, Sku,
 };
 use anyhow::{Result, bail};
 
 use super::count_of;
 use super::row::{BadRow, ParsedRow, Row};
 use super::source::{Batch, Source};
+use crate::background::Background;
 use crate::context::OperatorContext;
 use crate::progress::Progress;
 
@@ -97,51 +98,44 @@ impl Refusals {
     }
 }
 
-/// What a pass does with the catalog.
-enum Access {
-    Check(Box<dyn CatalogSnapshot>),
-    Write(Box<dyn CatalogTransaction>),
+/// The file, read once.
+struct Pass<'a> {
+    batches: Background<Batch>,
+    planning: ImportPass,
+    tally: Tally,
+    refusals: Refusals,
+    progress: &'a mut Progress,
 }
 
-impl Access {
-    fn catalog(&mut self) -> &mut dyn CatalogSnapshot {
-        match self {
-            Self::Check(catalog) => &mut **catalog,
-            Self::Write(catalog) => &mut **catalog,
-        }
+impl<'a> Pass<'a> {
+    fn begin(import: &Import, progress: &'a mut Progress) -> Result<Self> {
+        let planning = ImportPass::new(Arc::clone(&import.clock), Arc::clone(&import.ids));
+        let (tally, refusals) = (Tally::default(), Refusals::default());
+        Ok(Self { batches: import.source.batches()?, planning, tally, refusals, progress })
     }
 
-    async fn store(&mut self, changes: Vec<CatalogChange>) -> agora_domain::Result<()> {
-        match self {
-            Self::Write(catalog) if !changes.is_empty() => catalog.store(changes).await,
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Import {
-    /// Reads the file once.
-    async fn pass(&self, access: &mut Access, progress: &mut Progress) -> Result<Tally> {
-        let (mut tally, mut refusals) = (Tally::default(), Refusals::default());
-        let mut pass = ImportPass::new(Arc::clone(&self.clock), Arc::clone(&self.ids));
-        let mut batches = self.source.batches()?;
-        while let Some(Batch { rows, kib }) = batches.next().await? {
-            let (mut parsed, mut refused) = (Vec::with_capacity(rows.len()), Vec::new());
-            for Row { at, content } in rows {
-                match content {
-                    Ok(ParsedRow { fields, wrong }) => parsed.push(ImportRow { at, fields, wrong }),
-                    Err(BadRow { reason, sku }) => refused.push((at, sku, reason)),
-                }
+    /// Returns what the next rows do to the catalog; nothing after the last.
+    async fn next(&mut self, catalog: &mut dyn CatalogSnapshot) -> Result<Option<Vec<CatalogChange>>> {
+        let Some(Batch { rows, kib }) = self.batches.next().await? else { return Ok(None) };
+        let (mut parsed, mut refused) = (Vec::with_capacity(rows.len()), Vec::new());
+        for Row { at, content } in rows {
+            match content {
+                Ok(ParsedRow { fields, wrong }) => parsed.push(ImportRow { at, fields, wrong }),
+                Err(BadRow { reason, sku }) => refused.push((at, sku, reason)),
             }
-            let plan = pass.plan(access.catalog(), parsed).await.operator_context(CATALOG)?;
-            tally.add(&plan);
-            refused.extend(plan.refused.into_iter().map(|row| (row.at, row.sku, in_words(&row.reasons))));
-            refusals.add(refused);
-            access.store(plan.changes).await.operator_context(CATALOG)?;
-            progress.advance(kib)?;
         }
-        refusals.judge()?;
-        Ok(tally)
+        let plan = self.planning.plan(catalog, parsed).await.operator_context(CATALOG)?;
+        self.tally.add(&plan);
+        refused.extend(plan.refused.into_iter().map(|row| (row.at, row.sku, in_words(&row.reasons))));
+        self.refusals.add(refused);
+        self.progress.advance(kib)?;
+        Ok(Some(plan.changes))
+    }
+
+    /// Returns how many rows do what, unless one cannot be taken over.
+    fn end(self) -> Result<Tally> {
+        self.refusals.judge()?;
+        Ok(self.tally)
     }
 }
 
@@ -152,16 +146,18 @@ fn in_words(errors: &FieldErrors) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// Takes the file over; what to tell the operator.
+/// Takes the file over; returns what to tell the operator.
 ///
 /// # Errors
 /// Every row that cannot be taken over, and what could not be read or written. Then nothing was changed.
 pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress) -> Result<String> {
     let kib = import.source.kib()?;
     progress.phase("check (KiB)", Some(kib));
-    let mut check = Access::Check(import.catalog.snapshot().await.operator_context(CATALOG)?);
-    let found = import.pass(&mut check, &mut progress).await?;
-    drop(check);
+    let mut catalog = import.catalog.snapshot().await.operator_context(CATALOG)?;
+    let mut pass = Pass::begin(&import, &mut progress)?;
+    while pass.next(&mut *catalog).await?.is_some() {}
+    let found = pass.end()?;
+    drop(catalog);
     if dry_run {
         return Ok(format!("A dry run of {}: {found}. Nothing was changed.", count_of(found.total())));
     }
@@ -169,11 +165,15 @@ pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress
         return Ok(summary(found));
     }
     progress.phase("write (KiB)", Some(kib));
-    let mut write = Access::Write(import.catalog.change().await.operator_context(CATALOG)?);
-    let done = import.pass(&mut write, &mut progress).await?;
-    if let Access::Write(catalog) = write {
-        catalog.commit().await.operator_context(CATALOG)?;
+    let mut catalog = import.catalog.change().await.operator_context(CATALOG)?;
+    let mut pass = Pass::begin(&import, &mut progress)?;
+    while let Some(changes) = pass.next(&mut *catalog).await? {
+        if !changes.is_empty() {
+            catalog.store(changes).await.operator_context(CATALOG)?;
+        }
     }
+    let done = pass.end()?;
+    catalog.commit().await.operator_context(CATALOG)?;
     Ok(summary(done))
 }
 

@@ -136,7 +136,10 @@ impl Writer {
     /// Begins an archive for its owner alone. A file that is there already is refused.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = AtomicFile::begin(path, ".agora-backup-")?;
-        Ok(Self::begin(move |queue| write(queue, file)?.keep()))
+        Ok(Self::begin(move |queue| {
+            write(queue, file.file())?;
+            file.keep()
+        }))
     }
 
     /// Begins an archive that goes where the program's output goes. Whoever reads it knows by the exit code whether it is
@@ -144,7 +147,7 @@ impl Writer {
     pub(crate) fn to_stdout() -> Result<Self> {
         let out = io::stdout();
         ensure!(!out.is_terminal(), "a backup is nothing to look at: send the output to a file or a program");
-        Ok(Self::begin(move |queue| Ok(write(queue, out)?.flush()?)))
+        Ok(Self::begin(move |queue| write(queue, out)))
     }
 
     fn begin(write: impl FnOnce(mpsc::Receiver<Entry>) -> Result<()> + Send + 'static) -> Self {
@@ -173,8 +176,8 @@ impl Writer {
     }
 }
 
-/// Writes the entries, and after the last of them the checksum; what they were written to.
-fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
+/// Writes the entries, and after the last of them the checksum.
+fn write(mut queue: mpsc::Receiver<Entry>, to: impl Write) -> Result<()> {
     let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
     let mut is_whole = false;
     while let Some(entry) = queue.blocking_recv() {
@@ -185,7 +188,7 @@ fn write<W: Write>(mut queue: mpsc::Receiver<Entry>, to: W) -> Result<W> {
     ensure!(is_whole, "the archive was left unfinished");
     let checksum = hex(&tar.get_ref().hasher.clone().finalize());
     append(&mut tar, CHECKSUM, checksum.as_bytes())?;
-    Ok(tar.into_inner()?.inner.into_inner().map_err(io::IntoInnerError::into_error)?)
+    Ok(tar.into_inner()?.flush()?)
 }
 
 /// An archive that is known to be whole.
