@@ -1,36 +1,37 @@
 //! The configuration file.
 
-use std::io;
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::setting::{Form, Setting, nearest};
+use crate::setting::{Form, Setting, find};
 use crate::settings::ALL;
 use crate::values::{ValueSource, Values};
 
-/// Reads a file. No message repeats a value, which may be a secret.
-pub(crate) struct Reader<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) text: &'a str,
-    pub(crate) read: &'a dyn Fn(&Path) -> io::Result<String>,
-    pub(crate) values: &'a mut Values,
-}
-
-impl Reader<'_> {
-    /// Takes what the file says, and notes what is wrong with it.
-    pub(crate) fn take(&mut self) {
-        match DeTable::parse(self.text) {
-            Ok(table) => self.table(table.get_ref(), &[]),
+impl Values {
+    /// Takes what a file says. No message repeats a value, which may be a secret.
+    pub fn take_file(&mut self, path: &Path, text: &str) {
+        self.file = Some(path.to_owned());
+        let mut reader = Reader { path, text, values: self };
+        match DeTable::parse(text) {
+            Ok(table) => reader.table(table.get_ref(), &[]),
             Err(error) => {
                 let what = error.message().lines().collect::<Vec<_>>().join(", ");
-                self.refuse(error.span().map_or(0, |span| span.start), &[], &format!("this is no TOML: {what}"));
-                self.values.is_file_unreadable = true;
+                reader.refuse(error.span().map_or(0, |span| span.start), &[], &format!("this is no TOML: {what}"));
+                self.is_file_unreadable = true;
             }
         }
     }
+}
 
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    values: &'a mut Values,
+}
+
+impl Reader<'_> {
     /// Takes the entries of a table with this path of keys.
     fn table(&mut self, table: &DeTable<'_>, above: &[&str]) {
         let mut entries: Vec<_> = table.iter().collect();
@@ -41,11 +42,8 @@ impl Reader<'_> {
             match value.get_ref() {
                 DeValue::Table(table) if !table.is_empty() => self.table(table, &keys),
                 _ => match setting(&keys) {
-                    Some((setting, is_path)) => self.entry(setting, is_path, at, value),
-                    None => {
-                        let (meant, what) = unknown(&keys);
-                        self.refuse(at, meant.as_slice(), &what);
-                    }
+                    Ok((setting, is_path)) => self.entry(setting, is_path, at, value),
+                    Err((meant, what)) => self.refuse(at, meant.as_slice(), &what),
                 },
             }
         }
@@ -56,7 +54,7 @@ impl Reader<'_> {
         match in_form(form, value.get_ref()) {
             Ok(text) => {
                 let place = ValueSource::File(self.path.to_owned(), self.line(at));
-                self.values.take(setting, &text, place, is_path.then_some(self.read));
+                self.values.take(setting, is_path, &text, place);
             }
             Err(wanted) => {
                 let suffix = if is_path { "_file" } else { "" };
@@ -74,26 +72,22 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the setting of a key, and whether the key is the one of its own file.
-fn setting(keys: &[&str]) -> Option<(&'static Setting, bool)> {
-    let [key] = keys else { return None };
-    let in_file = ALL.iter().filter(|setting| setting.in_file);
-    in_file.into_iter().find_map(|setting| Some((*setting, setting.is_named(key, setting.key, "_file")?)))
-}
-
-/// Returns the setting that was probably meant by a key that is none, and what to say of the key.
-fn unknown(keys: &[&str]) -> (Option<&'static Setting>, String) {
+/// Returns the setting of a key, and whether the key is the one of its own file; where there is none, the setting that was
+/// probably meant, and what to say of the key.
+fn setting(keys: &[&str]) -> Result<(&'static Setting, bool), (Option<&'static Setting>, String)> {
     let (name, joined) = (keys.join("."), keys.join("_"));
     if let Some(setting) = ALL.iter().find(|setting| !setting.in_file && setting.key == joined) {
-        return (None, format!("{name} cannot be set in a file: set {}", setting.variable()));
+        return Err((None, format!("{name} cannot be set in a file: set {}", setting.variable())));
     }
-    match nearest(ALL, &joined, "_file", |setting| setting.in_file.then(|| setting.key.to_owned())) {
-        Some((setting, known)) => {
-            let place = if keys.len() > 1 { ", outside of any table," } else { "" };
-            (Some(setting), format!("there is no setting {name}: is {known}{place} meant?"))
-        }
-        None => (None, format!("there is no setting {name}")),
-    }
+    let in_file: Vec<_> = ALL.iter().copied().filter(|setting| setting.in_file).collect();
+    let (meant, known) = match find(&in_file, &joined, "_file", |setting| setting.key.to_owned()) {
+        Ok(found) if keys.len() == 1 => return Ok(found),
+        Ok((setting, _)) => (setting, joined),
+        Err(Some(nearest)) => nearest,
+        Err(None) => return Err((None, format!("there is no setting {name}"))),
+    };
+    let place = if keys.len() > 1 { ", outside of any table," } else { "" };
+    Err((Some(meant), format!("there is no setting {name}: is {known}{place} meant?")))
 }
 
 /// Returns the value as a variable would hold it; when it is of another form, what it must be.

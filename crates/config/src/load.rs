@@ -8,29 +8,16 @@ use std::{env, fs, io};
 
 use thiserror::Error;
 
-use crate::file;
 use crate::flags::Flags;
-use crate::setting::{PREFIX, Setting, nearest};
+use crate::setting::{PREFIX, Setting, find};
 use crate::settings::{ALL, Config, SETTINGS};
-use crate::values::{SettingValue, ValueSource, Values};
+use crate::values::{ValueSource, Values};
 
 /// The file that is read when no other is named.
 const FILE: &str = "agora.toml";
 
 /// More than any secret has.
 const LONGEST_SECRET: u64 = 64 * 1024;
-
-/// Where a configuration is read from. What comes later here wins.
-pub struct Sources<'a> {
-    /// The file: its name, for messages, and its text.
-    pub file: Option<(&'a Path, &'a str)>,
-    /// The environment: names that do not begin with [`PREFIX`] do not count.
-    pub variables: BTreeMap<String, String>,
-    /// The flags of the command line.
-    pub flags: Flags,
-    /// Reads the file of a secret.
-    pub read: &'a dyn Fn(&Path) -> io::Result<String>,
-}
 
 /// What a configuration is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,35 +43,15 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a configuration.
-    pub fn read(sources: &Sources<'_>, purpose: Purpose) -> Self {
-        Self::complete(Values::default(), sources, purpose)
-    }
-
-    fn complete(mut values: Values, sources: &Sources<'_>, purpose: Purpose) -> Self {
-        if let Some((path, text)) = sources.file {
-            file::Reader { path, text, read: sources.read, values: &mut values }.take();
-        }
-        for (name, text) in sources.variables.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
-            let named =
-                |setting: &&'static Setting| Some((*setting, setting.is_named(name, &setting.variable(), "_FILE")?));
-            match ALL.iter().find_map(named) {
-                Some((setting, is_path)) => {
-                    values.take(setting, text, ValueSource::Variable, is_path.then_some(sources.read));
-                }
-                None => values.warnings.push(unknown(name)),
-            }
-        }
-        for (setting, text) in &sources.flags.0 {
-            values.take(setting, text, ValueSource::Flag, None);
-        }
+    /// Makes a configuration of what was given.
+    pub fn new(mut values: Values, purpose: Purpose) -> Self {
         let mut config = Config::read(&mut values);
         config.check(&mut values);
         if purpose == Purpose::Service {
             config.check_admin(&mut values);
         }
         // The one that was read, whether or not it is named.
-        config.config = sources.file.and_then(|(path, _)| std::path::absolute(path).ok());
+        config.config = values.file.as_ref().and_then(|path| std::path::absolute(path).ok());
         Self { values, config }
     }
 
@@ -108,21 +75,20 @@ impl Loaded {
             1 => format!("1 {one}"),
             count => format!("{count} {one}s"),
         };
-        let [in_file, variables, flags] = self.values.counts();
-        let file = self.config.config.as_ref();
-        let file = file.map(|file| format!("{} from {}", several(in_file, "setting"), file.display()));
-        let others = [(variables, "variable"), (flags, "flag")].into_iter().filter(|(count, _)| *count > 0);
-        let others = others.map(|(count, one)| several(count, one));
-        let all: Vec<String> = file.into_iter().chain(others).collect();
+        let count = |is: fn(&ValueSource) -> bool| self.values.places().filter(|place| is(place)).count();
+        let in_file = several(count(|place| matches!(place, ValueSource::File(..))), "setting");
+        let file = self.config.config.as_ref().map(|file| format!("{in_file} from {}", file.display()));
+        let variables = (count(|place| *place == ValueSource::Variable), "variable");
+        let flags = (count(|place| *place == ValueSource::Flag), "flag");
+        let others = [variables, flags].into_iter().filter(|(count, _)| *count > 0);
+        let all: Vec<String> = file.into_iter().chain(others.map(|(count, one)| several(count, one))).collect();
         if all.is_empty() { "defaults alone".to_owned() } else { all.join(", ") }
     }
 
     /// Returns whether a setting's value is what was meant, as far as can be told.
     pub fn is_certain(&self, setting: &Setting) -> bool {
-        let is_outside = matches!(
-            self.values.given(setting),
-            Some(SettingValue { place: ValueSource::Variable | ValueSource::Flag, .. })
-        );
+        let given = self.values.given(setting);
+        let is_outside = given.is_some_and(|given| !matches!(given.place, ValueSource::File(..)));
         let is_in_doubt = self.values.problems.iter().any(|problem| problem.of.contains(&setting.key));
         !is_in_doubt && (is_outside || !self.values.is_file_unreadable)
     }
@@ -135,32 +101,35 @@ impl Config {
     /// [`Invalid`], each problem with the name of its variable and what it must be.
     pub fn from_variables(variables: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let names = ALL.iter().map(|setting| setting.variable()).flat_map(|name| [format!("{name}_FILE"), name]);
-        let variables = names.filter_map(|name| variables(&name).map(|value| (name, value))).collect();
-        let sources = Sources { file: None, variables, flags: Flags::default(), read: &read_secret };
-        Loaded::read(&sources, Purpose::Service).config().cloned()
+        let mut values = Values::new(read_secret);
+        values.take_variables(names.filter_map(|name| variables(&name).map(|value| (name, value))));
+        Loaded::new(values, Purpose::Service).config().cloned()
+    }
+}
+
+impl Values {
+    /// Takes what the environment says. Names that do not begin with [`PREFIX`] do not count.
+    pub fn take_variables(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
+        for (name, text) in variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)) {
+            match find(ALL, &name, "_FILE", Setting::variable) {
+                Ok((setting, is_path)) => self.take(setting, is_path, &text, ValueSource::Variable),
+                Err(meant) => {
+                    let meant = meant.map(|(_, meant)| format!(": is {meant} meant?")).unwrap_or_default();
+                    self.warnings.push(format!("{name} is set, but there is no such setting{meant}"));
+                }
+            }
+        }
+    }
+
+    /// Takes what the command line says.
+    pub fn take_flags(&mut self, flags: &Flags) {
+        flags.0.iter().for_each(|(setting, text)| self.take(setting, false, text, ValueSource::Flag));
     }
 }
 
 /// Reads the configuration of this process: its file, its environment, its flags.
-pub fn load(flags: Flags, purpose: Purpose) -> Loaded {
-    let mut values = Values::default();
-    let variables = variables(&mut values);
-    let path = file(&flags, &variables);
-    let text = path.as_ref().map(|path| (path, fs::read_to_string(path)));
-    let file = match &text {
-        Some((path, Ok(text))) => Some((path.as_path(), text.as_str())),
-        Some((path, Err(error))) => {
-            values.refuse(&[], format!("cannot read the configuration file {}: {error}", path.display()));
-            values.is_file_unreadable = true;
-            None
-        }
-        None => None,
-    };
-    Loaded::complete(values, &Sources { file, variables, flags, read: &read_secret }, purpose)
-}
-
-/// Returns the variables of the environment that begin like ours.
-fn variables(values: &mut Values) -> BTreeMap<String, String> {
+pub fn load(flags: &Flags, purpose: Purpose) -> Loaded {
+    let mut values = Values::new(read_secret);
     let mut variables = BTreeMap::new();
     for (name, value) in env::vars_os() {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
@@ -172,7 +141,18 @@ fn variables(values: &mut Values) -> BTreeMap<String, String> {
             }
         }
     }
-    variables
+    if let Some(path) = file(flags, &variables) {
+        match fs::read_to_string(&path) {
+            Ok(text) => values.take_file(&path, &text),
+            Err(error) => {
+                values.refuse(&[], format!("cannot read the configuration file {}: {error}", path.display()));
+                values.is_file_unreadable = true;
+            }
+        }
+    }
+    values.take_variables(variables);
+    values.take_flags(flags);
+    Loaded::new(values, purpose)
 }
 
 /// Returns the file to read: the one that is named, or else the one in the working directory, if it is there.
@@ -191,10 +171,4 @@ fn read_secret(path: &Path) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long for a secret"));
     }
     Ok(text)
-}
-
-fn unknown(name: &str) -> String {
-    let meant = nearest(ALL, name, "_FILE", |setting| Some(setting.variable()));
-    let meant = meant.map(|(_, meant)| format!(": is {meant} meant?")).unwrap_or_default();
-    format!("{name} is set, but there is no such setting{meant}")
 }

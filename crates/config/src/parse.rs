@@ -8,7 +8,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
-use crate::secret::Secret;
+use crate::setting::Secret;
 
 /// The fewest bytes of a signing secret: what HS256 puts in.
 pub(crate) const MIN_SECRET_BYTES: usize = 32;

@@ -1,4 +1,29 @@
-//! What there is to know of a setting.
+//! What there is to know of a setting, and values that are not shown.
+
+use std::fmt;
+
+/// A text that is not shown in logs and errors.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Returns the text.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
 
 /// What every variable begins with.
 pub const PREFIX: &str = "AGORA_";
@@ -81,30 +106,28 @@ impl Setting {
     pub(crate) fn trim<'a>(&self, text: &'a str) -> &'a str {
         if self.form == Form::Secret { text } else { text.trim() }
     }
-
-    /// Returns whether a name is this one's, and then whether it is that of the file with its value.
-    pub(crate) fn is_named(&self, name: &str, own: &str, suffix: &str) -> Option<bool> {
-        match name.strip_prefix(own)? {
-            "" => Some(false),
-            rest => (rest == suffix && self.may_be_in_own_file()).then_some(true),
-        }
-    }
 }
 
-/// Returns the setting of which a name is most like this one, when any is like it at all; and that name, which `own`
-/// makes of those that have one, or that with the suffix.
-pub(crate) fn nearest(
-    settings: &'static [&'static Setting],
+/// Finds the setting of a name, and whether the name is that of the file with its value, which ends with the suffix.
+///
+/// # Errors
+/// When there is none: the one of which a name is most like this, when any is like it at all, and that name.
+pub(crate) fn find(
+    settings: &[&'static Setting],
     name: &str,
     suffix: &str,
-    own: impl Fn(&Setting) -> Option<String>,
-) -> Option<(&'static Setting, String)> {
+    own: impl Fn(&Setting) -> String,
+) -> Result<(&'static Setting, bool), Option<(&'static Setting, String)>> {
     let names = settings.iter().flat_map(|setting| {
-        let own = own(setting);
-        let file = own.as_ref().filter(|_| setting.may_be_in_own_file()).map(|own| format!("{own}{suffix}"));
-        own.into_iter().chain(file).map(|known| (*setting, known))
+        let file = setting.may_be_in_own_file().then(|| (own(setting) + suffix, true));
+        [(own(setting), false)].into_iter().chain(file).map(|(known, is_path)| (*setting, is_path, known))
     });
-    let alike = names.map(|(setting, known)| (strsim::normalized_damerau_levenshtein(name, &known), setting, known));
-    let (likeness, setting, known) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (likeness >= 0.7).then_some((setting, known))
+    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
+    let nearest = names.max_by(|(.., one), (.., other)| likeness(one).total_cmp(&likeness(other)));
+    match nearest {
+        Some((setting, is_path, known)) if known == name => Ok((setting, is_path)),
+        nearest => {
+            Err(nearest.filter(|(.., known)| likeness(known) >= 0.7).map(|(setting, _, known)| (setting, known)))
+        }
+    }
 }

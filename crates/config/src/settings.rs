@@ -11,8 +11,7 @@ use agora_http::{CorsOrigins, TrustedProxies};
 use crate::parse::{
     DAY, Parsed, address, filter, list, location, number, public_url, signing_secret, slow_query, text, time,
 };
-use crate::secret::Secret;
-use crate::setting::{DefaultValue, Form, Setting};
+use crate::setting::{DefaultValue, Form, Secret, Setting};
 use crate::values::Values;
 
 /// What the lines of the log are.

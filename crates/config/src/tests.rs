@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agora_database::Options;
 
-use super::setting::nearest;
+use super::setting::find;
 use super::*;
 
 fn config(variables: &[(&str, &str)]) -> Result<Config, Invalid> {
@@ -122,24 +122,21 @@ const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// Reads a configuration from a file of this text, variables and flags. A file of a secret holds what its name says.
 fn load(file: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Loaded {
-    let read = |path: &Path| match path.to_str() {
-        Some("missing") => Err(io::ErrorKind::NotFound.into()),
-        Some("empty") => Ok("\n".to_owned()),
-        Some("blanks") => Ok(" sqlite:agora.db \n".to_owned()),
-        _ => Ok(format!("{}\r\n", path.display())),
-    };
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let flag = |(flag, value): &(&'static str, &str)| {
         let setting = ALL.iter().find(|setting| setting.flag.is_some_and(|(name, _)| name == *flag)).unwrap();
         (*setting, (*value).to_owned())
     };
-    let sources = Sources {
-        file: Some((Path::new("agora.toml"), file)),
-        variables: variables.iter().map(owned).collect(),
-        flags: Flags(flags.iter().map(flag).collect()),
-        read: &read,
-    };
-    Loaded::read(&sources, Purpose::Service)
+    let mut values = Values::new(|path| match path.to_str() {
+        Some("missing") => Err(io::ErrorKind::NotFound.into()),
+        Some("empty") => Ok("\n".to_owned()),
+        Some("blanks") => Ok(" sqlite:agora.db \n".to_owned()),
+        _ => Ok(format!("{}\r\n", path.display())),
+    });
+    values.take_file(Path::new("agora.toml"), file);
+    values.take_variables(variables.iter().map(owned));
+    values.take_flags(&Flags(flags.iter().map(flag).collect()));
+    Loaded::new(values, Purpose::Service)
 }
 
 fn problems(file: &str, variables: &[(&str, &str)]) -> Vec<String> {
@@ -375,11 +372,11 @@ fn each_setting_is_there_once_and_is_documented() {
 
 #[test]
 fn what_was_probably_meant_is_found() {
-    let key = |name: &str| nearest(ALL, name, "_file", |setting| Some(setting.key.to_owned())).map(|(_, known)| known);
-    assert_eq!(key("databse_url").as_deref(), Some("database_url"));
-    assert_eq!(key("jwt_secret_fil").as_deref(), Some("jwt_secret_file"));
-    assert_eq!(key("token_life_time").as_deref(), Some("token_lifetime"));
-    assert_eq!(key("colour"), None);
-    let variable = nearest(ALL, "AGORA_LISTENN", "_FILE", |setting| Some(setting.variable()));
-    assert_eq!(variable.map(|(_, known)| known).as_deref(), Some("AGORA_LISTEN"));
+    let key = |name: &str| find(ALL, name, "_file", |setting| setting.key.to_owned()).map_err(|it| it.map(|it| it.1));
+    let meant = |name: &str| Err(Some(name.to_owned()));
+    assert_eq!(key("databse_url").map(|_| ()), meant("database_url"));
+    assert_eq!(key("jwt_secret_fil").map(|_| ()), meant("jwt_secret_file"));
+    assert_eq!(key("token_life_time").map(|_| ()), meant("token_lifetime"));
+    assert_eq!(key("colour").map(|_| ()), Err(None));
+    assert_eq!(key("jwt_secret_file").map(|(setting, is_path)| (setting.key, is_path)), Ok(("jwt_secret", true)));
 }

@@ -1,7 +1,8 @@
 //! The values that were given, and where; and what is wrong with them.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::io;
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
 use crate::parse::Parsed;
@@ -41,12 +42,6 @@ impl SettingValue {
     }
 }
 
-impl fmt::Debug for SettingValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SettingValue").field("place", &self.place).finish_non_exhaustive()
-    }
-}
-
 /// What is wrong with a configuration.
 #[derive(Debug, Clone)]
 pub struct Problem {
@@ -56,10 +51,12 @@ pub struct Problem {
     pub text: String,
 }
 
-/// Every value that was given.
-#[derive(Default)]
+/// Every value that was given. What is taken later wins.
 pub struct Values {
     given: BTreeMap<&'static str, SettingValue>,
+    read_secret: fn(&Path) -> io::Result<String>,
+    /// The file that was read.
+    pub(crate) file: Option<PathBuf>,
     /// Whether there is a file of which nothing could be read.
     pub(crate) is_file_unreadable: bool,
     /// What is wrong with them.
@@ -69,44 +66,41 @@ pub struct Values {
 }
 
 impl Values {
+    /// None. The function reads the files of secrets.
+    pub fn new(read_secret: fn(&Path) -> io::Result<String>) -> Self {
+        let (given, problems, warnings) = Default::default();
+        Self { given, read_secret, file: None, is_file_unreadable: false, problems, warnings }
+    }
+
     /// Takes note of what settings must be.
     pub(crate) fn refuse(&mut self, settings: &[&'static Setting], text: impl Into<String>) {
         self.problems.push(Problem { of: settings.iter().map(|setting| setting.key).collect(), text: text.into() });
     }
 
-    /// Takes a value, or the path of the file that holds it, in place of what an earlier source gave. An empty value
-    /// counts as not given.
-    pub(crate) fn take(
-        &mut self,
-        setting: &'static Setting,
-        text: &str,
-        place: ValueSource,
-        own_file: Option<&dyn Fn(&Path) -> std::io::Result<String>>,
-    ) {
+    /// Takes a value, or the path of the file that holds it. An empty value counts as not given.
+    pub(crate) fn take(&mut self, setting: &'static Setting, is_path: bool, text: &str, place: ValueSource) {
         let text = setting.trim(text);
         if text.trim().is_empty() {
             return;
         }
-        let path = own_file.map(|_| PathBuf::from(text.trim()));
-        let mut given = SettingValue { text: Some(text.to_owned()), place, own_file: path };
+        let own_file = is_path.then(|| PathBuf::from(text.trim()));
+        let mut given = SettingValue { text: Some(text.to_owned()), place, own_file };
         let name = given.name(setting);
-        let is_of_same_source =
-            |other: &&SettingValue| std::mem::discriminant(&other.place) == std::mem::discriminant(&given.place);
-        if let Some(other) = self.given(setting).filter(is_of_same_source) {
+        if let Some(other) =
+            self.given(setting).filter(|other| discriminant(&other.place) == discriminant(&given.place))
+        {
             let other = other.name(setting);
             return self.refuse(&[setting], format!("{name} and {other} are both set: one of them is too many"));
         }
-        if let (Some(read), Some(path)) = (own_file, &given.own_file) {
-            let shown = path.display();
-            let (text, problem) = match read(path) {
-                // Files that hold secrets often end with a line's end.
-                Ok(text) if !text.trim().is_empty() => {
-                    (Some(setting.trim(text.trim_end_matches(['\r', '\n'])).to_owned()), None)
-                }
-                Ok(_) => (None, Some(format!("{name}: {shown} is empty"))),
-                Err(error) => (None, Some(format!("{name}: cannot read {shown}: {error}"))),
+        if let Some(path) = &given.own_file {
+            // Files that hold secrets often end with a line's end.
+            let text = (self.read_secret)(path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+            let problem = match &text {
+                Ok(text) if !text.trim().is_empty() => None,
+                Ok(_) => Some(format!("{name}: {} is empty", path.display())),
+                Err(error) => Some(format!("{name}: cannot read {}: {error}", path.display())),
             };
-            given.text = text;
+            given.text = text.ok().filter(|_| problem.is_none()).map(|text| setting.trim(&text).to_owned());
             problem.into_iter().for_each(|problem| self.refuse(&[setting], problem));
         }
         self.given.insert(setting.key, given);
@@ -140,14 +134,9 @@ impl Values {
         parsed.map(T::from).unwrap_or_default()
     }
 
-    /// Returns how many settings were given by each of the sources: the file, variables, flags.
-    pub(crate) fn counts(&self) -> [usize; 3] {
-        let count = |is: fn(&ValueSource) -> bool| self.given.values().filter(|given| is(&given.place)).count();
-        [
-            count(|place| matches!(place, ValueSource::File(..))),
-            count(|place| *place == ValueSource::Variable),
-            count(|place| *place == ValueSource::Flag),
-        ]
+    /// Returns where each value was given.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &ValueSource> {
+        self.given.values().map(|given| &given.place)
     }
 
     /// Returns the setting as who gave it knows it.

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use agora_database::Rows;
 use agora_domain::accounts::PasswordHash;
 use agora_domain::comments::CommentText;
 use agora_domain::posts::{PostText, Visibility};

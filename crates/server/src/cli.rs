@@ -147,7 +147,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Admin(_)) => Purpose::Administration,
         _ => Purpose::Service,
     };
-    let loaded = agora_config::load(flags, purpose);
+    let loaded = agora_config::load(&flags, purpose);
     if let Some(Command::Config(command)) = command {
         return show_config(&loaded, &command);
     }
