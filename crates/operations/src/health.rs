@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use url::{Position, Url};
 
-use crate::listen::reachable;
+use crate::host::reachable;
 
 /// Where a service says whether it can serve.
 const READY: &str = "/health/ready";

@@ -11,7 +11,7 @@
 //! | `health` | `agora health`: whether a running service is ready |
 //! | `sweep` | housekeeping in the background of the service |
 //! | `open`, `data_dir` | the database, the image store and the directory that the configuration names |
-//! | `listen`, `files` | the addresses and the open files of a service |
+//! | `host` | the addresses and the open files of a service |
 //! | `progress`, `context`, `background` | what long work has in common |
 //! | `atomic_file`, `system` | files that are there once they are whole; the system's clock and identifiers |
 
@@ -22,9 +22,8 @@ pub mod background;
 pub mod context;
 pub mod data_dir;
 pub mod doctor;
-pub mod files;
 pub mod health;
-pub mod listen;
+pub mod host;
 pub mod media;
 pub mod migrate;
 pub mod open;

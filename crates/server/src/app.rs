@@ -22,11 +22,11 @@ use agora_domain::posts::Posts;
 use agora_domain::products::Products;
 use agora_http::{MacKeys, Services, Settings, Stopping};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
-use agora_operations::listen::{listen, reachable};
+use agora_operations::host::{listen, reachable};
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::sweep::{Sweep, SweepRecord};
 use agora_operations::system::{SystemClock, SystemIds};
-use agora_operations::{data_dir, files, open};
+use agora_operations::{data_dir, host, open};
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
 
@@ -223,7 +223,7 @@ impl App {
     /// # Errors
     /// Those of [`start`](Self::start).
     pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
-        let connections = files::connections(config)?;
+        let connections = host::connections(config)?;
         let listener = listen(&config.listen, "AGORA_LISTEN")?;
         let metrics = config.metrics_listen.as_deref();
         let metrics = metrics.map(|address| listen(address, "AGORA_METRICS_LISTEN")).transpose()?;

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use agora_config::{ALL, Config, Loaded, SETTINGS, SettingValue, ValueSource};
 
 use super::{Finding, failed, ok, unclear, warning};
-use crate::files;
-use crate::listen::is_taken;
+use crate::host;
+use crate::host::is_taken;
 
 /// Fewer connections than that, where nobody asked for so few, are hardly meant.
 const FEW_CONNECTIONS: usize = Config::MAX_CONNECTIONS / 4;
@@ -39,7 +39,7 @@ fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
 }
 
 pub(super) fn open_files(config: &Config) -> Finding {
-    match files::connections(config) {
+    match host::connections(config) {
         Ok(connections) => enough_for(connections, config),
         Err(error) => failed(format!("{error:#}")),
     }
@@ -50,7 +50,7 @@ fn enough_for(connections: usize, config: &Config) -> Finding {
     if config.max_connections.is_some() || connections >= FEW_CONNECTIONS {
         return ok(text);
     }
-    let wanted = files::wanted(config);
+    let wanted = host::wanted(config);
     warning(format!("{text} alone: raise the limit (ulimit -n, or LimitNOFILE= of systemd) to {wanted}"))
 }
 

@@ -7,12 +7,10 @@ use std::path::Path;
 use agora_domain::page::Keyset;
 use agora_domain::products::{Catalog, Product, Variant};
 use anyhow::{Context, Result};
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::json;
 
-use super::count_of;
 use super::import::CATALOG;
-use super::row::{FIELDS, Format};
+use super::row::{FIELDS, Format, count_of};
 use crate::atomic_file::AtomicFile;
 use crate::context::OperatorContext;
 use crate::progress::Progress;
@@ -20,66 +18,31 @@ use crate::progress::Progress;
 /// How many products are read at once.
 const BATCH: usize = 200;
 
-/// A price as a JSON number, digit by digit.
-struct PriceNumber(String);
-
-impl Serialize for PriceNumber {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.0.clone()).map_err(serde::ser::Error::custom)?.serialize(serializer)
-    }
+/// Returns the cells of a product, in the order of [`FIELDS`]: what is no text is JSON.
+fn cells(product: &Product) -> Result<[String; FIELDS.len()]> {
+    let variant = |variant: &Variant| json!({ "color": variant.color.as_str(), "size": variant.size.as_str(), "stock": variant.stock.get() });
+    let variants: Vec<_> = product.variants.iter().map(variant).collect();
+    let images: Vec<_> = product.images.iter().map(|url| url.as_str()).collect();
+    Ok([
+        product.sku.as_str().to_owned(),
+        product.name.as_str().to_owned(),
+        product.description.as_str().to_owned(),
+        product.price.to_string(),
+        product.category.as_str().to_owned(),
+        product.stock.get().to_string(),
+        serde_json::to_string(&variants)?,
+        serde_json::to_string(&images)?,
+    ])
 }
 
-#[derive(Serialize)]
-struct VariantJson<'a> {
-    color: &'a str,
-    size: &'a str,
-    stock: i32,
-}
-
-/// A product as an import takes it, in the order of [`FIELDS`].
-#[derive(Serialize)]
-struct ProductJson<'a> {
-    sku: &'a str,
-    name: &'a str,
-    description: &'a str,
-    price: PriceNumber,
-    category: &'a str,
-    stock: i32,
-    variants: Vec<VariantJson<'a>>,
-    images: Vec<&'a str>,
-}
-
-impl<'a> ProductJson<'a> {
-    fn of(product: &'a Product) -> Self {
-        let variant = |variant: &'a Variant| VariantJson {
-            color: variant.color.as_str(),
-            size: variant.size.as_str(),
-            stock: variant.stock.get(),
-        };
-        Self {
-            sku: product.sku.as_str(),
-            name: product.name.as_str(),
-            description: product.description.as_str(),
-            price: PriceNumber(product.price.to_string()),
-            category: product.category.as_str(),
-            stock: product.stock.get(),
-            variants: product.variants.iter().map(variant).collect(),
-            images: product.images.iter().map(|url| url.as_str()).collect(),
-        }
-    }
-
-    fn cells(&self) -> Result<[String; 8]> {
-        Ok([
-            self.sku.to_owned(),
-            self.name.to_owned(),
-            self.description.to_owned(),
-            self.price.0.clone(),
-            self.category.to_owned(),
-            self.stock.to_string(),
-            serde_json::to_string(&self.variants)?,
-            serde_json::to_string(&self.images)?,
-        ])
-    }
+/// Returns a product as a JSON object. A price is a number, digit by digit.
+fn object(product: &Product) -> Result<String> {
+    let fields = FIELDS.into_iter().zip(cells(product)?).map(|(field, cell)| {
+        let is_text = ["sku", "name", "description", "category"].contains(&field);
+        let value = if is_text { serde_json::to_string(&cell)? } else { cell };
+        Ok(format!("\"{field}\":{value}"))
+    });
+    Ok(format!("{{{}}}", fields.collect::<Result<Vec<_>>>()?.join(",")))
 }
 
 /// Writes products in a format.
@@ -106,18 +69,13 @@ impl<W: Write> Writer<W> {
     }
 
     fn write(&mut self, product: &Product) -> Result<()> {
-        let product = ProductJson::of(product);
         match self {
             Self::Json { out, is_empty } => {
-                out.write_all(if *is_empty { b"\n" } else { b",\n" })?;
+                write!(out, "{}\n{}", if *is_empty { "" } else { "," }, object(product)?)?;
                 *is_empty = false;
-                serde_json::to_writer(out, &product)?;
             }
-            Self::Jsonl(out) => {
-                serde_json::to_writer(&mut *out, &product)?;
-                out.write_all(b"\n")?;
-            }
-            Self::Csv(table) => table.write_record(product.cells()?)?,
+            Self::Jsonl(out) => writeln!(out, "{}", object(product)?)?,
+            Self::Csv(table) => table.write_record(cells(product)?)?,
         }
         Ok(())
     }

@@ -12,8 +12,7 @@ use agora_domain::products::{
 };
 use anyhow::{Result, bail};
 
-use super::count_of;
-use super::row::{BadRow, ParsedRow, Row};
+use super::row::{BadRow, ParsedRow, Row, count_of};
 use super::source::{Batch, Source};
 use crate::background::Background;
 use crate::context::OperatorContext;

@@ -108,3 +108,8 @@ impl Position {
         self.offset.get() - self.row.get() > MAX_ROW
     }
 }
+
+/// Returns so many products, in words.
+pub(super) fn count_of(count: u64) -> String {
+    if count == 1 { "1 product".to_owned() } else { format!("{count} products") }
+}

@@ -20,12 +20,10 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use agora_domain::media::ImageKey;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 use super::images::MAX_BYTES;
 use super::rows::{Sums, hex};
@@ -126,69 +124,43 @@ fn tail(checksum: &str) -> io::Result<Vec<u8>> {
     tar.into_inner()
 }
 
-/// Writes an archive, on a thread of its own. The file is there once it is finished, and never part of it.
+/// Writes an archive. Its file is there once it is finished, and never part of it.
 pub(crate) struct Writer {
-    entries: mpsc::Sender<Entry>,
-    writing: JoinHandle<Result<()>>,
+    tar: tar::Builder<Summed<BufWriter<Box<dyn Write>>>>,
+    file: Option<AtomicFile>,
 }
 
 impl Writer {
-    /// Begins an archive for its owner alone. A file that is there already is refused.
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let file = AtomicFile::begin(path, ".agora-backup-")?;
-        Ok(Self::begin(move |queue| {
-            write(queue, file.file())?;
-            file.keep()
-        }))
+    /// Begins an archive for its owner alone. A file that is there already is refused. Without a path, the archive goes where
+    /// the program's output goes: whoever reads it knows by the exit code whether it is whole.
+    pub(crate) fn begin(path: Option<&Path>) -> Result<Self> {
+        let file = path.map(|path| AtomicFile::begin(path, ".agora-backup-")).transpose()?;
+        let is_looked_at = file.is_none() && io::stdout().is_terminal();
+        ensure!(!is_looked_at, "a backup is nothing to look at: send the output to a file or a program");
+        let to: Box<dyn Write> = match &file {
+            Some(file) => Box::new(file.file().try_clone()?),
+            None => Box::new(io::stdout()),
+        };
+        let tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
+        Ok(Self { tar, file })
     }
 
-    /// Begins an archive that goes where the program's output goes. Whoever reads it knows by the exit code whether it is
-    /// whole.
-    pub(crate) fn to_stdout() -> Result<Self> {
-        let out = io::stdout();
-        ensure!(!out.is_terminal(), "a backup is nothing to look at: send the output to a file or a program");
-        Ok(Self::begin(move |queue| write(queue, out)))
+    pub(crate) fn append(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        append(&mut self.tar, name, bytes).context("cannot write the archive")
     }
 
-    fn begin(write: impl FnOnce(mpsc::Receiver<Entry>) -> Result<()> + Send + 'static) -> Self {
-        let (entries, queue) = mpsc::channel(1);
-        Self { entries, writing: tokio::task::spawn_blocking(move || write(queue)) }
+    pub(crate) fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.append(name, &serde_json::to_vec_pretty(value)?)
     }
 
-    pub(crate) async fn append(&mut self, name: String, bytes: impl Into<Bytes>) -> Result<()> {
-        if self.entries.send(Entry { name, bytes: bytes.into() }).await.is_ok() {
-            return Ok(());
-        }
-        // The thread has ended: with an error, then.
-        (&mut self.writing).await??;
-        bail!("the archive was finished too early")
+    /// Completes the archive with its summary and checksum and moves it to its place, durably.
+    pub(crate) fn finish(mut self, summary: &Summary) -> Result<()> {
+        self.append_json(SUMMARY, summary)?;
+        let checksum = hex(&self.tar.get_ref().hasher.clone().finalize());
+        self.append(CHECKSUM, checksum.as_bytes())?;
+        self.tar.into_inner()?.flush()?;
+        self.file.map_or(Ok(()), AtomicFile::keep)
     }
-
-    pub(crate) async fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
-        self.append(name.to_owned(), serde_json::to_vec_pretty(value)?).await
-    }
-
-    /// Completes the archive with its summary and moves it to its place, durably.
-    pub(crate) async fn finish(mut self, summary: &Summary) -> Result<()> {
-        self.append_json(SUMMARY, summary).await?;
-        drop(self.entries);
-        self.writing.await?
-    }
-}
-
-/// Writes the entries, and after the last of them the checksum.
-fn write(mut queue: mpsc::Receiver<Entry>, to: impl Write) -> Result<()> {
-    let mut tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
-    let mut is_whole = false;
-    while let Some(entry) = queue.blocking_recv() {
-        is_whole = entry.name == SUMMARY;
-        append(&mut tar, &entry.name, &entry.bytes).context("cannot write the archive")?;
-    }
-    // Whoever was to send the rest has given up: the file goes.
-    ensure!(is_whole, "the archive was left unfinished");
-    let checksum = hex(&tar.get_ref().hasher.clone().finalize());
-    append(&mut tar, CHECKSUM, checksum.as_bytes())?;
-    Ok(tar.into_inner()?.flush()?)
 }
 
 /// An archive that is known to be whole.

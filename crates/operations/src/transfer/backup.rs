@@ -50,21 +50,21 @@ pub async fn backup(config: &Config, arguments: BackupArguments, interrupt: Inte
     let (now, mut progress) = (SystemClock.now(), Progress::new(interrupt));
     let is_empty = database.snapshot().await.operator_context(SOURCE)?.is_empty().await.operator_context(SOURCE)?;
     ensure!(!is_empty, "the database is empty: is it the right one?");
-    let mut archive = file.as_deref().map_or_else(Writer::to_stdout, Writer::create)?;
+    let mut archive = Writer::begin(file.as_deref())?;
     let (agora, schema) = (env!("CARGO_PKG_VERSION").to_owned(), schema_version());
-    archive.append_json(HEADER, &Header { format: FORMAT, agora, schema, made_at: now.unix_millis() }).await?;
+    archive.append_json(HEADER, &Header { format: FORMAT, agora, schema, made_at: now.unix_millis() })?;
     if let Some(secret) = secret {
-        archive.append(SECRET.to_owned(), secret.expose().to_owned()).await?;
+        archive.append(SECRET, secret.expose().as_bytes())?;
     }
     let SavedImages { mut snapshot, named, unnamed, lost } =
         save_images(&database, &store, &mut archive, &mut progress).await?;
     let warning = images::judge(&lost, allow_missing_images)?;
-    archive.append(UNNAMED.to_owned(), keys_to_lines(&unnamed)).await?;
+    archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes())?;
     let rows = save_rows(&mut snapshot, &mut archive, &mut progress).await?;
     let (images, total) = (u64::try_from(named)?, rows.values().map(|sum| sum.rows).sum::<u64>());
     let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
     let summary = Summary { rows, images, missing };
-    archive.finish(&summary).await?;
+    archive.finish(&summary)?;
     let target = file.as_deref().unwrap_or(Path::new("the standard output")).display();
     let mut told = format!("Saved {total} rows and {images} images in {target}.");
     told += &rows::in_words(&summary.rows);
@@ -146,7 +146,7 @@ async fn save_images(
         while let Some((key, image)) = fetched.try_next().await? {
             match image {
                 Some((bytes, _room)) => {
-                    archive.append(format!("images/{}", key.as_str()), bytes).await?;
+                    archive.append(&format!("images/{}", key.as_str()), &bytes)?;
                     saved.insert(key, turn);
                 }
                 None => drop(gone.insert(key)),
@@ -163,7 +163,7 @@ async fn save_rows(snapshot: &mut Snapshot, archive: &mut Writer, progress: &mut
     rows::each_page(snapshot, SOURCE, progress, async |rows, text| {
         let table = rows.table().name();
         last = (table, if last.0 == table { last.1 + 1 } else { 1 });
-        archive.append(format!("rows/{table}-{:06}.jsonl", last.1), text).await
+        archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), &text)
     })
     .await
 }

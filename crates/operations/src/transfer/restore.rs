@@ -1,6 +1,6 @@
 //! `agora restore`: what `agora backup` saved, into an empty target.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use agora_config::{Config, Secret};
@@ -30,8 +30,8 @@ pub struct RestoreArguments {
 /// Restores a backup; returns what to tell the operator.
 ///
 /// # Errors
-/// When the target holds something, or something could not be written: its rows are then what they were. A file that is no whole backup is refused before anything is made, and so is a data
-/// directory with another secret.
+/// When the target holds something, or something could not be written: its rows are then what they were. A file that is no
+/// whole backup is refused before anything is made, and so is a data directory with another secret.
 pub async fn restore(config: &Config, arguments: RestoreArguments, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     let (archive, saved) = open_archive(&arguments.file, &mut progress).await?;
@@ -104,8 +104,7 @@ async fn fill(
     progress.phase("images", None);
     let memory = Memory::new();
     let mut arriving = FuturesUnordered::new();
-    let mut entry = entries.next().await?;
-    while let Some(Entry { name, bytes }) = entry {
+    while let Some(Entry { name, bytes }) = entries.next().await? {
         if let Some(key) = image_key(&name) {
             // Some arrive while this one waits for room.
             let mut room = std::pin::pin!(memory.room(u64::try_from(bytes.len())?));
@@ -119,18 +118,36 @@ async fn fill(
                 let _room = room;
                 images::put(store, &key, bytes).await
             });
-        } else if ![HEADER, SECRET].contains(&name.as_str()) {
-            // What is none of these comes after all images.
-            while let Some(arrival) = arriving.next().await {
-                contents.arrived(arrival, &mut progress)?;
+            continue;
+        }
+        // What is no image comes before or after all of them.
+        while let Some(arrival) = arriving.next().await {
+            contents.arrived(arrival, &mut progress)?;
+        }
+        match name.as_str() {
+            HEADER | SECRET => {}
+            // They were on their way into the archive when what named them was deleted. They would stay for good: the
+            // sweep knows nothing of them.
+            UNNAMED => {
+                for key in keys_from_lines(&bytes)? {
+                    store.delete(&key).await.operator_context(images::TARGET)?;
+                    contents.unnamed += 1;
+                }
             }
-            if name == UNNAMED {
-                contents.delete_unnamed(&keys_from_lines(&bytes)?, store).await?;
-            } else {
-                contents.take(&name, &bytes, &mut load, &mut progress).await?;
+            SUMMARY => contents.summary = Some(serde_json::from_slice(&bytes).context(SUMMARY)?),
+            name => {
+                let table = table(name);
+                let table =
+                    table.with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
+                let rows = Rows::from_lines(table, std::str::from_utf8(&bytes)?).operator_context(name)?;
+                if contents.sums.is_empty() {
+                    progress.phase("rows", None);
+                }
+                contents.sums.entry(table.name().to_owned()).or_default().add(&rows, &bytes);
+                progress.advance(count(&rows))?;
+                load.insert(rows).await.operator_context(TARGET)?;
             }
         }
-        entry = entries.next().await?;
     }
     drop(arriving);
     let told = contents.complete(&mut load, store, &mut progress).await?;
@@ -145,9 +162,7 @@ struct Contents {
     images: Tally,
     /// How many of the images no row names.
     unnamed: u64,
-    /// The table being filled, and what it holds so far.
-    table: Option<(Table, Summing)>,
-    sums: Sums,
+    sums: BTreeMap<String, Summing>,
     summary: Option<Summary>,
 }
 
@@ -157,50 +172,14 @@ impl Contents {
         progress.advance(1)
     }
 
-    /// Deletes the images that were on their way into the archive when what named them was deleted. Otherwise they
-    /// would stay for good: the sweep knows nothing of them.
-    async fn delete_unnamed(&mut self, keys: &[ImageKey], store: &ObjectImageStore) -> Result<()> {
-        for key in keys {
-            store.delete(key).await.operator_context(images::TARGET)?;
-            self.unnamed += 1;
-        }
-        Ok(())
-    }
-
-    /// Takes what is no image.
-    async fn take(&mut self, name: &str, text: &[u8], load: &mut Load, progress: &mut Progress) -> Result<()> {
-        if name == SUMMARY {
-            self.summary = Some(serde_json::from_slice(text).context(SUMMARY)?);
-            return Ok(());
-        }
-        let table =
-            table(name).with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
-        let rows = Rows::from_lines(table, std::str::from_utf8(text)?).operator_context(name)?;
-        if self.table.as_ref().is_none_or(|(current, _)| *current != table) {
-            if self.table.is_none() {
-                progress.phase("rows", None);
-            }
-            self.close_table();
-        }
-        self.table.get_or_insert_with(|| (table, Summing::default())).1.add(&rows, text);
-        progress.advance(count(&rows))?;
-        load.insert(rows).await.operator_context(TARGET)
-    }
-
-    fn close_table(&mut self) {
-        if let Some((table, summing)) = self.table.take() {
-            self.sums.insert(table.name().to_owned(), summing.sum());
-        }
-    }
-
     /// Checks that everything has arrived; what to tell the operator.
-    async fn complete(mut self, load: &mut Load, store: &ObjectImageStore, progress: &mut Progress) -> Result<String> {
-        self.close_table();
+    async fn complete(self, load: &mut Load, store: &ObjectImageStore, progress: &mut Progress) -> Result<String> {
+        let sums: Sums = self.sums.into_iter().map(|(table, summing)| (table, summing.sum())).collect();
         let summary = self.summary.context("the archive has no summary")?;
         let Tally { written, present, .. } = self.images;
         let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
         ensure!(has_all, "the archive has not all of its images");
-        let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&self.sums);
+        let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&sums);
         ensure!(has_all, "the rows of the archive are not those that its summary has");
         rows::verify(load.contents(), &summary.rows, progress).await?;
         let mut lost = images::lost(load.contents(), store, progress).await?;
@@ -233,20 +212,13 @@ pub(super) fn table(name: &str) -> Option<Table> {
 
 /// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
 async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
-    let mut present: HashSet<ImageKey> =
-        store.list().await.operator_context(images::TARGET)?.try_collect().await.operator_context(images::TARGET)?;
-    if present.is_empty() {
-        return Ok(());
-    }
+    let present = store.list().await.operator_context(images::TARGET)?.try_collect();
+    let mut present: HashSet<ImageKey> = present.await.operator_context(images::TARGET)?;
     let mut entries = archive.entries();
-    while let Some(entry) = entries.next().await? {
-        if let Some(key) = image_key(&entry.name) {
-            present.remove(&key);
-        }
+    while let Some(entry) = entries.next().await?.filter(|_| !present.is_empty()) {
+        image_key(&entry.name).map(|key| present.remove(&key));
     }
-    ensure!(
-        present.is_empty(),
-        "the image store is not empty: restore into a new one, or delete what another restore left in it"
-    );
+    let advice = "restore into a new one, or delete what another restore left in it";
+    ensure!(present.is_empty(), "the image store is not empty: {advice}");
     Ok(())
 }

@@ -77,7 +77,8 @@ pub(crate) async fn each_page(
             let text = rows.to_lines()?;
             summing.add(&rows, &text);
             let (read, end) = (count(&rows), rows.end());
-            let (taken, next) = tokio::join!(take(rows, text), from.page(table, end));
+            // Asked for first, since what takes rows may keep the thread.
+            let (next, taken) = tokio::join!(from.page(table, end), take(rows, text));
             taken?;
             rows = next.operator_context(name)?;
             progress.advance(read)?;
