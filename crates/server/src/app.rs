@@ -10,7 +10,7 @@ use actix_web::dev::{Server, ServerHandle};
 use agora_config::Config;
 use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::accounts::{Accounts, Authentication, PasswordHasher, SessionRepository};
-use agora_domain::clock::Clock;
+use agora_domain::clock::{Clock, Timestamp};
 use agora_domain::comments::Comments;
 use agora_domain::follows::Follows;
 use agora_domain::health::{Probe, Probes};
@@ -176,9 +176,10 @@ impl Adapters {
         Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
     }
 
-    /// Returns the parts whose figures are shown.
-    fn metrics(&self, sweep: &Arc<SweepRecord>) -> ServiceMetrics {
+    /// Returns the parts whose figures are shown, of a process that began at about this time.
+    fn metrics(&self, sweep: &Arc<SweepRecord>, begun: Timestamp) -> ServiceMetrics {
         ServiceMetrics {
+            begun,
             database: self.database.clone(),
             hasher: Arc::clone(&self.passwords),
             cleaner: Arc::clone(&self.cleaner),
@@ -223,11 +224,12 @@ impl App {
     /// # Errors
     /// Those of [`start`](Self::start).
     pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
+        let begun = clock.now();
         let connections = host::connections(config)?;
         let listener = listen(&config.listen, "AGORA_LISTEN")?;
         let metrics = config.metrics_listen.as_deref();
         let metrics = metrics.map(|address| listen(address, "AGORA_METRICS_LISTEN")).transpose()?;
-        let metrics = metrics.map(|listener| Metrics::new(listener, clock.now()));
+        let metrics = metrics.map(Metrics::new);
         let address = listener.local_addr()?;
         let meter = metrics.as_ref().map(|metrics| Arc::clone(&metrics.calls) as Arc<dyn CallMeter>);
         let adapters = Adapters::open_to_serve(config, clock, meter).await?;
@@ -289,7 +291,7 @@ impl App {
         let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
-        let metrics = metrics.map(|metrics| metrics.serve(adapters.metrics(&sweep.record))).transpose()?;
+        let metrics = metrics.map(|metrics| metrics.serve(adapters.metrics(&sweep.record, begun))).transpose()?;
         let (metrics_address, metrics) = metrics.unzip();
         let Adapters { data_dir, database, .. } = adapters;
         Ok(Self {

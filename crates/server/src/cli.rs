@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{io, process};
@@ -26,7 +27,6 @@ use tokio::sync::oneshot;
 use crate::admin::AdminCommand;
 use crate::app::App;
 use crate::greeting::greeting;
-use crate::output::say;
 use crate::{admin, logging, manual};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
@@ -131,6 +131,15 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// Writes a line, if there is anything in it.
+fn say(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
+}
+
 /// Tells the operator what is wrong. Without a place to write to, the exit code says it.
 fn tell(text: &str) {
     for line in text.lines() {
@@ -164,33 +173,27 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     for warning in &loaded.values.warnings {
         tracing::warn!("{warning}");
     }
-    match command {
-        Some(Command::Health(arguments)) => say(&runtime.block_on(health::health(config, &arguments))?),
-        None | Some(Command::Serve) => runtime.block_on(serve(&loaded, config)),
-        Some(Command::Admin(command)) => say(&runtime.block_on(admin::admin(config, command))?),
-        Some(Command::Products(command)) => {
-            interruptible(runtime, |interrupt| products::products(config, command, interrupt))
-        }
-        Some(Command::Media(command)) => {
-            interruptible(runtime, |interrupt| media::media(config, command, interrupt, say))
-        }
-        Some(Command::Migrate(command)) => runtime.block_on(migrate::migrate(config, command, say)),
-        Some(Command::Copy(arguments)) => {
-            interruptible(runtime, |interrupt| transfer::copy(config, arguments, interrupt))
-        }
-        Some(Command::Backup(arguments)) => {
-            interruptible(runtime, |interrupt| transfer::backup(config, arguments, interrupt))
-        }
-        Some(Command::Restore(arguments)) => {
-            interruptible(runtime, |interrupt| transfer::restore(config, arguments, interrupt))
-        }
+    let interrupt = Interrupt::default();
+    let stop = interrupt.clone();
+    let work: Pin<Box<dyn Future<Output = Result<String>> + '_>> = match command {
+        Some(Command::Health(arguments)) => return print(&runtime.block_on(health::health(config, &arguments))?),
+        Some(Command::Admin(command)) => return print(&runtime.block_on(admin::admin(config, command))?),
+        Some(Command::Migrate(command)) => return runtime.block_on(migrate::migrate(config, command, say)).map(done),
+        Some(Command::Products(command)) => Box::pin(products::products(config, command, interrupt)),
+        Some(Command::Media(command)) => Box::pin(media::media(config, command, interrupt, say)),
+        Some(Command::Copy(arguments)) => Box::pin(transfer::copy(config, arguments, interrupt)),
+        Some(Command::Backup(arguments)) => Box::pin(transfer::backup(config, arguments, interrupt)),
+        Some(Command::Restore(arguments)) => Box::pin(transfer::restore(config, arguments, interrupt)),
         #[cfg(feature = "demo")]
-        Some(Command::Demo(DemoCommand::Seed(arguments))) => {
-            interruptible(runtime, |interrupt| agora_demo::seed(config, arguments, interrupt))
-        }
-        Some(Command::Config(_) | Command::Doctor | Command::Completions { .. } | Command::Man { .. }) => Ok(()),
-    }?;
-    Ok(ExitCode::SUCCESS)
+        Some(Command::Demo(DemoCommand::Seed(arguments))) => Box::pin(agora_demo::seed(config, arguments, interrupt)),
+        // The others are done with above.
+        _ => return runtime.block_on(serve(&loaded, config)).map(done),
+    };
+    interruptible(runtime, stop, work).map(done)
+}
+
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// `agora config`.
@@ -237,18 +240,13 @@ const STUCK: Duration = Duration::from_secs(1);
 
 /// Does the work and says what it did. The first signal ends it after the present step, the second at once; either
 /// undoes what is half done.
-fn interruptible<W>(runtime: Runtime, work: impl FnOnce(Interrupt) -> W) -> Result<()>
-where
-    W: Future<Output = Result<String>>,
-{
-    let interrupt = Interrupt::default();
+fn interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<Output = Result<String>>) -> Result<()> {
     let done = runtime.block_on(async {
         let (end, ended) = oneshot::channel();
         // On a task of its own, since a step of the work may keep its thread.
-        tokio::spawn(await_signals(interrupt.clone(), end)?);
-        let work = async { say(&work(interrupt).await?) };
+        tokio::spawn(await_signals(interrupt, end)?);
         tokio::select! {
-            done = work => done,
+            told = work => say(&told?),
             _ = ended => bail!(INTERRUPTED),
         }
     });

@@ -9,4 +9,3 @@ mod greeting;
 mod logging;
 mod manual;
 mod metrics;
-mod output;

@@ -2,21 +2,18 @@
 //! is shown is asked of the database.
 
 mod calls;
-mod process;
 mod service;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use actix_web::dev::Server;
-use agora_domain::clock::Timestamp;
 use agora_http::metrics::HttpMetrics;
 use anyhow::Result;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 pub(crate) use self::calls::CallTimes;
-use self::process::ProcessMetrics;
 pub(crate) use self::service::ServiceMetrics;
 
 /// What is shown, before it is.
@@ -30,11 +27,10 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Measures for those who will connect to the listener. The process began at about this time.
-    pub(crate) fn new(listener: TcpListener, begun: Timestamp) -> Self {
+    /// Measures for those who will connect to the listener.
+    pub(crate) fn new(listener: TcpListener) -> Self {
         let mut registry = Registry::default();
         registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-        registry.register_collector(Box::new(ProcessMetrics::new(begun)));
         let http = HttpMetrics::register(&mut registry);
         let calls = CallTimes::register(&mut registry);
         Self { listener, registry, http, calls }
