@@ -16,36 +16,19 @@ const KINDS: [&str; 10] =
 const SIZES: [&str; 4] = ["S", "M", "L", "XL"];
 const COLORS: [&str; 6] = ["black", "white", "red", "forest green", "navy", "sand"];
 
-/// A kind of product.
-struct Category {
-    name: &'static str,
-    /// The beginning of its SKUs.
-    code: &'static str,
-    things: [&'static str; 5],
-    /// The lowest and the highest price, in hundredths.
-    prices: (u64, u64),
-    has_sizes: bool,
-}
-
-const fn category(
-    name: &'static str,
-    code: &'static str,
-    things: [&'static str; 5],
-    prices: (u64, u64),
-    has_sizes: bool,
-) -> Category {
-    Category { name, code, things, prices, has_sizes }
-}
+/// A kind of product: its name, the beginning of its SKUs, what there is of it, the lowest and the highest price in
+/// hundredths, and whether it has sizes.
+type Category = (&'static str, &'static str, [&'static str; 5], (u64, u64), bool);
 
 const CATEGORIES: [Category; 8] = [
-    category("Books", "BOK", ["Novel", "Atlas", "Cookbook", "Diary", "Guide"], (590, 4_990), false),
-    category("Clothing", "CLO", ["Jacket", "Shirt", "Scarf", "Jumper", "Rain coat"], (1_290, 18_900), true),
-    category("Kitchen", "KIT", ["Kettle", "Pan", "Bread knife", "Coffee mill", "Bowl"], (790, 24_900), false),
-    category("Garden", "GAR", ["Spade", "Lantern", "Bench", "Seed box", "Watering can"], (490, 39_900), false),
-    category("Music", "MUS", ["Ukulele", "Metronome", "Record", "Songbook", "Drum"], (990, 59_900), false),
-    category("Outdoor", "OUT", ["Tent", "Backpack", "Flask", "Head lamp", "Sleeping bag"], (1_490, 44_900), false),
-    category("Shoes", "SHO", ["Boots", "Sandals", "Trainers", "Slippers", "Clogs"], (2_490, 21_900), true),
-    category("Toys", "TOY", ["Kite", "Puzzle", "Train set", "Marbles", "Card game"], (390, 12_900), false),
+    ("Books", "BOK", ["Novel", "Atlas", "Cookbook", "Diary", "Guide"], (590, 4_990), false),
+    ("Clothing", "CLO", ["Jacket", "Shirt", "Scarf", "Jumper", "Rain coat"], (1_290, 18_900), true),
+    ("Kitchen", "KIT", ["Kettle", "Pan", "Bread knife", "Coffee mill", "Bowl"], (790, 24_900), false),
+    ("Garden", "GAR", ["Spade", "Lantern", "Bench", "Seed box", "Watering can"], (490, 39_900), false),
+    ("Music", "MUS", ["Ukulele", "Metronome", "Record", "Songbook", "Drum"], (990, 59_900), false),
+    ("Outdoor", "OUT", ["Tent", "Backpack", "Flask", "Head lamp", "Sleeping bag"], (1_490, 44_900), false),
+    ("Shoes", "SHO", ["Boots", "Sandals", "Trainers", "Slippers", "Clogs"], (2_490, 21_900), true),
+    ("Toys", "TOY", ["Kite", "Puzzle", "Train set", "Marbles", "Card game"], (390, 12_900), false),
 ];
 
 /// Returns the products, oldest first.
@@ -60,7 +43,7 @@ pub(super) fn products(seed: u64) -> impl Iterator<Item = Result<Product>> {
 }
 
 fn fields(random: &mut Random, number: usize) -> ProductFields {
-    let Category { name, code, things, prices, has_sizes } = &CATEGORIES[number % CATEGORIES.len()];
+    let (name, code, things, prices, has_sizes) = CATEGORIES[number % CATEGORIES.len()];
     // Each category goes through all of its pairs before one comes again.
     let nth = number / CATEGORIES.len();
     let (thing, kind) = (things[nth % things.len()], KINDS[nth / things.len() % KINDS.len()]);
@@ -79,7 +62,7 @@ fn fields(random: &mut Random, number: usize) -> ProductFields {
             kind.to_lowercase()
         )),
         price: Some(format!("{}.{:02}", hundredths / 100, hundredths % 100)),
-        category: Some((*name).to_owned()),
+        category: Some(name.to_owned()),
         stock: (!has_sizes).then(|| random.below(300) as i64),
         variants: has_sizes.then(|| variants.into()),
         images: None,

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::random::{FOLLOWS_UNTIL, Ids, JOINS_UNTIL, Purpose, Random, Ranks, START};
+use super::random::{Ids, JOINS_UNTIL, Purpose, Random, Ranks, START};
 
 /// How many accounts `reader_{n}_{k}` there are for each number of accounts that they follow.
 const READERS: [(usize, usize); 5] = [(10, 64), (20, 64), (100, 64), (1_000, 64), (5_000, 16)];
@@ -147,24 +147,6 @@ impl People {
 
     fn all_users(&self) -> Vec<u32> {
         (0..self.users as u32).collect()
-    }
-}
-
-/// When each follow began, in the same order again and again.
-pub(super) struct FollowTimes {
-    random: Random,
-    ids: Ids,
-}
-
-impl FollowTimes {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed, Purpose::FollowTimes), ids: Ids::default() }
-    }
-
-    /// Returns the identifier and the instant of a follow between accounts of which the last joined then.
-    pub(super) fn next(&mut self, both_joined: i64) -> (Uuid, i64) {
-        let at = both_joined + self.random.below((FOLLOWS_UNTIL - both_joined).unsigned_abs()) as i64;
-        (self.ids.next(&mut self.random, at), at)
     }
 }
 

@@ -32,7 +32,7 @@ const RHYTHM: [u64; 24] = [14, 8, 5, 4, 4, 7, 16, 30, 42, 46, 48, 52, 60, 56, 50
 pub(super) struct Network {
     pub(super) seed: u64,
     pub(super) people: People,
-    followers: Followers,
+    pub(super) followers: Followers,
     /// How much is posted up to the end of each hour, relative to each other.
     hours: Vec<u64>,
     /// How many ordinary followers the author of a post has on average.
@@ -233,13 +233,5 @@ impl<'a> Reactions<'a> {
         let mut times: Vec<i64> = (0..count).map(draw).collect();
         times.sort_unstable();
         times
-    }
-}
-
-#[cfg(test)]
-impl Network {
-    /// Returns the ordinary followers of an ordinary account.
-    pub(super) fn followers(&self, user: usize) -> &[u32] {
-        self.followers.of(user)
     }
 }

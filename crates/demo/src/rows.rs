@@ -6,9 +6,8 @@ use agora_domain::posts::Visibility;
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
-use super::people::FollowTimes;
 use super::posts::{Network, Reactions};
-use super::random::{Purpose, Random};
+use super::random::{FOLLOWS_UNTIL, Ids, Purpose, Random};
 use super::{catalog, words};
 
 /// How many rows are handed over at once.
@@ -137,11 +136,13 @@ impl Network {
     }
 
     fn follows(&self) -> impl Iterator<Item = Value> {
-        let mut times = FollowTimes::new(self.seed);
+        let (mut random, mut ids) = (Random::new(self.seed, Purpose::FollowTimes), Ids::default());
         self.people.follows().enumerate().flat_map(move |(follower, followed)| {
             let follows = followed.into_iter().map(|number| {
                 let (people, followed) = (&self.people, number as usize);
-                let (id, at) = times.next(people.joined(follower.max(followed)));
+                let both_joined = people.joined(follower.max(followed));
+                let at = both_joined + random.below((FOLLOWS_UNTIL - both_joined).unsigned_abs()) as i64;
+                let id = ids.next(&mut random, at);
                 let (by, whom) = (people.ids[follower], people.ids[followed]);
                 json!({ "follower_id": by, "followed_id": whom, "id": id, "created_at": at })
             });

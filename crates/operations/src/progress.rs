@@ -5,31 +5,13 @@ use std::io::IsTerminal;
 
 use anyhow::{Result, ensure};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// What is said of a work that a signal ended.
 pub const INTERRUPTED: &str = "interrupted";
 
 /// The word that a work is to end, which it looks for between two steps.
-#[derive(Debug, Clone, Default)]
-pub struct Interrupt(watch::Sender<bool>);
-
-impl Interrupt {
-    /// Has the work end after the present step.
-    pub fn give(&self) {
-        self.0.send_replace(true);
-    }
-
-    fn is_given(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Waits for it, where a step is a wait for others.
-    pub async fn given(&self) {
-        // Its sender is here: the wait ends no other way.
-        let _ = self.0.subscribe().wait_for(|is_given| *is_given).await;
-    }
-}
+pub type Interrupt = CancellationToken;
 
 /// The progress of a work, phase by phase: a bar on a terminal, some lines of the log elsewhere.
 pub struct Progress {
@@ -76,7 +58,7 @@ impl Progress {
             }
             None => {}
         }
-        ensure!(!self.interrupt.is_given(), INTERRUPTED);
+        ensure!(!self.interrupt.is_cancelled(), INTERRUPTED);
         Ok(())
     }
 

@@ -262,8 +262,8 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
     Ok(async move {
         for _ in 0..2 {
             tokio::select! {
-                _ = interrupted.recv() => interrupt.give(),
-                _ = terminated.recv() => interrupt.give(),
+                _ = interrupted.recv() => interrupt.cancel(),
+                _ = terminated.recv() => interrupt.cancel(),
             }
         }
         let _ = end.send(());

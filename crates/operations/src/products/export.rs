@@ -45,52 +45,11 @@ fn object(product: &Product) -> Result<String> {
     Ok(format!("{{{}}}", fields.collect::<Result<Vec<_>>>()?.join(",")))
 }
 
-/// Writes products in a format.
-enum Writer<W: Write> {
-    Json { out: W, is_empty: bool },
-    Jsonl(W),
-    Csv(Box<csv::Writer<W>>),
-}
-
-impl<W: Write> Writer<W> {
-    fn new(format: Format, mut out: W) -> Result<Self> {
-        Ok(match format {
-            Format::Json => {
-                out.write_all(b"[")?;
-                Self::Json { out, is_empty: true }
-            }
-            Format::Jsonl => Self::Jsonl(out),
-            Format::Csv => {
-                let mut table = csv::Writer::from_writer(out);
-                table.write_record(FIELDS)?;
-                Self::Csv(Box::new(table))
-            }
-        })
-    }
-
-    fn write(&mut self, product: &Product) -> Result<()> {
-        match self {
-            Self::Json { out, is_empty } => {
-                write!(out, "{}\n{}", if *is_empty { "" } else { "," }, object(product)?)?;
-                *is_empty = false;
-            }
-            Self::Jsonl(out) => writeln!(out, "{}", object(product)?)?,
-            Self::Csv(table) => table.write_record(cells(product)?)?,
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<()> {
-        match self {
-            Self::Json { mut out, .. } => {
-                out.write_all(b"\n]\n")?;
-                out.flush()?;
-            }
-            Self::Jsonl(mut out) => out.flush()?,
-            Self::Csv(mut table) => table.flush()?,
-        }
-        Ok(())
-    }
+/// Returns a line of a table.
+fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<u8>> {
+    let mut line = csv::Writer::from_writer(Vec::new());
+    line.write_record(cells)?;
+    Ok(line.into_inner()?)
 }
 
 /// Writes all products as they are at one moment, oldest first; what to tell the operator, which is nothing after an
@@ -116,22 +75,35 @@ pub(super) async fn export(
     Ok(format!("Exported {} to {name}.", count_of(count)))
 }
 
-/// Writes all products; how many they are.
+/// Writes all products; returns how many they are.
 async fn write_all(catalog: &dyn Catalog, format: Format, out: impl Write, progress: &mut Progress) -> Result<u64> {
     progress.phase("products", None);
     let mut snapshot = catalog.snapshot().await.operator_context(CATALOG)?;
-    let mut writer = Writer::new(format, BufWriter::new(out))?;
+    let mut out = BufWriter::new(out);
+    match format {
+        Format::Json => out.write_all(b"[")?,
+        Format::Jsonl => {}
+        Format::Csv => out.write_all(&line(FIELDS)?)?,
+    }
     let mut count = 0;
     let mut last = None;
     loop {
         let products = snapshot.after(last, BATCH).await.operator_context(CATALOG)?;
         let Some(end) = products.last() else { break };
         last = Some(Keyset { at: end.created_at, id: end.id.uuid() });
-        products.iter().try_for_each(|product| writer.write(product))?;
-        let read = u64::try_from(products.len())?;
-        count += read;
-        progress.advance(read)?;
+        for product in &products {
+            match format {
+                Format::Json => write!(out, "{}\n{}", if count == 0 { "" } else { "," }, object(product)?)?,
+                Format::Jsonl => writeln!(out, "{}", object(product)?)?,
+                Format::Csv => out.write_all(&line(cells(product)?)?)?,
+            }
+            count += 1;
+        }
+        progress.advance(u64::try_from(products.len())?)?;
     }
-    writer.finish()?;
+    if format == Format::Json {
+        out.write_all(b"\n]\n")?;
+    }
+    out.flush()?;
     Ok(count)
 }

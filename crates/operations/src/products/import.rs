@@ -10,7 +10,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::products::{
     Catalog, CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition, Sku,
 };
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
 use super::row::{BadRow, ParsedRow, Row, count_of};
 use super::source::{Batch, Source};
@@ -86,14 +86,14 @@ impl Refusals {
     }
 
     fn judge(self) -> Result<()> {
-        let more = self.count.saturating_sub(u64::try_from(self.first.len())?);
-        let (lines, count) = (self.first.join("\n"), self.count);
+        let Self { count, first } = self;
         let rows = if count == 1 { "row" } else { "rows" };
-        match (count, more) {
-            (0, _) => Ok(()),
-            (_, 0) => bail!("{count} bad {rows}; nothing was changed\n{lines}"),
-            (_, more) => bail!("{count} bad {rows}; nothing was changed\n{lines}\nand {more} more"),
-        }
+        let more = match count.saturating_sub(u64::try_from(first.len())?) {
+            0 => String::new(),
+            more => format!("\nand {more} more"),
+        };
+        ensure!(count == 0, "{count} bad {rows}; nothing was changed\n{}{more}", first.join("\n"));
+        Ok(())
     }
 }
 
@@ -103,6 +103,8 @@ struct Pass<'a> {
     planning: ImportPass,
     tally: Tally,
     refusals: Refusals,
+    /// How many bytes of it were read.
+    read: u64,
     progress: &'a mut Progress,
 }
 
@@ -110,12 +112,12 @@ impl<'a> Pass<'a> {
     fn begin(import: &Import, progress: &'a mut Progress) -> Result<Self> {
         let planning = ImportPass::new(Arc::clone(&import.clock), Arc::clone(&import.ids));
         let (tally, refusals) = (Tally::default(), Refusals::default());
-        Ok(Self { batches: import.source.batches()?, planning, tally, refusals, progress })
+        Ok(Self { batches: import.source.batches()?, planning, tally, refusals, read: 0, progress })
     }
 
     /// Returns what the next rows do to the catalog; nothing after the last.
     async fn next(&mut self, catalog: &mut dyn CatalogSnapshot) -> Result<Option<Vec<CatalogChange>>> {
-        let Some(Batch { rows, kib }) = self.batches.next().await? else { return Ok(None) };
+        let Some(Batch { rows, end }) = self.batches.next().await? else { return Ok(None) };
         let (mut parsed, mut refused) = (Vec::with_capacity(rows.len()), Vec::new());
         for Row { at, content } in rows {
             match content {
@@ -127,7 +129,8 @@ impl<'a> Pass<'a> {
         self.tally.add(&plan);
         refused.extend(plan.refused.into_iter().map(|row| (row.at, row.sku, in_words(&row.reasons))));
         self.refusals.add(refused);
-        self.progress.advance(kib)?;
+        self.progress.advance((end >> 10) - (self.read >> 10))?;
+        self.read = end;
         Ok(Some(plan.changes))
     }
 

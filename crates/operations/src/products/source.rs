@@ -41,7 +41,7 @@ impl Source {
         })?;
         tokio::select! {
             file = opened => Ok(Self { file: file??, format }),
-            () = interrupt.given() => bail!(INTERRUPTED),
+            () = interrupt.cancelled() => bail!(INTERRUPTED),
         }
     }
 
@@ -57,24 +57,17 @@ impl Source {
         let format = self.format;
         Ok(Background::begin(move |take| {
             let position = Position::default();
-            let mut rows = Vec::new();
-            let mut begun = 0;
-            let mut end_batch = |rows: &mut Vec<Row>, end: u64| {
-                let kib = (end >> 10) - (begun >> 10);
-                begun = end;
-                take(Batch { rows: mem::take(rows), kib })
-            };
-            let mut last = 0;
+            let (mut rows, mut begun) = (Vec::new(), 0);
             read(format, file, &position, &mut |row| {
                 rows.push(row);
-                let offset = position.offset.get();
-                if rows.len() < ImportPass::MAX_ROWS && offset - last < BATCH {
+                let end = position.offset.get();
+                if rows.len() < ImportPass::MAX_ROWS && end - begun < BATCH {
                     return true;
                 }
-                last = offset;
-                end_batch(&mut rows, offset)
+                begun = end;
+                take(Batch { rows: mem::take(&mut rows), end })
             })?;
-            end_batch(&mut rows, position.offset.get());
+            take(Batch { rows, end: position.offset.get() });
             Ok(())
         }))
     }
@@ -119,8 +112,8 @@ pub(super) fn copy(input: impl Read, file: &mut impl Write, path: &Path) -> Resu
 pub(super) struct Batch {
     /// They are [`ImportPass::MAX_ROWS`] at most.
     pub(super) rows: Vec<Row>,
-    /// How much of the file was read for them.
-    pub(super) kib: u64,
+    /// How much of the file was read until then.
+    pub(super) end: u64,
 }
 
 /// A reader that keeps its position up to date, and fails within a row that is too long.

@@ -13,12 +13,11 @@
 //! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, IsTerminal, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{BufReader, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::{fs, io};
 
+use agora_database::schema_version;
 use agora_domain::media::ImageKey;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
@@ -164,56 +163,53 @@ impl Writer {
 }
 
 /// An archive that is known to be whole.
-#[derive(Debug)]
 pub(crate) struct Archive {
-    file: Arc<File>,
+    file: File,
 }
 
 impl Archive {
-    /// Opens an archive and reads all of it once, to see that no byte is missing or changed.
-    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<Self> {
+    /// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can restore
+    /// it; returns it, and the secret in it.
+    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Option<String>)> {
         let name = path.display();
         let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
         ensure!(metadata.is_file(), "{name} is no file");
-        let file = Arc::new(File::open(path).with_context(|| format!("cannot open {name}"))?);
-        // There is nothing else to do meanwhile.
-        let checked = tokio::task::block_in_place(|| check(&file, metadata.len(), progress));
-        checked.with_context(|| format!("{name} is no backup, or is damaged"))?;
-        Ok(Self { file })
+        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        check(&file, metadata.len(), progress).with_context(|| format!("{name} is no backup, or is damaged"))?;
+        let archive = Self { file };
+        let mut beginning = Vec::new();
+        archive.read(|entry| {
+            beginning.push(entry);
+            beginning.len() < 2
+        })?;
+        let mut beginning = beginning.into_iter();
+        let header = beginning.next().filter(|entry| entry.name == HEADER);
+        let header = header.context("the archive does not begin as a backup does")?;
+        let Header { format, agora, schema, .. } = serde_json::from_slice(&header.bytes).context(HEADER)?;
+        ensure!(format == FORMAT, "the archive is of format {format}, and this program reads {FORMAT}");
+        let own = schema_version();
+        ensure!(
+            schema == own,
+            "the backup was made by Agora {agora:?} with the schema {schema:?}, and this program has {own:?}: restore it \
+             with that version"
+        );
+        let secret = beginning.next().filter(|entry| entry.name == SECRET);
+        let secret = secret.map(|entry| String::from_utf8(entry.bytes.into())).transpose().context(SECRET)?;
+        Ok((archive, secret))
     }
 
-    /// Returns what the archive is, and the secret in it.
-    pub(crate) async fn beginning(&self) -> Result<(Header, Option<String>)> {
-        let mut entries = self.entries();
-        let first = entries.next().await?.filter(|entry| entry.name == HEADER);
-        let first = first.context("the archive does not begin as a backup does")?;
-        let header: Header = serde_json::from_slice(&first.bytes).context(HEADER)?;
-        ensure!(header.format == FORMAT, "the archive is of format {}, and this program reads {FORMAT}", header.format);
-        let secret = match entries.next().await? {
-            Some(entry) if entry.name == SECRET => Some(String::from_utf8(entry.bytes.into()).context(SECRET)?),
-            _ => None,
-        };
-        Ok((header, secret))
+    /// Gives the entries one by one, until none is wanted any more.
+    pub(crate) fn read(&self, take: impl FnMut(Entry) -> bool) -> Result<()> {
+        let mut content = &self.file;
+        content.rewind()?;
+        read(content, take)
     }
 
-    /// Returns the entries, one by one, read by a thread of their own.
-    pub(crate) fn entries(&self) -> Background<Entry> {
-        let content = At { file: Arc::clone(&self.file), offset: 0 };
-        Background::begin(move |take| read(content, take))
-    }
-}
-
-/// A file read from a place of its own, whoever else reads it.
-struct At {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for At {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(bytes, self.offset)?;
-        self.offset += u64::try_from(count).map_err(io::Error::other)?;
-        Ok(count)
+    /// Returns the entries, one by one, read by a thread of their own. Nobody else reads meanwhile.
+    pub(crate) fn entries(&self) -> Result<Background<Entry>> {
+        let mut content = self.file.try_clone()?;
+        content.rewind()?;
+        Ok(Background::begin(move |take| read(content, take)))
     }
 }
 
@@ -238,27 +234,27 @@ pub(super) fn read(content: impl Read, mut take: impl FnMut(Entry) -> bool) -> R
     Ok(())
 }
 
-fn check(file: &Arc<File>, length: u64, progress: &mut Progress) -> Result<()> {
-    const STEP: usize = 1 << 20;
-    let mut reader = At { file: Arc::clone(file), offset: 0 };
-    let mut buffer = vec![0; STEP];
+fn check(mut file: &File, length: u64, progress: &mut Progress) -> Result<()> {
+    const STEP: u64 = 1 << 20;
     let mut left = length.checked_sub(TAIL).context("it is too short")?;
     let mut hasher = Sha256::new();
+    let mut part = Vec::new();
     progress.phase("checksum (MiB)", Some(left >> 20));
     while left > 0 {
-        let wanted = usize::try_from(left).map_or(STEP, |left| left.min(STEP));
-        let part = buffer.get_mut(..wanted).context("a buffer that is too small")?;
-        reader.read_exact(part)?;
-        if reader.offset == u64::try_from(wanted)? {
+        let is_first = part.is_empty();
+        part.clear();
+        let read = file.take(left.min(STEP)).read_to_end(&mut part)?;
+        ensure!(read > 0, "it is too short");
+        if is_first {
             ensure!(!part.starts_with(&[0x1f, 0x8b]), "it is compressed: gunzip it first");
             ensure!(!part.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "it is compressed: unzstd it first");
         }
-        hasher.update(part);
-        left -= u64::try_from(wanted)?;
+        hasher.update(&part);
+        left -= u64::try_from(read)?;
         progress.advance(1)?;
     }
-    let mut found = Vec::new();
-    reader.read_to_end(&mut found)?;
-    ensure!(found == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
+    part.clear();
+    file.read_to_end(&mut part)?;
+    ensure!(part == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
     Ok(())
 }

@@ -36,12 +36,6 @@ pub struct CopyArguments {
     allow_missing_images: bool,
 }
 
-/// From where to where.
-struct Pair<T> {
-    from: T,
-    to: T,
-}
-
 /// Refuses a command line of which this does not hold.
 fn must(holds: bool, what: &str) -> Result<(), Invalid> {
     if holds { Ok(()) } else { Err(Invalid(what.to_owned())) }
@@ -60,38 +54,38 @@ fn usable<E: Display>(name: &str, checked: Result<(), E>) -> Result<(), Invalid>
 pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrupt) -> Result<String> {
     let CopyArguments { from, to, media_from, media_to, replace, allow_missing_images } = arguments;
     let databases = match (from.or(config.copy_from.clone()), to.or(config.copy_to.clone())) {
-        (Some(from), Some(to)) => Some(Pair { from, to }),
+        (Some(from), Some(to)) => Some((from, to)),
         (None, None) => None,
         _ => return Err(Invalid("--from and --to belong together".to_owned()).into()),
     };
-    let stores = media_from.zip(media_to).map(|(from, to)| Pair { from, to });
+    let stores = media_from.zip(media_to);
     // Everything is checked before anything is opened, since that can make what is not there.
     must(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to")?;
-    if let Some(Pair { from, to }) = &databases {
+    if let Some((from, to)) = &databases {
         usable("--from", agora_database::check_url(from.expose()))?;
         usable("--to", agora_database::check_url(to.expose()))?;
         must(from != to, "--from and --to are the same database")?;
     }
-    if let Some(Pair { from, to }) = &stores {
+    if let Some((from, to)) = &stores {
         usable("--media-from", agora_media::check_url(from))?;
         usable("--media-to", agora_media::check_url(to))?;
         must(from != to, "--media-from and --media-to are the same store")?;
         expect_directory(from)?;
     }
     let databases = match databases {
-        Some(Pair { from, to }) => {
+        Some((from, to)) => {
             let options = config.database();
             let from = Database::open_existing(from.expose(), &options).await;
             let from = from.context("cannot open the database --from")?;
             let to = Database::open(to.expose(), &options).await.context("cannot open the database --to")?;
-            Some(Pair { from, to })
+            Some((from, to))
         }
         None => None,
     };
     let stores = match stores {
-        Some(Pair { from, to }) => {
+        Some((from, to)) => {
             let from = agora_media::open(&from).await.context("cannot open the store --media-from")?;
-            Some(Pair { from, to: agora_media::open(&to).await.context("cannot open the store --media-to")? })
+            Some((from, agora_media::open(&to).await.context("cannot open the store --media-to")?))
         }
         None => None,
     };
@@ -99,7 +93,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
     let mut told = Vec::new();
     // Refused before hours are spent on images.
     let mut databases = match &databases {
-        Some(Pair { from, to }) => {
+        Some((from, to)) => {
             let mut load = to.load().await.operator_context(rows::TARGET)?;
             let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
             ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
@@ -109,7 +103,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         }
         None => None,
     };
-    if let Some(Pair { from, to }) = &stores {
+    if let Some((from, to)) = &stores {
         if databases.is_none() {
             images::refuse_empty(from).await?;
         }
@@ -126,7 +120,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         rows::verify(load.contents(), &sums, &mut progress).await?;
         let total: u64 = sums.values().map(|sum| sum.rows).sum();
         told.push(format!("Copied {total} rows; counts and checksums agree.{}", rows::in_words(&sums)));
-        if let Some(Pair { to, .. }) = &stores {
+        if let Some((_, to)) = &stores {
             let lost = images::lost(load.contents(), to, &mut progress).await?;
             told.extend(images::judge(&lost, allow_missing_images)?);
         }

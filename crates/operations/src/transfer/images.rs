@@ -38,13 +38,10 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, arrival: &Arrival) {
-        let (Arrival::Written(bytes) | Arrival::Present(bytes)) = arrival;
-        self.bytes += bytes;
-        match arrival {
-            Arrival::Written(_) => self.written += 1,
-            Arrival::Present(_) => self.present += 1,
-        }
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.written += other.written;
+        self.present += other.present;
+        self.bytes += other.bytes;
     }
 
     /// As a sentence for an operator, that begins with what was done.
@@ -56,12 +53,6 @@ impl Tally {
             "{done} {images} images ({size}), {present} of which were there already. Each was read back and compared."
         )
     }
-}
-
-/// How an image came to be in the target, and its bytes.
-pub(crate) enum Arrival {
-    Written(u64),
-    Present(u64),
 }
 
 /// The memory that images on their way share. An image that is larger than all of it goes alone.
@@ -119,15 +110,15 @@ async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
 }
 
 /// Puts an image where it is not yet, and makes sure that it is.
-pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) -> anyhow::Result<Arrival> {
-    let size = u64::try_from(bytes.len())?;
+pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) -> anyhow::Result<Tally> {
+    let tally = Tally { bytes: u64::try_from(bytes.len())?, ..Tally::default() };
     if is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)? {
-        return Ok(Arrival::Present(size));
+        return Ok(Tally { present: 1, ..tally });
     }
     store.put(key, bytes.clone()).await.operator_context(TARGET)?;
     let arrived = is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)?;
     ensure!(arrived, "{TARGET}: {} did not arrive as it was sent", key.as_str());
-    Ok(Arrival::Written(size))
+    Ok(Tally { written: 1, ..tally })
 }
 
 /// Copies every image. One that vanishes meanwhile is passed over.
@@ -141,16 +132,14 @@ pub(crate) async fn copy(
     let arrivals = from.list().await.operator_context(SOURCE)?.map(async |key| {
         let key = key.operator_context(SOURCE)?;
         match read(from, &key, &memory).await? {
-            Some((bytes, _room)) => put(to, &key, bytes).await.map(Some),
-            None => Ok(None),
+            Some((bytes, _room)) => put(to, &key, bytes).await,
+            None => Ok(Tally::default()),
         }
     });
     let mut arrivals = std::pin::pin!(arrivals.buffer_unordered(AT_ONCE));
     let mut tally = Tally::default();
     while let Some(arrival) = arrivals.try_next().await? {
-        if let Some(arrival) = arrival {
-            tally.add(&arrival);
-        }
+        tally.add(&arrival);
         progress.advance(1)?;
     }
     Ok(tally)

@@ -1,10 +1,10 @@
 //! `agora restore`: what `agora backup` saved, into an empty target.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agora_config::{Config, Secret};
-use agora_database::{Database, Load, Rows, Table, schema_version};
+use agora_database::{Database, Load, Rows, Table};
 use agora_domain::media::{ImageKey, ImageStore};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, ensure};
@@ -34,7 +34,11 @@ pub struct RestoreArguments {
 /// whole backup is refused before anything is made, and so is a data directory with another secret.
 pub async fn restore(config: &Config, arguments: RestoreArguments, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
-    let (archive, saved) = open_archive(&arguments.file, &mut progress).await?;
+    // There is nothing else to do meanwhile.
+    let (archive, saved) = tokio::task::block_in_place(|| Archive::open(&arguments.file, &mut progress))?;
+    let saved = saved.map(|secret| Secret::from(secret.trim().to_owned()));
+    let is_secret = saved.as_ref().is_none_or(|secret| secret.expose().len() >= Config::MIN_SECRET_BYTES);
+    ensure!(is_secret, "the signing secret in the archive is too short");
     let kept = data_dir::existing_secret(&config.data_dir)?;
     let told = match (&saved, &config.jwt_secret) {
         (None, _) => "The backup holds no signing secret: everybody logs in again.",
@@ -62,27 +66,6 @@ pub async fn restore(config: &Config, arguments: RestoreArguments, interrupt: In
     Ok(format!("{restored}\n{told}"))
 }
 
-/// Opens an archive and checks that it is whole, and one that this program can restore; it, and the secret that
-/// tokens were signed with.
-///
-/// # Errors
-/// When it is not. Nothing has been written.
-async fn open_archive(file: &Path, progress: &mut Progress) -> Result<(Archive, Option<Secret>)> {
-    let archive = Archive::open(file, progress)?;
-    let (header, secret) = archive.beginning().await?;
-    let schema = schema_version();
-    ensure!(
-        header.schema == schema,
-        "the backup was made by Agora {:?} with the schema {:?}, and this program has {schema:?}: restore it with that version",
-        header.agora,
-        header.schema
-    );
-    let secret = secret.map(|secret| secret.trim().to_owned());
-    let is_secret = secret.as_ref().is_none_or(|secret| secret.len() >= Config::MIN_SECRET_BYTES);
-    ensure!(is_secret, "the signing secret in the archive is too short");
-    Ok((archive, secret.map(Secret::from)))
-}
-
 /// Fills the target from the archive, and does what else there is to do before that is committed; what to tell the
 /// operator.
 ///
@@ -100,7 +83,7 @@ async fn fill(
     refuse_others(archive, store).await?;
 
     let mut contents = Contents::default();
-    let mut entries = archive.entries();
+    let mut entries = archive.entries()?;
     progress.phase("images", None);
     let memory = Memory::new();
     let mut arriving = FuturesUnordered::new();
@@ -167,7 +150,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn arrived(&mut self, arrival: Result<images::Arrival>, progress: &mut Progress) -> Result<()> {
+    fn arrived(&mut self, arrival: Result<Tally>, progress: &mut Progress) -> Result<()> {
         self.images.add(&arrival?);
         progress.advance(1)
     }
@@ -214,10 +197,10 @@ pub(super) fn table(name: &str) -> Option<Table> {
 async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
     let present = store.list().await.operator_context(images::TARGET)?.try_collect();
     let mut present: HashSet<ImageKey> = present.await.operator_context(images::TARGET)?;
-    let mut entries = archive.entries();
-    while let Some(entry) = entries.next().await?.filter(|_| !present.is_empty()) {
+    archive.read(|entry| {
         image_key(&entry.name).map(|key| present.remove(&key));
-    }
+        !present.is_empty()
+    })?;
     let advice = "restore into a new one, or delete what another restore left in it";
     ensure!(present.is_empty(), "the image store is not empty: {advice}");
     Ok(())
