@@ -51,8 +51,16 @@ impl Config {
 
     /// Notes what contradicts itself.
     pub(crate) fn check(&self, values: &mut Values) {
-        self.check_addresses(values);
-        self.check_secrets(values);
+        // Port 0 is another one each time.
+        let is_fixed = self.listen.rsplit_once(':').is_some_and(|(_, port)| port.parse() != Ok(0u16));
+        if is_fixed && self.metrics_listen.as_ref() == Some(&self.listen) {
+            refuse_together(values, [&SETTINGS.listen, &SETTINGS.metrics_listen], " must be two addresses");
+        }
+        // Whoever sets the same twice has exchanged one of them alone, and would log everybody out.
+        if self.jwt_secret.is_some() && self.jwt_secret == self.jwt_accepted_secret {
+            let both = [&SETTINGS.jwt_secret, &SETTINGS.jwt_accepted_secret];
+            refuse_together(values, both, " must be two secrets: the new one and the old one");
+        }
         if let (Some("memory:"), Some(_)) = (self.media_url.as_deref(), &self.media_public_url) {
             let both = [&SETTINGS.media_url, &SETTINGS.media_public_url];
             refuse_together(values, both, ": what is in memory can be had from the service alone");
@@ -61,22 +69,6 @@ impl Config {
         if self.database_wait_timeout + self.database_statement_timeout > most {
             let both = [&SETTINGS.database_wait_timeout, &SETTINGS.database_statement_timeout];
             refuse_together(values, both, &format!(" must be at most {MAX_DATABASE_SECONDS}s together"));
-        }
-    }
-
-    fn check_addresses(&self, values: &mut Values) {
-        // Port 0 is another one each time.
-        let is_fixed = self.listen.rsplit_once(':').is_some_and(|(_, port)| port.parse() != Ok(0u16));
-        if is_fixed && self.metrics_listen.as_ref() == Some(&self.listen) {
-            refuse_together(values, [&SETTINGS.listen, &SETTINGS.metrics_listen], " must be two addresses");
-        }
-    }
-
-    /// Whoever sets the same twice has exchanged one of them alone, and would log everybody out.
-    fn check_secrets(&self, values: &mut Values) {
-        if self.jwt_secret.is_some() && self.jwt_secret == self.jwt_accepted_secret {
-            let both = [&SETTINGS.jwt_secret, &SETTINGS.jwt_accepted_secret];
-            refuse_together(values, both, " must be two secrets: the new one and the old one");
         }
     }
 

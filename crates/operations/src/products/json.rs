@@ -8,6 +8,7 @@ use agora_domain::products::{Sku, VariantFields};
 use anyhow::{Context, bail, ensure};
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use super::row::{BadRow, MAX_ROW, ParsedRow, Position, Take};
@@ -139,36 +140,31 @@ pub(super) fn read_lines(mut input: impl BufRead, position: &Position, take: Tak
 /// Reads one JSON array, an element at a time.
 pub(super) fn read_array(input: impl Read, position: &Position, take: Take<'_>) -> anyhow::Result<()> {
     let mut json = serde_json::Deserializer::from_reader(input);
-    let mut taken = Taken { is_array: false, wanted: true };
-    let read = json.deserialize_any(Elements { position, take, taken: &mut taken }).and_then(|()| json.end());
-    let Err(error) = read else { return Ok(()) };
-    match (taken, error.classify()) {
-        (Taken { wanted: false, .. }, _) => Ok(()),
-        (Taken { is_array: true, .. }, _) if position.is_too_long() => {
+    let (mut is_array, mut is_wanted) = (false, true);
+    let elements = Elements { position, take, is_array: &mut is_array, is_wanted: &mut is_wanted };
+    let Err(error) = json.deserialize_any(elements).and_then(|()| json.end()) else { return Ok(()) };
+    match error.classify() {
+        _ if !is_wanted => {}
+        _ if is_array && position.is_too_long() => {
             take(position.line.get(), Err(BadRow::too_long("; what follows was not read")));
-            Ok(())
         }
-        (_, serde_json::error::Category::Io) => Err(error).context("the file cannot be read"),
-        (Taken { is_array: true, .. }, _) => {
+        Category::Io => return Err(error).context("the file cannot be read"),
+        _ if is_array => {
             let bad = BadRow::new(format!("{}; what follows was not read", in_words(&error)));
             take(u64::try_from(error.line())?, Err(bad));
-            Ok(())
         }
-        (_, serde_json::error::Category::Eof) if error.column() == 0 => bail!("the file is empty"),
+        Category::Eof if error.column() == 0 => bail!("the file is empty"),
         _ => bail!("the file is no JSON array: it must begin with [ (--format jsonl reads an object a line)"),
     }
-}
-
-struct Taken {
-    is_array: bool,
-    wanted: bool,
+    Ok(())
 }
 
 /// The elements of an array, each taken as soon as it is read.
 struct Elements<'a> {
     position: &'a Position,
     take: Take<'a>,
-    taken: &'a mut Taken,
+    is_array: &'a mut bool,
+    is_wanted: &'a mut bool,
 }
 
 impl<'de> Visitor<'de> for Elements<'_> {
@@ -179,10 +175,10 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        self.taken.is_array = true;
+        *self.is_array = true;
         while let Some((line, raw)) = elements.next_element_seed(Element(self.position))? {
             if !(self.take)(line, parse_row(raw.get())) {
-                self.taken.wanted = false;
+                *self.is_wanted = false;
                 return Err(serde::de::Error::custom("no more is wanted"));
             }
         }

@@ -17,6 +17,7 @@ pub enum Format {
     /// One JSON array of objects
     Json,
     /// A JSON object a line
+    #[value(alias = "ndjson")]
     Jsonl,
     /// Comma-separated values; the first line names the columns
     Csv,
@@ -28,16 +29,10 @@ impl Format {
     /// # Errors
     /// When its ending does not tell.
     pub(super) fn of(file: &Path) -> Result<Self, Invalid> {
-        let ending = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        Ok(match &*ending {
-            "json" => Self::Json,
-            "jsonl" | "ndjson" => Self::Jsonl,
-            "csv" => Self::Csv,
-            _ => {
-                let file = file.display();
-                return Err(Invalid(format!("say what {file} is: --format json, --format jsonl or --format csv")));
-            }
-        })
+        let ending = file.extension().unwrap_or_default().to_string_lossy();
+        let file = file.display();
+        let advice = || Invalid(format!("say what {file} is: --format json, --format jsonl or --format csv"));
+        Self::from_str(&ending, true).map_err(|_| advice())
     }
 }
 
