@@ -96,6 +96,13 @@ fn crates_know_each_other_as_drawn() {
 }
 
 #[test]
+fn the_program_can_be_built_without_the_demo() {
+    let metadata = metadata();
+    let dependencies = &package(&metadata, "agora-server").dependencies;
+    assert!(dependencies.iter().any(|dependency| dependency.name == "agora-demo" && dependency.optional));
+}
+
+#[test]
 fn the_domain_uses_no_technology() {
     let metadata = metadata();
     let mut used = needs(package(&metadata, "agora-domain"));
