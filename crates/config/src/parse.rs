@@ -73,7 +73,8 @@ pub(crate) fn time(most: u64) -> impl Fn(&str) -> Parsed<Duration> {
     move |text| {
         duration(text).filter(|time| time.as_secs() <= most).ok_or_else(|| {
             let units = [(DAY, "days"), (MINUTE, "minutes"), (SECOND, "seconds")];
-            let (size, unit) = units.into_iter().find(|(size, _)| most % size == 0).unwrap_or((SECOND, "seconds"));
+            let (size, unit) =
+                units.into_iter().find(|(size, _)| most.is_multiple_of(*size)).unwrap_or((SECOND, "seconds"));
             let most = most / size;
             format!(" must be a time from 1 second to {most} {unit}, such as 3600, 90s, 15m, 1h or 7d")
         })

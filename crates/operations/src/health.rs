@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use agora_config::{Config, Invalid};
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -26,28 +25,17 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// More of a first line is not read.
 const LINE: u64 = 256;
 
-/// What `agora health` takes.
-#[derive(Debug, Args)]
-pub struct HealthArguments {
-    /// The URL to query instead of /health/ready at AGORA_LISTEN; http only
-    #[arg(value_name = "URL")]
-    url: Option<String>,
-
-    /// Retry until the service is ready, for at most this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    wait: u64,
-}
-
-/// Asks; returns the answer when all is well.
+/// Asks this URL, or else the service of this machine, again and again for as long as it should; returns the answer when all
+/// is well.
 ///
 /// # Errors
 /// What is not well: the answer's status, or that there is none.
-pub async fn health(config: &Config, arguments: &HealthArguments) -> Result<String> {
-    let url = match &arguments.url {
+pub async fn health(config: &Config, url: Option<&str>, wait: Duration) -> Result<String> {
+    let url = match url {
         Some(url) => parse(url)?,
         None => of_service(&config.listen)?,
     };
-    let (begun, wait) = (Instant::now(), Duration::from_secs(arguments.wait));
+    let begun = Instant::now();
     let mut patience = if wait.is_zero() { PATIENCE } else { wait };
     loop {
         match ask(&url, patience.min(PATIENCE)).await {

@@ -1,5 +1,4 @@
-//! What the operator's commands do. Each module of a command has the arguments that it takes; the command line puts them
-//! together.
+//! What the operator's commands do. What they take is the matter of the command line.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -8,7 +8,6 @@ use agora_domain::accounts::AccountRepository;
 use agora_domain::id::UserId;
 use agora_domain::media::{MediaCheck, MediaReport, Usage};
 use anyhow::{Result, bail, ensure};
-use clap::{Args, Subcommand};
 use indicatif::DecimalBytes;
 
 use crate::context::OperatorContext;
@@ -20,25 +19,6 @@ use crate::system::SystemClock;
 /// What is looked at, as it is named to an operator.
 const IMAGES: &str = "the images";
 
-/// What `agora media` does.
-#[derive(Debug, Subcommand)]
-pub enum MediaCommand {
-    /// Compare the images that are stored with those that posts and profiles name. The exit code is 1 when images are
-    /// missing
-    Check(CheckArguments),
-}
-
-/// What `agora media check` takes.
-#[derive(Debug, Args)]
-pub struct CheckArguments {
-    /// Delete orphaned images older than an hour
-    #[arg(long)]
-    delete: bool,
-    /// How many users are listed, those with the most bytes
-    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
-    top: usize,
-}
-
 /// What is compared.
 struct Check {
     images: MediaCheck,
@@ -47,17 +27,18 @@ struct Check {
     top: usize,
 }
 
-/// Compares store and rows; returns what to tell the operator.
+/// Compares store and rows, and deletes what is orphaned if it should; returns what to tell the operator, with the users
+/// that have the most.
 ///
 /// # Errors
 /// When images are missing, which is told before; and when the store or the database fails.
-pub async fn media(
+pub async fn check(
     config: &Config,
-    command: MediaCommand,
+    delete: bool,
+    top: usize,
     interrupt: Interrupt,
     say: impl Fn(&str) -> Result<()>,
 ) -> Result<String> {
-    let MediaCommand::Check(CheckArguments { delete, top }) = command;
     let (database, store) = open::existing(config).await?;
     let lock = if delete { database.try_lock(Task::Sweep).await.operator_context("the database")? } else { None };
     ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");

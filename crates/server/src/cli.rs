@@ -10,12 +10,10 @@ use std::{io, process};
 use agora_config::{Config, Flags, Invalid, Loaded, Purpose};
 #[cfg(feature = "demo")]
 use agora_demo::SeedArguments;
-use agora_operations::health::HealthArguments;
-use agora_operations::media::MediaCommand;
-use agora_operations::migrate::{MigrateCommand, NotUpToDate};
-use agora_operations::products::ProductsCommand;
+use agora_operations::migrate::NotUpToDate;
+use agora_operations::products::Format;
 use agora_operations::progress::{INTERRUPTED, Interrupt};
-use agora_operations::transfer::{BackupArguments, CopyArguments, RestoreArguments};
+use agora_operations::transfer::CopyArguments;
 use agora_operations::{doctor, health, media, migrate, products, transfer};
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -77,11 +75,27 @@ enum Command {
     /// what is written meanwhile stays behind
     Copy(CopyArguments),
     /// Write database, images and signing secret to one file, while the service runs
-    Backup(BackupArguments),
+    Backup {
+        /// The file to write; it must not exist. `-` is the standard output
+        file: PathBuf,
+        /// Continue if referenced images are missing in the store
+        #[arg(long)]
+        allow_missing_images: bool,
+    },
     /// Fill an empty database, image store and data directory from a file of `agora backup`
-    Restore(RestoreArguments),
+    Restore {
+        /// The file to read
+        file: PathBuf,
+    },
     /// Query the readiness of a running service; the exit code is 0 if it is ready
-    Health(HealthArguments),
+    Health {
+        /// The URL to query instead of /health/ready at AGORA_LISTEN; http only
+        #[arg(value_name = "URL")]
+        url: Option<String>,
+        /// Retry until the service is ready, for at most this many seconds
+        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+        wait: u64,
+    },
     /// Generate demo data
     #[cfg(feature = "demo")]
     #[command(subcommand)]
@@ -100,6 +114,54 @@ enum Command {
 }
 
 #[derive(Debug, Subcommand)]
+enum ProductsCommand {
+    /// Import products from a file, all of them or none. A product whose SKU exists, in any letter case, is updated; others
+    /// are created
+    Import {
+        /// The file to read, or - for the standard input
+        file: PathBuf,
+        /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
+        #[arg(long, value_enum)]
+        format: Option<Format>,
+        /// Validate the file and print what would change, without changing anything
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Export all products to a file that can be imported
+    Export {
+        /// The file to write, which must not exist; the standard output without, or for -
+        file: Option<PathBuf>,
+        /// What the file is to be, if its ending does not tell; jsonl on the standard output
+        #[arg(long, value_enum)]
+        format: Option<Format>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum MediaCommand {
+    /// Compare the images that are stored with those that posts and profiles name. The exit code is 1 when images are
+    /// missing
+    Check {
+        /// Delete orphaned images older than an hour
+        #[arg(long)]
+        delete: bool,
+        /// How many users are listed, those with the most bytes
+        #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+        top: usize,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum MigrateCommand {
+    /// Show which migrations are applied. The exit code is 0 when all are, 3 when some are pending, 4 when the database
+    /// is newer than this program, and 1 when it cannot be read
+    Status,
+    /// Apply pending migrations, as the service does when it starts. A SQLite database is copied to a file beside it
+    /// first
+    Run,
+}
+
+#[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Print every setting with its value and where that comes from, without secrets, in the form of agora.toml
     Show,
@@ -114,21 +176,17 @@ enum DemoCommand {
     Seed(SeedArguments),
 }
 
-/// What a program ends with that was given a command line or a configuration that cannot be.
-const MISUSE: u8 = 2;
-
 /// Runs the program; its exit code.
 pub fn run() -> ExitCode {
-    match execute(Arguments::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            tell(&format!("{error:#}"));
-            if error.is::<Invalid>() {
-                return MISUSE.into();
-            }
-            error.downcast_ref::<NotUpToDate>().map_or(ExitCode::FAILURE, |state| state.exit_code().into())
+    execute(Arguments::parse()).unwrap_or_else(|error| {
+        tell(&format!("{error:#}"));
+        match error.downcast_ref::<NotUpToDate>() {
+            _ if error.is::<Invalid>() => 2.into(),
+            Some(NotUpToDate::Pending) => 3.into(),
+            Some(NotUpToDate::Newer) => 4.into(),
+            None => ExitCode::FAILURE,
         }
-    }
+    })
 }
 
 /// Writes a line, if there is anything in it.
@@ -176,14 +234,29 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     let work: Pin<Box<dyn Future<Output = Result<String>> + '_>> = match command {
-        Some(Command::Health(arguments)) => return print(&runtime.block_on(health::health(config, &arguments))?),
+        Some(Command::Health { url, wait }) => {
+            let asking = health::health(config, url.as_deref(), Duration::from_secs(wait));
+            return print(&runtime.block_on(asking)?);
+        }
         Some(Command::Admin(command)) => return print(&runtime.block_on(admin::admin(config, command))?),
-        Some(Command::Migrate(command)) => return runtime.block_on(migrate::migrate(config, command, say)).map(done),
-        Some(Command::Products(command)) => Box::pin(products::products(config, command, interrupt)),
-        Some(Command::Media(command)) => Box::pin(media::media(config, command, interrupt, say)),
+        Some(Command::Migrate(MigrateCommand::Status)) => {
+            return runtime.block_on(migrate::status(config, say)).map(done);
+        }
+        Some(Command::Migrate(MigrateCommand::Run)) => return print(&runtime.block_on(migrate::run(config))?),
+        Some(Command::Products(ProductsCommand::Import { file, format, dry_run })) => {
+            Box::pin(products::import(config, file, format, dry_run, interrupt))
+        }
+        Some(Command::Products(ProductsCommand::Export { file, format })) => {
+            Box::pin(products::export(config, file, format, interrupt))
+        }
+        Some(Command::Media(MediaCommand::Check { delete, top })) => {
+            Box::pin(media::check(config, delete, top, interrupt, say))
+        }
         Some(Command::Copy(arguments)) => Box::pin(transfer::copy(config, arguments, interrupt)),
-        Some(Command::Backup(arguments)) => Box::pin(transfer::backup(config, arguments, interrupt)),
-        Some(Command::Restore(arguments)) => Box::pin(transfer::restore(config, arguments, interrupt)),
+        Some(Command::Backup { file, allow_missing_images }) => {
+            Box::pin(transfer::backup(config, file, allow_missing_images, interrupt))
+        }
+        Some(Command::Restore { file }) => Box::pin(transfer::restore(config, file, interrupt)),
         #[cfg(feature = "demo")]
         Some(Command::Demo(DemoCommand::Seed(arguments))) => Box::pin(agora_demo::seed(config, arguments, interrupt)),
         // The others are done with above.

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
+use agora_config::Config;
 use agora_domain::page::Keyset;
 use agora_domain::products::{Catalog, Product, Variant};
 use anyhow::{Context, Result};
@@ -13,7 +14,8 @@ use super::import::CATALOG;
 use super::row::{FIELDS, Format, count_of};
 use crate::atomic_file::AtomicFile;
 use crate::context::OperatorContext;
-use crate::progress::Progress;
+use crate::open;
+use crate::progress::{Interrupt, Progress};
 
 /// How many products are read at once.
 const BATCH: usize = 200;
@@ -52,24 +54,32 @@ fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<u8>> {
     Ok(line.into_inner()?)
 }
 
-/// Writes all products as they are at one moment, oldest first; what to tell the operator, which is nothing after an
-/// export to the standard output.
+/// Writes all products as they are at one moment, oldest first; returns what to tell the operator, which is nothing after an
+/// export to the standard output: without a file, or with `-`.
 ///
 /// # Errors
 /// What could not be read or written. Then there is no file.
-pub(super) async fn export(
-    catalog: &dyn Catalog,
-    file: Option<&Path>,
-    format: Format,
-    mut progress: Progress,
+pub async fn export(
+    config: &Config,
+    file: Option<PathBuf>,
+    format: Option<Format>,
+    interrupt: Interrupt,
 ) -> Result<String> {
+    let file = file.filter(|file| file.as_os_str() != "-");
+    let format = match (format, &file) {
+        (Some(format), _) => format,
+        (None, Some(file)) => Format::of(file)?,
+        (None, None) => Format::Jsonl,
+    };
+    let catalog = open::existing_database(config).await?.catalog();
+    let mut progress = Progress::new(interrupt);
     let Some(path) = file else {
-        write_all(catalog, format, io::stdout().lock(), &mut progress).await.context("cannot write the products")?;
+        write_all(&*catalog, format, io::stdout().lock(), &mut progress).await.context("cannot write the products")?;
         return Ok(String::new());
     };
     let name = path.display();
-    let file = AtomicFile::begin(path, ".agora-export-")?;
-    let count = write_all(catalog, format, file.file(), &mut progress).await;
+    let file = AtomicFile::begin(&path, ".agora-export-")?;
+    let count = write_all(&*catalog, format, file.file(), &mut progress).await;
     let count = count.with_context(|| format!("cannot write {name}"))?;
     file.keep()?;
     Ok(format!("Exported {} to {name}.", count_of(count)))

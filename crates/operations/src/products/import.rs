@@ -1,36 +1,28 @@
 //! `agora products import`: a file into the catalog.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use agora_config::Config;
 use agora_domain::FieldErrors;
-use agora_domain::clock::Clock;
 use agora_domain::error::Violation;
-use agora_domain::id::IdGenerator;
-use agora_domain::products::{
-    Catalog, CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition, Sku,
-};
+use agora_domain::products::{CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition, Sku};
 use anyhow::{Result, ensure};
 
-use super::row::{BadRow, ParsedRow, Row, count_of};
+use super::row::{BadRow, Format, ParsedRow, Row, count_of};
 use super::source::{Batch, Source};
 use crate::background::Background;
 use crate::context::OperatorContext;
-use crate::progress::Progress;
+use crate::open;
+use crate::progress::{Interrupt, Progress};
+use crate::system::{SystemClock, SystemIds};
 
 /// How the catalog is named to an operator.
 pub(super) const CATALOG: &str = "the catalog";
 
 /// How many bad rows are told.
 const MAX_REPORTED: usize = 20;
-
-/// What to take over, and into what.
-pub(super) struct Import {
-    pub(super) catalog: Arc<dyn Catalog>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) ids: Arc<dyn IdGenerator>,
-    pub(super) source: Source,
-}
 
 /// How many rows do what.
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,10 +101,10 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn begin(import: &Import, progress: &'a mut Progress) -> Result<Self> {
-        let planning = ImportPass::new(Arc::clone(&import.clock), Arc::clone(&import.ids));
+    fn begin(source: &Source, progress: &'a mut Progress) -> Result<Self> {
+        let planning = ImportPass::new(Arc::new(SystemClock), Arc::new(SystemIds));
         let (tally, refusals) = (Tally::default(), Refusals::default());
-        Ok(Self { batches: import.source.batches()?, planning, tally, refusals, read: 0, progress })
+        Ok(Self { batches: source.batches()?, planning, tally, refusals, read: 0, progress })
     }
 
     /// Returns what the next rows do to the catalog; nothing after the last.
@@ -148,15 +140,26 @@ fn in_words(errors: &FieldErrors) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// Takes the file over; returns what to tell the operator.
+/// Takes a file over into the catalog, `-` being the standard input; returns what to tell the operator.
 ///
 /// # Errors
 /// Every row that cannot be taken over, and what could not be read or written. Then nothing was changed.
-pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress) -> Result<String> {
-    let kib = import.source.kib()?;
+pub async fn import(
+    config: &Config,
+    file: PathBuf,
+    format: Option<Format>,
+    dry_run: bool,
+    interrupt: Interrupt,
+) -> Result<String> {
+    let format = format.map_or_else(|| Format::of(&file), Ok)?;
+    // First of all: whoever pipes a file into this is not to wait for a database that is not there.
+    let catalogs = open::existing_database(config).await?.catalog();
+    let source = Source::open(file, format, &interrupt).await?;
+    let mut progress = Progress::new(interrupt);
+    let kib = source.kib()?;
     progress.phase("check (KiB)", Some(kib));
-    let mut catalog = import.catalog.snapshot().await.operator_context(CATALOG)?;
-    let mut pass = Pass::begin(&import, &mut progress)?;
+    let mut catalog = catalogs.snapshot().await.operator_context(CATALOG)?;
+    let mut pass = Pass::begin(&source, &mut progress)?;
     while pass.next(&mut *catalog).await?.is_some() {}
     let found = pass.end()?;
     drop(catalog);
@@ -167,8 +170,8 @@ pub(super) async fn import(import: Import, dry_run: bool, mut progress: Progress
         return Ok(summary(found));
     }
     progress.phase("write (KiB)", Some(kib));
-    let mut catalog = import.catalog.change().await.operator_context(CATALOG)?;
-    let mut pass = Pass::begin(&import, &mut progress)?;
+    let mut catalog = catalogs.change().await.operator_context(CATALOG)?;
+    let mut pass = Pass::begin(&source, &mut progress)?;
     while let Some(changes) = pass.next(&mut *catalog).await? {
         if !changes.is_empty() {
             catalog.store(changes).await.operator_context(CATALOG)?;

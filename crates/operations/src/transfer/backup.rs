@@ -11,7 +11,6 @@ use agora_domain::clock::Clock;
 use agora_domain::media::ImageKey;
 use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
-use clap::Args;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines};
@@ -23,26 +22,20 @@ use crate::progress::{Interrupt, Progress};
 use crate::system::SystemClock;
 use crate::{data_dir, open};
 
-/// What `agora backup` takes.
-#[derive(Debug, Args)]
-pub struct BackupArguments {
-    /// The file to write; it must not exist. `-` is the standard output
-    file: PathBuf,
-    /// Continue if referenced images are missing in the store
-    #[arg(long)]
-    allow_missing_images: bool,
-}
-
-/// Writes the archive; returns what to tell the operator, which is told on the standard error when the archive is the
-/// standard output.
+/// Writes the archive, to the standard output for `-`; returns what to tell the operator, which is said on the standard
+/// error then.
 ///
 /// The rows are those of one moment, and every image that they name is in the archive, save those that the store has
 /// lost, where that is allowed.
 ///
 /// # Errors
 /// What could not be read or written. Then there is no archive.
-pub async fn backup(config: &Config, arguments: BackupArguments, interrupt: Interrupt) -> Result<String> {
-    let BackupArguments { file, allow_missing_images } = arguments;
+pub async fn backup(
+    config: &Config,
+    file: PathBuf,
+    allow_missing_images: bool,
+    interrupt: Interrupt,
+) -> Result<String> {
     let file = Some(file).filter(|file| file.as_os_str() != "-");
     let (database, store) = open::existing(config).await?;
     let kept = data_dir::existing_secret(&config.data_dir)?;

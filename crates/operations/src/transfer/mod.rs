@@ -21,6 +21,6 @@ mod images;
 mod restore;
 mod rows;
 
-pub use self::backup::{BackupArguments, backup};
+pub use self::backup::backup;
 pub use self::copy::{CopyArguments, copy};
-pub use self::restore::{RestoreArguments, restore};
+pub use self::restore::restore;

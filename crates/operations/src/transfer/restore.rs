@@ -8,7 +8,6 @@ use agora_database::{Database, Load, Rows, Table};
 use agora_domain::media::{ImageKey, ImageStore};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, ensure};
-use clap::Args;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, TryStreamExt};
 
@@ -20,22 +19,15 @@ use crate::context::OperatorContext;
 use crate::progress::{Interrupt, Progress};
 use crate::{data_dir, open};
 
-/// What `agora restore` takes.
-#[derive(Debug, Args)]
-pub struct RestoreArguments {
-    /// The file to read
-    file: PathBuf,
-}
-
 /// Restores a backup; returns what to tell the operator.
 ///
 /// # Errors
 /// When the target holds something, or something could not be written: its rows are then what they were. A file that is no
 /// whole backup is refused before anything is made, and so is a data directory with another secret.
-pub async fn restore(config: &Config, arguments: RestoreArguments, interrupt: Interrupt) -> Result<String> {
+pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     // There is nothing else to do meanwhile.
-    let (archive, saved) = tokio::task::block_in_place(|| Archive::open(&arguments.file, &mut progress))?;
+    let (archive, saved) = tokio::task::block_in_place(|| Archive::open(&file, &mut progress))?;
     let saved = saved.map(|secret| Secret::from(secret.trim().to_owned()));
     let is_secret = saved.as_ref().is_none_or(|secret| secret.expose().len() >= Config::MIN_SECRET_BYTES);
     ensure!(is_secret, "the signing secret in the archive is too short");
