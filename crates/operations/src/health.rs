@@ -36,14 +36,13 @@ pub async fn health(config: &Config, url: Option<&str>, wait: Duration) -> Resul
         None => of_service(&config.listen)?,
     };
     let begun = Instant::now();
-    let mut patience = if wait.is_zero() { PATIENCE } else { wait };
     loop {
-        match ask(&url, patience.min(PATIENCE)).await {
+        let left = if wait.is_zero() { PATIENCE } else { wait.saturating_sub(begun.elapsed()) };
+        match ask(&url, left.min(PATIENCE)).await {
             Ok(()) => return Ok("well".to_owned()),
             Err(error) if begun.elapsed() + PAUSE >= wait => return Err(error),
             Err(_) => sleep(PAUSE).await,
         }
-        patience = wait.saturating_sub(begun.elapsed());
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use agora_config::{Config, Secret};
-use agora_database::{Database, Load, Rows, Table};
+use agora_database::{Load, Rows, Table};
 use agora_domain::media::{ImageKey, ImageStore};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, ensure};
@@ -26,8 +26,7 @@ use crate::{data_dir, open};
 /// whole backup is refused before anything is made, and so is a data directory with another secret.
 pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
-    // There is nothing else to do meanwhile.
-    let (archive, saved) = tokio::task::block_in_place(|| Archive::open(&file, &mut progress))?;
+    let (archive, saved) = Archive::open(&file, &mut progress)?;
     let saved = saved.map(|secret| Secret::from(secret.trim().to_owned()));
     let is_secret = saved.as_ref().is_none_or(|secret| secret.expose().len() >= Config::MIN_SECRET_BYTES);
     ensure!(is_secret, "the signing secret in the archive is too short");
@@ -49,31 +48,11 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     };
     let data_dir = data_dir::prepare(&config.data_dir)?;
     let database = open::database(config, &data_dir).await?;
-    let store = open::images(config, &data_dir).await?;
-    let keep = || match saved.filter(|_| config.jwt_secret.is_none()) {
-        Some(saved) => data_dir::keep_secret(&data_dir, &saved),
-        None => Ok(()),
-    };
-    let restored = fill(&archive, (&database, &store), keep, progress).await?;
-    Ok(format!("{restored}\n{told}"))
-}
-
-/// Fills the target from the archive, and does what else there is to do before that is committed; what to tell the
-/// operator.
-///
-/// # Errors
-/// When the target holds something, or something could not be written. The rows of the target are then what they were.
-async fn fill(
-    archive: &Archive,
-    (database, store): (&Database, &ObjectImageStore),
-    last: impl FnOnce() -> Result<()>,
-    mut progress: Progress,
-) -> Result<String> {
+    let store = &open::images(config, &data_dir).await?;
     let mut load = database.load().await.operator_context(TARGET)?;
     let is_empty = load.contents().is_empty().await.operator_context(TARGET)?;
     ensure!(is_empty, "the database is not empty: restore into a new one");
-    refuse_others(archive, store).await?;
-
+    refuse_others(&archive, store).await?;
     let mut contents = Contents::default();
     let mut entries = archive.entries()?;
     progress.phase("images", None);
@@ -125,10 +104,12 @@ async fn fill(
         }
     }
     drop(arriving);
-    let told = contents.complete(&mut load, store, &mut progress).await?;
-    last()?;
+    let restored = contents.complete(&mut load, store, &mut progress).await?;
+    if let Some(saved) = saved.filter(|_| config.jwt_secret.is_none()) {
+        data_dir::keep_secret(&data_dir, &saved)?;
+    }
     load.commit().await.operator_context(TARGET)?;
-    Ok(told)
+    Ok(format!("{restored}\n{told}"))
 }
 
 /// What an archive has turned out to hold.
