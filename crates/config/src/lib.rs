@@ -8,15 +8,13 @@
 //! | `values` | what was given, where, and what is wrong with it |
 //! | `file` | the file: its keys, and the lines they stand on |
 //! | `checks` | what settings must be together, and what they make together |
-//! | `load` | where a program that starts finds all this |
-//! | `flags` | the flags of the command line |
+//! | `load` | where a program that starts finds all this, and the flags of its command line |
 //! | `show` | `agora config show` |
 
 #![forbid(unsafe_code)]
 
 mod checks;
 mod file;
-mod flags;
 mod load;
 mod parse;
 mod setting;
@@ -27,8 +25,7 @@ mod tests;
 mod values;
 
 pub use self::checks::in_words;
-pub use self::flags::Flags;
-pub use self::load::{Invalid, Loaded, Purpose, load};
+pub use self::load::{Flags, Invalid, Loaded, Purpose, load};
 pub use self::setting::{DefaultValue, Form, PREFIX, Secret, Setting};
 pub use self::settings::{ALL, Config, LogFormat, SETTINGS, Settings};
 pub use self::show::{show, shown_url};

@@ -6,9 +6,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use thiserror::Error;
 
-use crate::flags::Flags;
 use crate::setting::{PREFIX, Setting, find};
 use crate::settings::{ALL, Config, SETTINGS};
 use crate::values::{ValueSource, Values};
@@ -18,6 +18,45 @@ const FILE: &str = "agora.toml";
 
 /// More than any secret has.
 const LONGEST_SECRET: u64 = 64 * 1024;
+
+/// What the command line sets: a flag for each setting that has one.
+#[derive(Debug, Clone, Default)]
+pub struct Flags(pub(crate) Vec<(&'static Setting, String)>);
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |setting: &&'static Setting| Some((*setting, matches.get_one::<String>(setting.key)?.clone()));
+        Ok(Self(ALL.iter().filter(|setting| setting.flag.is_some()).filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        command.args(ALL.iter().filter_map(|setting| {
+            let (flag, value) = setting.flag?;
+            let flag = flag.trim_start_matches("--");
+            let flag = Arg::new(setting.key).long(flag).value_name(value).help(help(setting));
+            Some(flag.global(true).help_heading("Settings"))
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Returns the first sentence of the documentation, and what else sets it.
+fn help(setting: &Setting) -> String {
+    let (first, _) = setting.documentation.split_once(". ").unwrap_or((setting.documentation, ""));
+    let text = format!("{first} [{}; {}]", setting.variable(), setting.default_in_words()).replace('`', "");
+    let (initial, rest) = text.split_at(1);
+    initial.to_ascii_uppercase() + rest
+}
 
 /// What a configuration is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +78,7 @@ pub struct Loaded {
     /// What was given, and what is wrong with it.
     pub values: Values,
     /// The configuration. Where a value is bad, the default stands in for it.
-    config: Config,
+    pub best_guess: Config,
 }
 
 impl Loaded {
@@ -52,7 +91,7 @@ impl Loaded {
         }
         // The one that was read, whether or not it is named.
         config.config = values.file.as_ref().and_then(|path| std::path::absolute(path).ok());
-        Self { values, config }
+        Self { values, best_guess: config }
     }
 
     /// Returns the configuration.
@@ -61,12 +100,7 @@ impl Loaded {
     /// When anything is wrong with it.
     pub fn config(&self) -> Result<&Config, Invalid> {
         let problems: Vec<&str> = self.values.problems.iter().map(|problem| problem.text.as_str()).collect();
-        if problems.is_empty() { Ok(&self.config) } else { Err(Invalid(problems.join("\n"))) }
-    }
-
-    /// Returns the configuration with defaults in place of what is bad.
-    pub fn best_guess(&self) -> &Config {
-        &self.config
+        if problems.is_empty() { Ok(&self.best_guess) } else { Err(Invalid(problems.join("\n"))) }
     }
 
     /// Returns where the configuration comes from, in words.
@@ -75,9 +109,9 @@ impl Loaded {
             1 => format!("1 {one}"),
             count => format!("{count} {one}s"),
         };
-        let count = |is: fn(&ValueSource) -> bool| self.values.places().filter(|place| is(place)).count();
+        let count = |is: fn(&ValueSource) -> bool| self.values.given.values().filter(|given| is(&given.place)).count();
         let in_file = several(count(|place| matches!(place, ValueSource::File(..))), "setting");
-        let file = self.config.config.as_ref().map(|file| format!("{in_file} from {}", file.display()));
+        let file = self.best_guess.config.as_ref().map(|file| format!("{in_file} from {}", file.display()));
         let variables = (count(|place| *place == ValueSource::Variable), "variable");
         let flags = (count(|place| *place == ValueSource::Flag), "flag");
         let others = [variables, flags].into_iter().filter(|(count, _)| *count > 0);

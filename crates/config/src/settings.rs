@@ -107,7 +107,8 @@ settings! {
         /// http://localhost:3000`; `*` for all
         cors_origins: CorsOrigins = List(list::<CorsOrigins>), Unset("none");
         /// threads that serve requests
-        workers: usize = Number(number(1_usize..=1024)), Computed(default_workers, "number of cores");
+        workers: usize = Number(number(1_usize..=1024)),
+            Computed(|| thread::available_parallelism().map_or(1, usize::from).clamp(1, 1024).to_string(), "number of cores");
         /// the time between two sweeps, which delete images that this database has on record as named by no row, expired
         /// sessions, requests that can no longer be repeated, and what is left of deleted posts; at most 30 days
         sweep_interval: Duration = Time(time(30 * DAY)), Fixed("1h");
@@ -120,7 +121,7 @@ settings! {
         /// another by reads of lists, two for each core at most; of the rest, a third is for work in several steps and two
         /// thirds for single writes
         database_connections: usize = Number(number(Options::MIN_CONNECTIONS..=1000)),
-            Computed(default_connections, "ten for each core");
+            Computed(|| Options::default().connections.to_string(), "ten for each core");
         /// how long a connection to a PostgreSQL server may take to be made; at most 28 s
         database_connect_timeout: Duration = Time(time(MAX_DATABASE_SECONDS)), Fixed("5s");
         /// how long a statement may take on a PostgreSQL server, and all the work of a transaction; half of it may be spent
@@ -202,12 +203,4 @@ settings! {
         /// the database that `agora copy` fills, in place of `--to`
         copy_to: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_url)), Unset("none");
     }
-}
-
-fn default_workers() -> String {
-    thread::available_parallelism().map_or(1, usize::from).clamp(1, 1024).to_string()
-}
-
-fn default_connections() -> String {
-    Options::default().connections.to_string()
 }

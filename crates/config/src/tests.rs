@@ -343,7 +343,7 @@ fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
 
     let again = load(&text, &[], &[]);
     let guess = |loaded: &Loaded| {
-        let config = loaded.best_guess().clone();
+        let config = loaded.best_guess.clone();
         // What is not shown.
         format!("{:?}", Config { database_url: None, jwt_secret: None, ..config })
     };

@@ -53,7 +53,7 @@ pub struct Problem {
 
 /// Every value that was given. What is taken later wins.
 pub struct Values {
-    given: BTreeMap<&'static str, SettingValue>,
+    pub(crate) given: BTreeMap<&'static str, SettingValue>,
     read_secret: fn(&Path) -> io::Result<String>,
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
@@ -132,11 +132,6 @@ impl Values {
             }
         });
         parsed.map(T::from).unwrap_or_default()
-    }
-
-    /// Returns where each value was given.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &ValueSource> {
-        self.given.values().map(|given| &given.place)
     }
 
     /// Returns the setting as who gave it knows it.

@@ -56,7 +56,7 @@ fn enough_for(connections: usize, config: &Config) -> Finding {
 
 /// The addresses that the service is to listen at.
 pub(super) fn addresses(loaded: &Loaded) -> Vec<Finding> {
-    let config = loaded.best_guess();
+    let config = &loaded.best_guess;
     let addresses =
         [(&SETTINGS.listen, Some(&config.listen)), (&SETTINGS.metrics_listen, config.metrics_listen.as_ref())];
     let finding = |(setting, address)| {

@@ -23,7 +23,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     if let Some(finding) = unclear(loaded, &[&SETTINGS.database_url, &SETTINGS.data_dir]) {
         return (vec![finding], None);
     }
-    let config = loaded.best_guess();
+    let config = &loaded.best_guess;
     let url = database_url(config, &data_dir(config));
     let mut reference = Reference::begin("the database server");
     let probe = match agora_database::probe(url.expose(), &config.database()).await {

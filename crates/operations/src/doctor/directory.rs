@@ -42,7 +42,7 @@ pub(super) fn directory(loaded: &Loaded) -> Finding {
     if let Some(finding) = unclear(loaded, &[&SETTINGS.data_dir]) {
         return finding;
     }
-    let path = &data_dir(loaded.best_guess());
+    let path = &data_dir(&loaded.best_guess);
     let (shown, us) = (path.display(), rustix::process::geteuid().as_raw());
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => absent(shown, can_be_made(path), "it"),
@@ -67,7 +67,7 @@ pub(super) fn secret(loaded: &Loaded) -> Finding {
     if let Some(given) = loaded.values.given(&SETTINGS.jwt_secret) {
         return ok(format!("from {}", given.name(&SETTINGS.jwt_secret)));
     }
-    let file = data_dir(loaded.best_guess()).join(SECRET_FILE);
+    let file = data_dir(&loaded.best_guess).join(SECRET_FILE);
     let shown = file.display();
     match fs::read_to_string(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -16,7 +16,7 @@ pub(super) async fn finding(loaded: &Loaded) -> (Finding, Option<Reference>) {
     if let Some(finding) = unclear(loaded, &[&SETTINGS.media_url, &SETTINGS.data_dir]) {
         return (finding, None);
     }
-    let config = loaded.best_guess();
+    let config = &loaded.best_guess;
     let url = match open::media_url(config, &data_dir(config)) {
         Ok(url) => url,
         Err(error) => return (failed(format!("{error:#}: correct AGORA_DATA_DIR")), None),

@@ -56,7 +56,7 @@ pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Resul
         })
     };
     tell("configuration", configuration::findings(loaded))?;
-    tell("open files", vec![configuration::open_files(loaded.best_guess())])?;
+    tell("open files", vec![configuration::open_files(&loaded.best_guess)])?;
     tell("addresses", configuration::addresses(loaded))?;
     tell("data directory", vec![directory::directory(loaded)])?;
     tell("signing secret", vec![directory::secret(loaded)])?;
@@ -65,7 +65,7 @@ pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Resul
     let (finding, of_images) = images::finding(loaded).await;
     tell("images", vec![finding])?;
     tell("clock", clock::findings(&[of_database, of_images]))?;
-    tell("free space", directory::space(loaded.best_guess()))?;
+    tell("free space", directory::space(&loaded.best_guess))?;
     say(match worst {
         State::Ok => "Everything is as it should be.",
         State::Warning => "The service can work; see the warnings.",
