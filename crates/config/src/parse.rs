@@ -76,7 +76,7 @@ pub(crate) fn time(most: u64) -> impl Fn(&str) -> Parsed<Duration> {
             let (size, unit) =
                 units.into_iter().find(|(size, _)| most.is_multiple_of(*size)).unwrap_or((SECOND, "seconds"));
             let most = most / size;
-            format!(" must be a time from 1 second to {most} {unit}, such as 3600, 90s, 15m, 1h or 7d")
+            format!(" must be a time from 1 second to {most} {unit}: seconds, or a number with s, m, h or d behind it")
         })
     }
 }
