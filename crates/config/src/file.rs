@@ -72,8 +72,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the setting of a key, and whether the key is the one of its own file; where there is none, the setting that was
-/// probably meant, and what to say of the key.
+/// Returns the setting of a key, and whether the key is the one of its own file; where there is none, the setting that
+/// was probably meant, and what to say of the key.
 fn setting(keys: &[&str]) -> Result<(&'static Setting, bool), (Option<&'static Setting>, String)> {
     let (name, joined) = (keys.join("."), keys.join("_"));
     if let Some(setting) = ALL.iter().find(|setting| !setting.in_file && setting.key == joined) {

@@ -1,4 +1,5 @@
-//! `agora health`: asks a running service how it is, for what starts and watches services where there is no other client.
+//! `agora health`: asks a running service how it is, for what starts and watches services where there is no other
+//! client.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -25,8 +26,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// More of a first line is not read.
 const LINE: u64 = 256;
 
-/// Asks this URL, or else the service of this machine, again and again for as long as it should; returns the answer when all
-/// is well.
+/// Asks this URL, or else the service of this machine, again and again for as long as it should; returns the answer
+/// when all is well.
 ///
 /// # Errors
 /// What is not well: the answer's status, or that there is none.

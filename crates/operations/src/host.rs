@@ -63,8 +63,8 @@ pub fn reachable(mut address: SocketAddr) -> SocketAddr {
 /// Files for all but the connections of clients: the database's, the listener, those of the threads.
 const OTHERS: u64 = 256;
 
-/// Lets the process have as many open files as it may, and finds the most connections to take on: as configured, or else
-/// so many that each may read an image's file at the same time.
+/// Lets the process have as many open files as it may, and finds the most connections to take on: as configured, or
+/// else so many that each may read an image's file at the same time.
 ///
 /// # Errors
 /// When more connections are configured than there may be open files for.

@@ -27,8 +27,8 @@ struct Check {
     top: usize,
 }
 
-/// Compares store and rows, and deletes what is orphaned if it should; returns what to tell the operator, with the users
-/// that have the most.
+/// Compares store and rows, and deletes what is orphaned if it should; returns what to tell the operator, with the
+/// users that have the most.
 ///
 /// # Errors
 /// When images are missing, which is told before; and when the store or the database fails.

@@ -64,7 +64,8 @@ async fn damage(url: &str) -> Option<Finding> {
         }
         Ok(Ok(Err(error))) => Some(failed(advised(error))),
         Ok(Err(_)) | Err(_) => Some(warning(format!(
-            "its file is large, and not all of it could be looked through in {} s: when in doubt, PRAGMA quick_check tells",
+            "its file is large, and not all of it could be looked through in {} s: when in doubt, PRAGMA quick_check \
+             tells",
             PATIENCE.as_secs()
         ))),
     }

@@ -22,7 +22,10 @@ const BATCH: usize = 200;
 
 /// Returns the cells of a product, in the order of [`FIELDS`]: what is no text is JSON.
 fn cells(product: &Product) -> Result<[String; FIELDS.len()]> {
-    let variant = |variant: &Variant| json!({ "color": variant.color.as_str(), "size": variant.size.as_str(), "stock": variant.stock.get() });
+    let variant = |variant: &Variant| {
+        let Variant { color, size, stock } = variant;
+        json!({ "color": color.as_str(), "size": size.as_str(), "stock": stock.get() })
+    };
     let variants: Vec<_> = product.variants.iter().map(variant).collect();
     let images: Vec<_> = product.images.iter().map(|url| url.as_str()).collect();
     Ok([
@@ -54,8 +57,8 @@ fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<u8>> {
     Ok(line.into_inner()?)
 }
 
-/// Writes all products as they are at one moment, oldest first; returns what to tell the operator, which is nothing after an
-/// export to the standard output: without a file, or with `-`.
+/// Writes all products as they are at one moment, oldest first; returns what to tell the operator, which is nothing
+/// after an export to the standard output: without a file, or with `-`.
 ///
 /// # Errors
 /// What could not be read or written. Then there is no file.

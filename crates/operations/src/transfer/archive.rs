@@ -130,8 +130,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Begins an archive for its owner alone. A file that is there already is refused. Without a path, the archive goes where
-    /// the program's output goes: whoever reads it knows by the exit code whether it is whole.
+    /// Begins an archive for its owner alone. A file that is there already is refused. Without a path, the archive goes
+    /// where the program's output goes: whoever reads it knows by the exit code whether it is whole.
     pub(crate) fn begin(path: Option<&Path>) -> Result<Self> {
         let file = path.map(|path| AtomicFile::begin(path, ".agora-backup-")).transpose()?;
         let is_looked_at = file.is_none() && io::stdout().is_terminal();
@@ -168,8 +168,8 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can restore
-    /// it; returns it, and the secret in it.
+    /// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can
+    /// restore it; returns it, and the secret in it.
     pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Option<String>)> {
         let name = path.display();
         let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;

@@ -49,8 +49,8 @@ fn usable<E: Display>(name: &str, checked: Result<(), E>) -> Result<(), Invalid>
 /// Copies what is named; returns what to tell the operator.
 ///
 /// # Errors
-/// When the arguments do not say what to copy; what could not be read or written, or when a target holds something else.
-/// The rows of the target are then what they were.
+/// When the arguments do not say what to copy; what could not be read or written, or when a target holds something
+/// else. The rows of the target are then what they were.
 pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrupt) -> Result<String> {
     let CopyArguments { from, to, media_from, media_to, replace, allow_missing_images } = arguments;
     let databases = match (from.or(config.copy_from.clone()), to.or(config.copy_to.clone())) {

@@ -22,8 +22,8 @@ use crate::{data_dir, open};
 /// Restores a backup; returns what to tell the operator.
 ///
 /// # Errors
-/// When the target holds something, or something could not be written: its rows are then what they were. A file that is no
-/// whole backup is refused before anything is made, and so is a data directory with another secret.
+/// When the target holds something, or something could not be written: its rows are then what they were. A file that is
+/// no whole backup is refused before anything is made, and so is a data directory with another secret.
 pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     let (archive, saved) = Archive::open(&file, &mut progress)?;
