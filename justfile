@@ -43,7 +43,7 @@ openapi:
 
 # Renew the tables of docs/configuration.md
 settings:
-    AGORA_RENEW_SETTINGS=1 cargo test --package agora-server --lib document
+    AGORA_RENEW_SETTINGS=1 cargo test --package agora-config --test document
 
 # The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
 bench *ARGUMENTS:

@@ -1,6 +1,6 @@
 //! Backups, as a restore reads them.
 
-use agora_server::fuzzing::read_archive;
+use agora_operations::fuzzing::read_archive;
 
 const BLOCK: usize = 512;
 

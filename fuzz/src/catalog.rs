@@ -1,6 +1,6 @@
 //! Files of products, as an import reads them.
 
-use agora_server::fuzzing::read_products;
+use agora_operations::fuzzing::read_products;
 
 /// Reads a file in each format that there is.
 ///
@@ -12,7 +12,9 @@ pub fn check(data: &[u8]) {
     for name in ["catalog.json", "catalog.jsonl", "catalog.csv"] {
         let Ok(rows) = read_products(name, data) else { continue };
         let mut last = 0;
-        for (line, edit) in rows {
+        for (n, (at, edit)) in (1..).zip(rows) {
+            assert_eq!(at.row, n, "{name}: rows are counted as they come");
+            let line = at.line;
             let apart = u64::from(name != "catalog.json");
             assert!((last + apart..=lines).contains(&line) && line > 0, "{name}: line {line} after {last} of {lines}");
             last = line;

@@ -1,10 +1,9 @@
 //! The configuration, from variables and a file.
 
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use agora_server::config::{Config, Loaded, Purpose, Sources};
+use agora_config::{Config, Loaded, Purpose, Values};
 
 /// What every secret ends with here.
 const MARK: &str = "<hunter2>";
@@ -29,18 +28,14 @@ pub fn check(data: &[u8]) {
     };
     let variables = variables.lines().filter_map(|line| line.split_once('='));
     // No file that somebody names is read here.
-    let read = |_: &Path| -> io::Result<String> { Ok(format!("0123456789abcdef0123456789abcdef{MARK}\n")) };
-    let sources = Sources {
-        file: Some((Path::new("agora.toml"), file)),
-        variables: variables.map(|(name, value)| marked(name, value)).collect(),
-        flags: Vec::new(),
-        read: &read,
-    };
-    let loaded = Loaded::read(&sources, Purpose::Service);
-    let warnings = loaded.warnings.join("\n");
-    let problems = format!("{:?}", loaded.problems);
-    assert_eq!(loaded.problems.is_empty(), loaded.config().is_ok());
-    let shown = match loaded.into_config() {
+    let mut values = Values::new(|_| Ok(format!("0123456789abcdef0123456789abcdef{MARK}\n")));
+    values.take_file(Path::new("agora.toml"), file);
+    values.take_variables(variables.map(|(name, value)| marked(name, value)));
+    let loaded = Loaded::new(values, Purpose::Service);
+    let warnings = loaded.values.warnings.join("\n");
+    let problems = format!("{:?}", loaded.values.problems);
+    assert_eq!(loaded.values.problems.is_empty(), loaded.config().is_ok());
+    let shown = match loaded.config() {
         Ok(config) => {
             let (second, month) = (Duration::from_secs(1), Duration::from_secs(30 * 24 * 60 * 60));
             assert!((second..=month).contains(&config.token_lifetime));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// The arrows between the crates: each, and all that it may know.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     // It drives the binary from outside.
     ("agora-bench", &[]),
     ("agora-domain", &[]),
@@ -21,9 +21,23 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("agora-media", &["agora-domain", "agora-workers"]),
     ("agora-port-contracts", &["agora-domain"]),
     ("agora-security", &["agora-domain", "agora-workers"]),
+    // What the options and values of the adapters are.
+    ("agora-config", &["agora-database", "agora-domain", "agora-http", "agora-media"]),
+    ("agora-operations", &["agora-config", "agora-database", "agora-domain", "agora-media"]),
+    ("agora-demo", &["agora-config", "agora-database", "agora-domain", "agora-operations", "agora-security"]),
     (
         "agora-server",
-        &["agora-database", "agora-domain", "agora-http", "agora-media", "agora-security", "agora-workers"],
+        &[
+            "agora-config",
+            "agora-database",
+            "agora-demo",
+            "agora-domain",
+            "agora-http",
+            "agora-media",
+            "agora-operations",
+            "agora-security",
+            "agora-workers",
+        ],
     ),
     ("agora-workers", &["agora-domain"]),
 ];
@@ -81,6 +95,13 @@ fn crates_know_each_other_as_drawn() {
         let known: BTreeSet<_> = needs(package(&metadata, name)).intersection(&names).cloned().collect();
         assert_eq!(known, may_know.iter().map(|name| (*name).to_owned()).collect(), "{name}");
     }
+}
+
+#[test]
+fn the_program_can_be_built_without_the_demo() {
+    let metadata = metadata();
+    let dependencies = &package(&metadata, "agora-server").dependencies;
+    assert!(dependencies.iter().any(|dependency| dependency.name == "agora-demo" && dependency.optional));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The resources for Kubernetes: that they fit each other, and the image.
 
-use agora_server::config::Config;
+use agora_config::Config;
 use serde_json::Value;
 
 use crate::files::{below, lines, read, yaml};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agora_server::config::Config;
+use agora_config::Config;
 use serde_json::Value;
 
 use crate::files::{lines, read, yaml};
@@ -15,7 +15,7 @@ fn defaults() -> Config {
 /// How long a service may take to stop: for the bodies that still arrive, the work on them, and what PostgreSQL has begun.
 fn stop_time() -> Duration {
     let config = defaults();
-    config.client_timeout + Duration::from_secs(30) + config.database.statement_timeout + Duration::from_secs(2)
+    config.client_timeout + Duration::from_secs(30) + config.database_statement_timeout + Duration::from_secs(2)
 }
 
 fn agora_of_compose() -> Value {
@@ -67,7 +67,7 @@ fn there_is_memory_for_large_things_and_the_rest() {
 
 #[test]
 fn there_are_files_for_all_connections() {
-    let needed = 2 * Config::MAX_CONNECTIONS + 256 + defaults().database.connections;
+    let needed = 2 * Config::MAX_CONNECTIONS + 256 + defaults().database_connections;
     let unit = systemd::unit("agora.service");
     assert!(systemd::values(&unit, "LimitNOFILE")[0].parse::<usize>().unwrap() >= needed);
     let compose = agora_of_compose();

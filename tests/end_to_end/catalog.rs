@@ -63,7 +63,8 @@ async fn a_file_adds_products_and_changes_those_that_are_there_while_the_service
     let before = versions(&service.api).await;
 
     // What is given changes, in any letter case of the SKU; the rest stays, and so does what is as it was.
-    let told = import(&home, "csv", "price,sku,stock\n6.5,mUG,\n19.99,T-1,3\n1,New,0\n").expect_refusal(&["line 4"]);
+    let told = import(&home, "csv", "price,sku,stock\n6.5,mUG,\n19.99,T-1,3\n1,New,0\n")
+        .expect_refusal(&["row 3 (line 4, SKU \"New\"): "]);
     for missing in ["Name is required", "Category is required"] {
         assert!(told.stderr.contains(missing), "{told:?}");
     }
@@ -103,11 +104,19 @@ async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
     rows[499] = good(7).to_lowercase();
     let refused = import(&home, "jsonl", &rows.join("\n")).expect_refusal(&[
         "2 bad rows; nothing was changed",
-        "line 500: sku: SKU n-7 is on line 7 already",
-        "line 999: stock: Stock must be the sum of the variants' stock, 3",
+        "row 500 (line 500, SKU \"n-7\"): sku: SKU n-7 is in row 7 (line 7) already",
+        "row 999 (line 999, SKU \"T-1\"): stock: Stock must be the sum of the variants' stock, 3",
     ]);
     assert!(!refused.stderr.contains("more"), "{refused:?}");
     assert_eq!(export(&home, "jsonl"), before);
+
+    // Rows of one line are told apart, and those whose other fields make no sense have a SKU nevertheless.
+    import(&home, "json", r#"[{"sku":"T-1"},{"sku":"AB-3","price":-1,"name":"x"},{"sku":"AB-4","colour":1},[]]"#)
+        .expect_refusal(&[
+            "row 2 (line 1, SKU \"AB-3\"): ",
+            "row 3 (line 1, SKU \"AB-4\"): unknown field `colour`",
+            "row 4 (line 1): it is no JSON object",
+        ]);
 
     // What a terminal would obey is not passed on.
     let odd =
@@ -115,8 +124,13 @@ async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
     assert!(!odd.stderr.contains('\u{1b}'), "{odd:?}");
 
     let many: String = (0..1_000).map(|n| format!("{{\"sku\":\"S-{n}\"}}\n")).collect();
-    let refused = import(&home, "jsonl", &many).expect_refusal(&["1000 bad rows", "line 1: ", "line 20: ", "980 more"]);
-    assert!(!refused.stderr.contains("line 21: "), "{refused:?}");
+    let refused = import(&home, "jsonl", &many).expect_refusal(&[
+        "1000 bad rows",
+        "row 1 (line 1, SKU \"S-0\"): ",
+        "row 20 (line 20, ",
+        "980 more",
+    ]);
+    assert!(!refused.stderr.contains("row 21 ("), "{refused:?}");
     assert_eq!(export(&home, "jsonl"), before);
 }
 

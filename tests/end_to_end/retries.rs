@@ -139,7 +139,7 @@ async fn what_is_too_old_to_be_repeated_is_swept() {
     home.backend.sql(&home.data_dir(), &format!("UPDATE idempotency SET begun_at = {}", Backend::LONG_AGO));
     let service = home.start();
     eventually("the log tells of it", async || {
-        service.log().contains("forgot requests that can no longer be repeated requests=1").then_some(())
+        service.log().contains("forgot requests that can no longer be repeated deleted=1").then_some(())
     })
     .await;
     service.stop();

@@ -97,7 +97,7 @@ async fn a_service_that_takes_no_more_requests_still_says_how_it_is() {
 async fn whoever_looks_after_the_service_may_ask_as_often_as_it_likes() {
     let server = Server::start_with(|config| {
         config.trusted_proxies = "127.0.0.1".parse().unwrap();
-        config.throttling.per_address = 1.try_into().ok();
+        config.requests_per_address = Some(1);
     })
     .await;
     let from = |path: &str| server.request(Method::GET, path).header("X-Forwarded-For", "198.51.100.7");

@@ -1,6 +1,6 @@
 //! How often a client may call: logins, registrations, wrong passwords, and whatever the operator limits.
 
-use agora_server::config::Config;
+use agora_config::Config;
 use reqwest::Method;
 use reqwest::header::RETRY_AFTER;
 use serde_json::json;
@@ -168,7 +168,7 @@ async fn an_invalid_change_of_a_password_tells_nothing_of_the_current_one_and_co
 
 #[tokio::test]
 async fn the_operator_may_limit_the_requests_of_an_address() {
-    let server = behind_a_proxy(|config| config.throttling.per_address = 5.try_into().ok()).await;
+    let server = behind_a_proxy(|config| config.requests_per_address = Some(5)).await;
     let paths = ["/api/products/findAll", "/api/users/me", "/nowhere", "/docs/", "/api/products"];
     for (left, path) in (0..5).rev().zip(paths) {
         let answer = call_from(&server, HERE, Method::GET, path).await;
@@ -185,7 +185,7 @@ async fn the_operator_may_limit_the_requests_of_an_address() {
 
 #[tokio::test]
 async fn the_operator_may_limit_the_requests_of_an_account() {
-    let server = Server::start_with(|config| config.throttling.per_account = 5.try_into().ok()).await;
+    let server = Server::start_with(|config| config.requests_per_account = Some(5)).await;
     // Each has asked once who it is.
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let again = User {

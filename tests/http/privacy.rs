@@ -62,7 +62,7 @@ fn nobody_sees_more_or_less_than_the_rules_say_on_postgres() {
         let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
         Server::start_with(|config| {
             config.database_url = Some(url.into());
-            config.database.connections = 4;
+            config.database_connections = 4;
         })
         .await
     });

@@ -5,10 +5,9 @@ use std::net::TcpStream;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use agora_domain::accounts::{Email, Password, Registration, Username};
+use agora_config::Config;
 use agora_domain::clock::Clock;
 use agora_server::app::App;
-use agora_server::config::Config;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -51,12 +50,9 @@ impl Server {
         config.public_url = Some(PUBLIC_URL.to_owned());
         config.bcrypt_cost = 4;
         config.workers = 1;
-        config.admin = Some(Registration {
-            username: Username::parse("root").unwrap(),
-            email: Email::parse("root@example.org").unwrap(),
-            password: Password::parse(PASSWORD).unwrap(),
-            biography: None,
-        });
+        config.admin_username = Some("root".to_owned());
+        config.admin_email = Some("root@example.org".to_owned());
+        config.admin_password = Some(PASSWORD.to_owned().into());
         change(&mut config);
         let app = match clock {
             Some(clock) => App::start_by(clock, &config).await.unwrap(),

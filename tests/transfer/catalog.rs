@@ -66,7 +66,10 @@ fn a_bad_row_at_the_end_of_a_hundred_thousand_leaves_nothing_behind() {
     fs::write(&file, format!("{good}{}", rest.replacen("SKU-099998\",", "SKU-099998\",\"weight\":1,", 1))).unwrap();
     for place in places(&home) {
         let (refused, memory) = measured(place.command(&home, &["products", "import", &file]));
-        refused.expect_refusal(&["1 bad row; nothing was changed", "line 99999: unknown field `weight`"]);
+        refused.expect_refusal(&[
+            "1 bad row; nothing was changed",
+            "row 99999 (line 99999, SKU \"SKU-099998\"): unknown field `weight`",
+        ]);
         assert!(memory < 200 * MIB, "{memory} bytes");
         assert_eq!(export(&home, &place), "");
     }

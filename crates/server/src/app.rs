@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
+use agora_config::Config;
 use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::accounts::{Accounts, Authentication, PasswordHasher, SessionRepository};
-use agora_domain::clock::Clock;
+use agora_domain::clock::{Clock, Timestamp};
 use agora_domain::comments::Comments;
 use agora_domain::follows::Follows;
 use agora_domain::health::{Probe, Probes};
@@ -21,16 +22,15 @@ use agora_domain::posts::Posts;
 use agora_domain::products::Products;
 use agora_http::{MacKeys, Services, Settings, Stopping};
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
+use agora_operations::host::{listen, reachable};
+use agora_operations::open::{CANNOT_OPEN, database_url};
+use agora_operations::sweep::{Sweep, SweepRecord};
+use agora_operations::system::{SystemClock, SystemIds};
+use agora_operations::{data_dir, host, open};
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
-use url::Url;
 
-use crate::config::{Config, Secret};
-use crate::listen::{listen, reachable};
 use crate::metrics::{Metrics, ServiceMetrics};
-use crate::sweep::{Sweep, SweepRecord};
-use crate::system::{SystemClock, SystemIds};
-use crate::{data_dir, files};
 
 /// How long a request may take (contract, limits).
 const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -41,8 +41,6 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// How many password hashes wait per hash that runs: at the default cost, what is done within [`REQUEST_TIME`].
 const WAITING_HASHES: usize = 100;
-
-const CANNOT_OPEN: &str = "cannot open the database (AGORA_DATABASE_URL)";
 
 /// The adapters, each behind its port.
 pub struct Adapters {
@@ -65,7 +63,7 @@ impl Adapters {
     /// What could not be opened, in words for an operator.
     pub async fn open(config: &Config) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
-        let database = open_database(config, &data_dir).await?;
+        let database = open::database(config, &data_dir).await?;
         Self::over(database, config, data_dir, Arc::new(SystemClock)).await
     }
 
@@ -74,21 +72,21 @@ impl Adapters {
     /// # Errors
     /// What could not be opened, in words for an operator.
     pub(crate) async fn open_existing(config: &Config) -> Result<Self> {
-        let database = open_existing_database(config).await?;
+        let database = open::existing_database(config).await?;
         Self::over(database, config, std::path::absolute(&config.data_dir)?, Arc::new(SystemClock)).await
     }
 
     /// Does the same for a service.
     async fn open_to_serve(config: &Config, clock: Arc<dyn Clock>, meter: Option<Arc<dyn CallMeter>>) -> Result<Self> {
         let data_dir = data_dir::prepare(&config.data_dir)?;
-        let opened = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database).await;
+        let opened = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database()).await;
         let database =
             opened.context(CANNOT_OPEN)?.instrumented(QueryInstrumentation { meter, slow: config.slow_query });
         Self::over(database, config, data_dir, clock).await
     }
 
     async fn over(database: Database, config: &Config, data_dir: PathBuf, clock: Arc<dyn Clock>) -> Result<Self> {
-        let store = Arc::new(open_images(config, &data_dir).await?);
+        let store = Arc::new(open::images(config, &data_dir).await?);
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_workers::default_parallelism();
@@ -178,9 +176,10 @@ impl Adapters {
         Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
     }
 
-    /// Returns the parts whose figures are shown.
-    fn metrics(&self, sweep: &Arc<SweepRecord>) -> ServiceMetrics {
+    /// Returns the parts whose figures are shown, of a process that began at about this time.
+    fn metrics(&self, sweep: &Arc<SweepRecord>, begun: Timestamp) -> ServiceMetrics {
         ServiceMetrics {
+            begun,
             database: self.database.clone(),
             hasher: Arc::clone(&self.passwords),
             cleaner: Arc::clone(&self.cleaner),
@@ -225,18 +224,19 @@ impl App {
     /// # Errors
     /// Those of [`start`](Self::start).
     pub async fn start_by(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
-        let connections = files::connections(config)?;
+        let begun = clock.now();
+        let connections = host::connections(config)?;
         let listener = listen(&config.listen, "AGORA_LISTEN")?;
         let metrics = config.metrics_listen.as_deref();
         let metrics = metrics.map(|address| listen(address, "AGORA_METRICS_LISTEN")).transpose()?;
-        let metrics = metrics.map(|listener| Metrics::new(listener, clock.now()));
+        let metrics = metrics.map(Metrics::new);
         let address = listener.local_addr()?;
         let meter = metrics.as_ref().map(|metrics| Arc::clone(&metrics.calls) as Arc<dyn CallMeter>);
         let adapters = Adapters::open_to_serve(config, clock, meter).await?;
         let accounts = adapters.accounts();
         let mut has_admin = accounts.has_admin().await?;
         let was_served_before = config.database_url.is_some() && has_admin;
-        if let Some(admin) = config.admin.clone().filter(|_| !has_admin) {
+        if let Some(admin) = config.admin().filter(|_| !has_admin) {
             let made = accounts.create_admin(admin).await;
             // Of several nodes that start at once on an empty database one makes it, and the others find it there.
             if made.is_err() && accounts.has_admin().await? {
@@ -274,7 +274,7 @@ impl App {
             request_time: REQUEST_TIME,
             cors_origins: config.cors_origins.clone(),
             trusted_proxies: config.trusted_proxies.clone(),
-            throttling: config.throttling,
+            throttling: config.throttling(),
             load: agora_http::LoadLimits {
                 connections,
                 requests: config.max_requests,
@@ -291,7 +291,7 @@ impl App {
         let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
-        let metrics = metrics.map(|metrics| metrics.serve(adapters.metrics(&sweep.record))).transpose()?;
+        let metrics = metrics.map(|metrics| metrics.serve(adapters.metrics(&sweep.record, begun))).transpose()?;
         let (metrics_address, metrics) = metrics.unzip();
         let Adapters { data_dir, database, .. } = adapters;
         Ok(Self {
@@ -336,42 +336,4 @@ impl App {
         tokio::task::spawn_blocking(move || self.database.close()).await?;
         Ok(stopped?)
     }
-}
-
-/// Returns the URL of the database: of the one in the data directory, if no other is configured.
-pub(crate) fn database_url(config: &Config, data_dir: &Path) -> Secret {
-    let configured = config.database_url.clone();
-    configured.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("agora.db").display()).into())
-}
-
-/// Opens the database that the configuration names.
-pub(crate) async fn open_database(config: &Config, data_dir: &Path) -> Result<Database> {
-    let opened = Database::open(database_url(config, data_dir).expose(), &config.database).await;
-    opened.context(CANNOT_OPEN)
-}
-
-/// Opens the database that the configuration names, which must be there; nothing about it is changed by that.
-pub(crate) async fn open_existing_database(config: &Config) -> Result<Database> {
-    let url = database_url(config, &config.data_dir);
-    let opened = Database::open_existing(url.expose(), &config.database).await;
-    opened.context("cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)")
-}
-
-/// Returns the URL of the image store: of the one in the data directory, if no other is configured.
-pub(crate) fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
-    config.media_url.clone().map_or_else(|| file_url(&data_dir.join("media")), Ok)
-}
-
-/// Opens the image store that the configuration names.
-pub(crate) async fn open_images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
-    let store = agora_media::open(&media_url(config, data_dir)?)
-        .await
-        .context("cannot open the image store (AGORA_MEDIA_URL)")?;
-    Ok(store.with_public_base(config.media_public_url.clone()))
-}
-
-/// Returns the URL of an absolute path, whatever characters are in it.
-fn file_url(path: &Path) -> Result<String> {
-    let url = Url::from_file_path(path).map_err(|()| anyhow::anyhow!("{} is no absolute path", path.display()))?;
-    Ok(url.into())
 }

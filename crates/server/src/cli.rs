@@ -2,10 +2,19 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{io, process};
 
+use agora_config::{Config, Flags, Invalid, Loaded, Purpose};
+#[cfg(feature = "demo")]
+use agora_demo::SeedArguments;
+use agora_operations::migrate::NotUpToDate;
+use agora_operations::products::Format;
+use agora_operations::progress::{INTERRUPTED, Interrupt};
+use agora_operations::transfer::CopyArguments;
+use agora_operations::{doctor, health, media, migrate, products, transfer};
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -13,20 +22,10 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::admin::command::AdminCommand;
+use crate::admin::AdminCommand;
 use crate::app::App;
-use crate::config::{Config, Flags, Invalid, Loaded, Purpose, table};
-use crate::demo::SeedArguments;
 use crate::greeting::greeting;
-use crate::health::HealthArguments;
-use crate::media::command::MediaCommand;
-use crate::migrate::MigrateCommand;
-use crate::output::say;
-use crate::products::command::ProductsCommand;
-use crate::progress::{INTERRUPTED, Interrupt};
-use crate::transfer::command;
-use crate::transfer::command::{BackupArguments, CopyArguments, RestoreArguments};
-use crate::{admin, config, demo, doctor, health, logging, manual, media, migrate, products};
+use crate::{admin, logging, manual};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
@@ -76,12 +75,29 @@ enum Command {
     /// what is written meanwhile stays behind
     Copy(CopyArguments),
     /// Write database, images and signing secret to one file, while the service runs
-    Backup(BackupArguments),
+    Backup {
+        /// The file to write; it must not exist. `-` is the standard output
+        file: PathBuf,
+        /// Continue if referenced images are missing in the store
+        #[arg(long)]
+        allow_missing_images: bool,
+    },
     /// Fill an empty database, image store and data directory from a file of `agora backup`
-    Restore(RestoreArguments),
+    Restore {
+        /// The file to read
+        file: PathBuf,
+    },
     /// Query the readiness of a running service; the exit code is 0 if it is ready
-    Health(HealthArguments),
+    Health {
+        /// The URL to query instead of /health/ready at AGORA_LISTEN; http only
+        #[arg(value_name = "URL")]
+        url: Option<String>,
+        /// Retry until the service is ready, for at most this many seconds
+        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+        wait: u64,
+    },
     /// Generate demo data
+    #[cfg(feature = "demo")]
     #[command(subcommand)]
     Demo(DemoCommand),
     /// Print a shell completion script
@@ -98,6 +114,54 @@ enum Command {
 }
 
 #[derive(Debug, Subcommand)]
+enum ProductsCommand {
+    /// Import products from a file, all of them or none. A product whose SKU exists, in any letter case, is updated; others
+    /// are created
+    Import {
+        /// The file to read, or - for the standard input
+        file: PathBuf,
+        /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
+        #[arg(long, value_enum)]
+        format: Option<Format>,
+        /// Validate the file and print what would change, without changing anything
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Export all products to a file that can be imported
+    Export {
+        /// The file to write, which must not exist; the standard output without, or for -
+        file: Option<PathBuf>,
+        /// What the file is to be, if its ending does not tell; jsonl on the standard output
+        #[arg(long, value_enum)]
+        format: Option<Format>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum MediaCommand {
+    /// Compare the images that are stored with those that posts and profiles name. The exit code is 1 when images are
+    /// missing
+    Check {
+        /// Delete orphaned images older than an hour
+        #[arg(long)]
+        delete: bool,
+        /// How many users are listed, those with the most bytes
+        #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+        top: usize,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum MigrateCommand {
+    /// Show which migrations are applied. The exit code is 0 when all are, 3 when some are pending, 4 when the database
+    /// is newer than this program, and 1 when it cannot be read
+    Status,
+    /// Apply pending migrations, as the service does when it starts. A SQLite database is copied to a file beside it
+    /// first
+    Run,
+}
+
+#[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Print every setting with its value and where that comes from, without secrets, in the form of agora.toml
     Show,
@@ -105,27 +169,33 @@ enum ConfigCommand {
     Check,
 }
 
+#[cfg(feature = "demo")]
 #[derive(Debug, Subcommand)]
 enum DemoCommand {
     /// Fill an empty database with generated data; the same arguments give the same rows
     Seed(SeedArguments),
 }
 
-/// What a program ends with that was given a command line or a configuration that cannot be.
-const MISUSE: u8 = 2;
-
 /// Runs the program; its exit code.
 pub fn run() -> ExitCode {
-    match execute(Arguments::parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            tell(&format!("{error:#}"));
-            if error.is::<Invalid>() {
-                return MISUSE.into();
-            }
-            error.downcast_ref::<migrate::NotUpToDate>().map_or(ExitCode::FAILURE, migrate::NotUpToDate::exit_code)
+    execute(Arguments::parse()).unwrap_or_else(|error| {
+        tell(&format!("{error:#}"));
+        match error.downcast_ref::<NotUpToDate>() {
+            _ if error.is::<Invalid>() => 2.into(),
+            Some(NotUpToDate::Pending) => 3.into(),
+            Some(NotUpToDate::Newer) => 4.into(),
+            None => ExitCode::FAILURE,
         }
+    })
+}
+
+/// Writes a line, if there is anything in it.
+fn say(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
     }
+    let mut out = io::stdout().lock();
+    Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }
 
 /// Tells the operator what is wrong. Without a place to write to, the exit code says it.
@@ -144,7 +214,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Admin(_)) => Purpose::Administration,
         _ => Purpose::Service,
     };
-    let loaded = config::load(&flags, purpose);
+    let loaded = agora_config::load(&flags, purpose);
     if let Some(Command::Config(command)) = command {
         return show_config(&loaded, &command);
     }
@@ -158,49 +228,55 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     }
     let config = loaded.config()?;
     logging::start(config)?;
-    for warning in &loaded.warnings {
+    for warning in &loaded.values.warnings {
         tracing::warn!("{warning}");
     }
-    match command {
-        Some(Command::Health(arguments)) => say(&health::health(config, &arguments)?),
-        None | Some(Command::Serve) => runtime.block_on(serve(&loaded, config)),
-        Some(Command::Admin(command)) => say(&runtime.block_on(admin::command::run(&loaded, command))?),
-        Some(Command::Products(command)) => {
-            interruptible(runtime, |interrupt| products::command::run(config, command, interrupt))
+    let interrupt = Interrupt::default();
+    let stop = interrupt.clone();
+    let work: Pin<Box<dyn Future<Output = Result<String>> + '_>> = match command {
+        Some(Command::Health { url, wait }) => {
+            let asking = health::health(config, url.as_deref(), Duration::from_secs(wait));
+            return print(&runtime.block_on(asking)?);
         }
-        Some(Command::Media(command)) => {
-            interruptible(runtime, |interrupt| media::command::run(config, command, interrupt))
+        Some(Command::Admin(command)) => return print(&runtime.block_on(admin::admin(config, command))?),
+        Some(Command::Migrate(MigrateCommand::Status)) => {
+            return runtime.block_on(migrate::status(config, say)).map(done);
         }
-        Some(Command::Migrate(command)) => runtime.block_on(migrate::run(config, command)),
-        Some(Command::Copy(arguments)) => {
-            let setting = |name: &str| table::ALL.iter().find(|setting| setting.variable == name);
-            let setting = |name: &str| loaded.values.text(setting(name)?).map(str::to_owned);
-            interruptible(runtime, |interrupt| command::copy(config, arguments, setting, interrupt))
+        Some(Command::Migrate(MigrateCommand::Run)) => return print(&runtime.block_on(migrate::run(config))?),
+        Some(Command::Products(ProductsCommand::Import { file, format, dry_run })) => {
+            Box::pin(products::import(config, file, format, dry_run, interrupt))
         }
-        Some(Command::Backup(arguments)) => {
-            interruptible(runtime, |interrupt| command::backup(config, arguments, interrupt))
+        Some(Command::Products(ProductsCommand::Export { file, format })) => {
+            Box::pin(products::export(config, file, format, interrupt))
         }
-        Some(Command::Restore(arguments)) => {
-            interruptible(runtime, |interrupt| command::restore(config, arguments, interrupt))
+        Some(Command::Media(MediaCommand::Check { delete, top })) => {
+            Box::pin(media::check(config, delete, top, interrupt, say))
         }
-        Some(Command::Demo(DemoCommand::Seed(arguments))) => {
-            interruptible(runtime, |interrupt| demo::seed(config, arguments, interrupt))
+        Some(Command::Copy(arguments)) => Box::pin(transfer::copy(config, arguments, interrupt)),
+        Some(Command::Backup { file, allow_missing_images }) => {
+            Box::pin(transfer::backup(config, file, allow_missing_images, interrupt))
         }
-        Some(Command::Config(_) | Command::Doctor | Command::Completions { .. } | Command::Man { .. }) => Ok(()),
-    }?;
-    Ok(ExitCode::SUCCESS)
+        Some(Command::Restore { file }) => Box::pin(transfer::restore(config, file, interrupt)),
+        #[cfg(feature = "demo")]
+        Some(Command::Demo(DemoCommand::Seed(arguments))) => Box::pin(agora_demo::seed(config, arguments, interrupt)),
+        // The others are done with above.
+        _ => return runtime.block_on(serve(&loaded, config)).map(done),
+    };
+    interruptible(runtime, stop, work).map(done)
+}
+
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// `agora config`.
 fn show_config(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
-    for warning in &loaded.warnings {
+    for warning in &loaded.values.warnings {
         tell(&format!("warning: {warning}"));
     }
     match (command, loaded.config()) {
-        (ConfigCommand::Show, config) => print(&config::show(&loaded.values, config?.file.as_deref())),
-        (ConfigCommand::Check, Ok(config)) => {
-            print(&format!("The configuration can be used: {}.", loaded.summary(config)))
-        }
+        (ConfigCommand::Show, config) => print(&agora_config::show(&loaded.values, config?.config.as_deref())),
+        (ConfigCommand::Check, Ok(_)) => print(&format!("The configuration can be used: {}.", loaded.summary())),
         (ConfigCommand::Check, Err(invalid)) => {
             tell(&invalid.to_string());
             Ok(ExitCode::FAILURE)
@@ -237,18 +313,13 @@ const STUCK: Duration = Duration::from_secs(1);
 
 /// Does the work and says what it did. The first signal ends it after the present step, the second at once; either
 /// undoes what is half done.
-fn interruptible<W>(runtime: Runtime, work: impl FnOnce(Interrupt) -> W) -> Result<()>
-where
-    W: Future<Output = Result<String>>,
-{
-    let interrupt = Interrupt::default();
+fn interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<Output = Result<String>>) -> Result<()> {
     let done = runtime.block_on(async {
         let (end, ended) = oneshot::channel();
         // On a task of its own, since a step of the work may keep its thread.
-        tokio::spawn(await_signals(interrupt.clone(), end)?);
-        let work = async { say(&work(interrupt).await?) };
+        tokio::spawn(await_signals(interrupt, end)?);
         tokio::select! {
-            done = work => done,
+            told = work => say(&told?),
             _ = ended => bail!(INTERRUPTED),
         }
     });
@@ -264,8 +335,8 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
     Ok(async move {
         for _ in 0..2 {
             tokio::select! {
-                _ = interrupted.recv() => interrupt.give(),
-                _ = terminated.recv() => interrupt.give(),
+                _ = interrupted.recv() => interrupt.cancel(),
+                _ = terminated.recv() => interrupt.cancel(),
             }
         }
         let _ = end.send(());

@@ -2,8 +2,9 @@
 
 use std::env;
 
+use agora_config::{Config, Loaded, SETTINGS, ValueSource, shown_url};
+
 use crate::app::App;
-use crate::config::{Config, Loaded, ValueSource, shown_url, table};
 
 /// Where it listens and where its data are; and as long as nobody can administer it, how to change that.
 pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
@@ -16,7 +17,7 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     if let Some(address) = &app.metrics_address {
         text += &format!("\nMetrics: http://{address}/metrics");
     }
-    if let Some(file) = &config.file {
+    if let Some(file) = &config.config {
         text += &format!("\nConfiguration: {}", file.display());
     }
     if let Some(url) = &config.database_url {
@@ -30,8 +31,9 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     }
     if !app.has_admin {
         text += &format!("\nNo account has ADMIN yet. To make one: {}", making_an_administrator(app, config));
-        if let Some(given) = loaded.values.given(&table::DATABASE_URL).filter(|it| it.place == ValueSource::Variable) {
-            let variable = given.name(&table::DATABASE_URL);
+        if let Some(given) = loaded.values.given(&SETTINGS.database_url).filter(|it| it.place == ValueSource::Variable)
+        {
+            let variable = given.name(&SETTINGS.database_url);
             text += &format!("\nIt needs the {variable} of this service, or it works on another database.");
         }
     }
@@ -41,7 +43,7 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
 /// Returns the command that makes an administrator of this service, from whatever directory it is called.
 fn making_an_administrator(app: &App, config: &Config) -> String {
     let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
-    let file = config.file.as_ref().map(|file| format!("--config {} ", shell_word(&file.to_string_lossy())));
+    let file = config.config.as_ref().map(|file| format!("--config {} ", shell_word(&file.to_string_lossy())));
     format!(
         "{} {}--data-dir {} admin create --username NAME --email ADDRESS",
         shell_word(&program),

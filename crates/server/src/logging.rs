@@ -3,13 +3,12 @@
 use std::io;
 use std::io::IsTerminal;
 
+use agora_config::{Config, LogFormat};
 use anyhow::{Context, Result};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
-
-use crate::config::{Config, LogFormat};
 
 /// What these libraries say is of no use to an operator, or said again by ours: it is logged only where they are named.
 const QUIET: [(&str, LevelFilter); 3] =

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
+use agora_config::ALL;
 use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-
-use crate::config::table;
-use crate::config::table::{DefaultValue, Setting};
 
 /// Returns what makes the shell complete this command.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> String {
@@ -50,22 +48,18 @@ fn settings() -> Roff {
         "Each setting is a variable, and a key of the file: its name in small letters without AGORA_. Times are seconds, \
          or such as 90s, 15m, 1h or 7d. An empty value counts as not set.",
     )]);
-    for setting in table::ALL {
+    for setting in ALL {
         section.control("TP", []);
-        let variable = setting.variable;
-        let names =
-            if setting.may_be_in_own_file() { format!("{variable}, {variable}_FILE") } else { variable.to_owned() };
+        let variable = setting.variable();
+        let names = if setting.may_be_in_own_file() { format!("{variable}, {variable}_FILE") } else { variable };
         section.text([bold(names)]);
-        section.text([roman(format!("{}. Default: {}.", plain(setting.documentation), default(setting)))]);
+        section.text([roman(format!(
+            "{}. Default: {}.",
+            plain(setting.documentation),
+            plain(setting.default_in_words())
+        ))]);
     }
     section
-}
-
-fn default(setting: &Setting) -> String {
-    match setting.default {
-        DefaultValue::Is(value) => value.to_owned(),
-        DefaultValue::Of(_, words) | DefaultValue::None(words) => plain(words),
-    }
 }
 
 /// Returns a text without the marks of Markdown.

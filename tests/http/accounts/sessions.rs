@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use agora_config::Secret;
 use agora_domain::accounts::{TokenClaims, TokenIssuer};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, UserId};
 use agora_security::JwtIssuer;
-use agora_server::config::Secret;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};

@@ -3,6 +3,7 @@ use diesel::connection::SimpleConnection;
 use tempfile::TempDir;
 
 use super::*;
+use crate::error::Outcome;
 use crate::sqlite::dialect::{RunQueryDsl, complete};
 
 fn fresh() -> (TempDir, Sqlite) {

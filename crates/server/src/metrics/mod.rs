@@ -1,22 +1,23 @@
 //! What Prometheus is shown, at an address of its own. Nothing of it is made unless that is configured, and nothing that
 //! is shown is asked of the database.
 
-mod calls;
-mod process;
 mod service;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::Server;
-use agora_domain::clock::Timestamp;
+use agora_database::{CallMeter, CallOutcome};
 use agora_http::metrics::HttpMetrics;
 use anyhow::Result;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
-pub(crate) use self::calls::CallTimes;
-use self::process::ProcessMetrics;
 pub(crate) use self::service::ServiceMetrics;
 
 /// What is shown, before it is.
@@ -30,11 +31,10 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Measures for those who will connect to the listener. The process began at about this time.
-    pub(crate) fn new(listener: TcpListener, begun: Timestamp) -> Self {
+    /// Measures for those who will connect to the listener.
+    pub(crate) fn new(listener: TcpListener) -> Self {
         let mut registry = Registry::default();
         registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-        registry.register_collector(Box::new(ProcessMetrics::new(begun)));
         let http = HttpMetrics::register(&mut registry);
         let calls = CallTimes::register(&mut registry);
         Self { listener, registry, http, calls }
@@ -45,5 +45,55 @@ impl Metrics {
         self.registry.register_collector(Box::new(service));
         let address = self.listener.local_addr()?;
         Ok((address, agora_http::metrics::serve(self.listener, self.registry)?))
+    }
+}
+
+/// The upper bounds of the times that are told apart, in seconds. They are few: there are dozens of operations.
+const TIMES: [f64; 9] = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Operation {
+    operation: &'static str,
+}
+
+/// The times of calls, by the name of what was called, and how many failed.
+pub(crate) struct CallTimes {
+    times: Family<Operation, Histogram, fn() -> Histogram>,
+    failed: Counter,
+    abandoned: Counter,
+}
+
+impl CallTimes {
+    fn register(registry: &mut Registry) -> Arc<Self> {
+        let times: Family<_, _, fn() -> _> = Family::new_with_constructor(|| Histogram::new(TIMES));
+        let calls = Self { times, failed: Counter::default(), abandoned: Counter::default() };
+        registry.register_with_unit(
+            "agora_database_call_duration",
+            "The time of a call of the database, that in line included",
+            Unit::Seconds,
+            calls.times.clone(),
+        );
+        registry.register(
+            "agora_database_failed_calls",
+            "Calls that found the database out of reach or overloaded, or a defect",
+            calls.failed.clone(),
+        );
+        registry.register(
+            "agora_database_abandoned_calls",
+            "Calls whose request went away or ran out of time",
+            calls.abandoned.clone(),
+        );
+        Arc::new(calls)
+    }
+}
+
+impl CallMeter for CallTimes {
+    fn ended(&self, operation: &'static str, time: Duration, outcome: CallOutcome) {
+        self.times.get_or_create(&Operation { operation }).observe(time.as_secs_f64());
+        match outcome {
+            CallOutcome::Answered => {}
+            CallOutcome::Failed => _ = self.failed.inc(),
+            CallOutcome::Abandoned => _ = self.abandoned.inc(),
+        }
     }
 }

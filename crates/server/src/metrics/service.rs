@@ -1,20 +1,23 @@
-//! How busy the parts of the service are.
+//! What the system says of the process, and how busy the parts of the service are.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use agora_database::Database;
+use agora_domain::clock::Timestamp;
 use agora_http::metrics::Page;
 use agora_media::{Cleaner, ObjectImageStore};
+use agora_operations::sweep::SweepRecord;
 use agora_security::{BcryptHasher, CachedSessions};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
-
-use crate::sweep::SweepRecord;
+use rustix::process::{Resource, getrlimit};
 
 /// The parts of the service whose figures are shown.
 pub(crate) struct ServiceMetrics {
+    /// When the process began, about.
+    pub(crate) begun: Timestamp,
     pub(crate) database: Database,
     pub(crate) hasher: Arc<BcryptHasher>,
     pub(crate) cleaner: Arc<Cleaner>,
@@ -33,6 +36,7 @@ impl fmt::Debug for ServiceMetrics {
 impl Collector for ServiceMetrics {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page::new(encoder);
+        self.process(&mut page)?;
         self.database(&mut page)?;
         self.hashing(&mut page)?;
         self.checks(&mut page)?;
@@ -43,6 +47,28 @@ impl Collector for ServiceMetrics {
 }
 
 impl ServiceMetrics {
+    /// What the system says of this process, under the names that Prometheus' own libraries use.
+    fn process(&self, page: &mut Page<'_>) -> fmt::Result {
+        let begun = self.begun.unix_seconds();
+        page.gauge("process_start_time_seconds", "When the service was started, in seconds since 1970", begun)?;
+        if let Some(files) = getrlimit(Resource::Nofile).current {
+            page.gauge("process_max_fds", "The most files that the process may have open", files)?;
+        }
+        #[cfg(target_os = "linux")]
+        if let Ok(process) = procfs::process::Process::myself()
+            && let (Ok(stat), Ok(files)) = (process.stat(), process.fd_count())
+        {
+            let cpu_seconds = (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64;
+            let resident = stat.rss.saturating_mul(procfs::page_size());
+            page.counter("process_cpu_seconds", "The processor time that the process has taken", cpu_seconds)?;
+            page.gauge("process_resident_memory_bytes", "The memory that the process has", resident)?;
+            page.gauge("process_virtual_memory_bytes", "The addresses that the process has", stat.vsize)?;
+            page.gauge("process_open_fds", "The files that the process has open", files)?;
+            page.gauge("process_threads", "The threads of the process", stat.num_threads)?;
+        }
+        Ok(())
+    }
+
     fn database(&self, page: &mut Page<'_>) -> fmt::Result {
         let figures = self.database.figures();
         let lanes = |figure: fn(&agora_database::Lane) -> usize| {

@@ -23,11 +23,15 @@ impl Passing {
         Self { pass: ImportPass::new(Arc::new(clock), Arc::new(ids)), catalog }
     }
 
-    /// What rows with these fields, from a line on, do.
-    async fn plan(&mut self, line: u64, rows: Vec<ProductEdit>) -> ImportPlan {
-        let row = |(line, edit)| ImportRow { line, edit, errors: FieldErrors::default() };
-        self.pass.plan(&mut self.catalog, (line..).zip(rows).map(row).collect()).await.unwrap()
+    /// What rows with these fields, from one on, do. Each begins on the line after that of its number.
+    async fn plan(&mut self, first: u64, rows: Vec<ProductEdit>) -> ImportPlan {
+        let row = |(row, edit)| ImportRow { at: at(row), edit, errors: FieldErrors::default() };
+        self.pass.plan(&mut self.catalog, (first..).zip(rows).map(row).collect()).await.unwrap()
     }
+}
+
+fn at(row: u64) -> RowPosition {
+    RowPosition { row, line: row + 1 }
 }
 
 /// What the clock shows from the second time on.
@@ -48,7 +52,7 @@ async fn rows_that_come_later_are_of_a_later_time() {
 }
 
 fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(FieldName, String)>)> {
-    plan.refused.iter().map(|row| (row.line, listed(&row.reasons))).collect()
+    plan.refused.iter().map(|row| (row.at.row, listed(&row.reasons))).collect()
 }
 
 #[tokio::test]
@@ -73,7 +77,7 @@ async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
 }
 
 #[tokio::test]
-async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons() {
+async fn every_row_that_breaks_a_rule_is_refused_with_its_place_its_sku_and_all_reasons() {
     let rows = vec![
         ProductEdit { sku: sku("NEW"), ..ProductEdit::default() },
         fields(),
@@ -82,35 +86,35 @@ async fn every_row_that_breaks_a_rule_is_refused_with_its_line_and_all_reasons()
         ProductEdit { sku: sku("sku-2"), variants: variants(&[1, 2]), ..fields() },
     ];
     let plan = Passing::new().plan(7, rows).await;
-    let lines: Vec<_> = refused(&plan)
-        .into_iter()
-        .map(|(line, reasons)| (line, reasons.into_iter().map(|it| it.0).collect()))
-        .collect();
+    let rows: Vec<_> =
+        refused(&plan).into_iter().map(|(row, reasons)| (row, reasons.into_iter().map(|it| it.0).collect())).collect();
     let expected: [(u64, Vec<FieldName>); 3] = [
         (7, vec![FieldName::Name, FieldName::Price, FieldName::Category, FieldName::Stock]),
         (9, vec![FieldName::Sku, FieldName::Price, FieldName::Category, FieldName::Stock]),
         (10, vec![FieldName::Stock]),
     ];
-    assert_eq!((lines, plan.unchanged), (expected.to_vec(), 1));
+    assert_eq!((rows, plan.unchanged), (expected.to_vec(), 1));
+    let places: Vec<_> = plan.refused.iter().map(|row| (row.at, row.sku.as_ref().map(Sku::as_str))).collect();
+    assert_eq!(places, [(at(7), Some("NEW")), (at(9), None), (at(10), Some("sku-2"))]);
 }
 
 #[tokio::test]
-async fn a_sku_that_comes_twice_is_refused_with_both_lines() {
+async fn a_sku_that_comes_twice_is_refused_with_both_places() {
     let mut passing = Passing::new();
     let named = |text| ProductEdit { sku: sku(text), ..fields() };
     let plan = passing.plan(2, vec![named("one"), named("two"), named("ONE")]).await;
     assert_eq!(plan.changes.len(), 2);
-    assert_eq!(refused(&plan), [(4, vec![(FieldName::Sku, "SKU ONE is on line 2 already".to_owned())])]);
-    // Also between rows that are planned apart; and it is always the first line that is told.
+    assert_eq!(refused(&plan), [(4, vec![(FieldName::Sku, "SKU ONE is in row 2 (line 3) already".to_owned())])]);
+    // Also between rows that are planned apart; and it is always the first row that is told.
     let plan = passing.plan(5, vec![named("One"), named("three")]).await;
-    assert_eq!(refused(&plan), [(5, vec![(FieldName::Sku, "SKU One is on line 2 already".to_owned())])]);
+    assert_eq!(refused(&plan), [(5, vec![(FieldName::Sku, "SKU One is in row 2 (line 3) already".to_owned())])]);
 }
 
 #[tokio::test]
 async fn what_is_invalid_joins_the_reasons() {
     let mut errors = FieldErrors::default();
     errors.add(FieldName::Name, Violation::new(ViolationKind::WrongType, "name must be a string"));
-    let row = ImportRow { line: 3, edit: ProductEdit { name: None, stock: None, ..fields() }, errors };
+    let row = ImportRow { at: at(3), edit: ProductEdit { name: None, stock: None, ..fields() }, errors };
     let mut passing = Passing::new();
     let new = ImportRow { edit: ProductEdit { sku: sku("NEW"), ..row.edit.clone() }, ..row.clone() };
     let plan = passing.pass.plan(&mut passing.catalog, vec![new]).await.unwrap();
@@ -127,7 +131,7 @@ async fn what_is_invalid_joins_the_reasons() {
 async fn a_catalog_that_fails_is_no_bad_row() {
     let mut catalog = MockCatalogSnapshot::new();
     catalog.expect_find_by_sku().once().returning(|_| Err(Error::unavailable("away")));
-    let row = ImportRow { line: 1, edit: fields(), ..ImportRow::default() };
+    let row = ImportRow { at: at(1), edit: fields(), ..ImportRow::default() };
     let planned = Passing::new().pass.plan(&mut catalog, vec![row]).await;
     assert!(matches!(planned, Err(Error::Unavailable(_))), "{planned:?}");
 }

@@ -1,0 +1,114 @@
+//! The configuration file.
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::setting::{Form, Setting, find};
+use crate::settings::ALL;
+use crate::values::{ValueSource, Values};
+
+impl Values {
+    /// Takes what a file says. No message repeats a value, which may be a secret.
+    pub fn take_file(&mut self, path: &Path, text: &str) {
+        self.file = Some(path.to_owned());
+        let mut reader = Reader { path, text, values: self };
+        match DeTable::parse(text) {
+            Ok(table) => reader.table(table.get_ref(), &[]),
+            Err(error) => {
+                let what = error.message().lines().collect::<Vec<_>>().join(", ");
+                reader.refuse(error.span().map_or(0, |span| span.start), &[], &format!("this is no TOML: {what}"));
+                self.is_file_unreadable = true;
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    values: &'a mut Values,
+}
+
+impl Reader<'_> {
+    /// Takes the entries of a table with this path of keys.
+    fn table(&mut self, table: &DeTable<'_>, above: &[&str]) {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            let at = key.span().start;
+            let keys = [above, &[key.get_ref().as_ref()]].concat();
+            match value.get_ref() {
+                DeValue::Table(table) if !table.is_empty() => self.table(table, &keys),
+                _ => match setting(&keys) {
+                    Ok((setting, is_path)) => self.entry(setting, is_path, at, value),
+                    Err((meant, what)) => self.refuse(at, meant.as_slice(), &what),
+                },
+            }
+        }
+    }
+
+    fn entry(&mut self, setting: &'static Setting, is_path: bool, at: usize, value: &Spanned<DeValue<'_>>) {
+        let form = if is_path { Form::Text } else { setting.form };
+        match in_form(form, value.get_ref()) {
+            Ok(text) => {
+                let place = ValueSource::File(self.path.to_owned(), self.line(at));
+                self.values.take(setting, is_path, &text, place);
+            }
+            Err(wanted) => {
+                let suffix = if is_path { "_file" } else { "" };
+                self.refuse(at, &[setting], &format!("{}{suffix} must be {wanted}", setting.key));
+            }
+        }
+    }
+
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    }
+
+    fn refuse(&mut self, at: usize, of: &[&'static Setting], what: &str) {
+        self.values.refuse(of, format!("{}:{}: {what}", self.path.display(), self.line(at)));
+    }
+}
+
+/// Returns the setting of a key, and whether the key is the one of its own file; where there is none, the setting that
+/// was probably meant, and what to say of the key.
+fn setting(keys: &[&str]) -> Result<(&'static Setting, bool), (Option<&'static Setting>, String)> {
+    let (name, joined) = (keys.join("."), keys.join("_"));
+    if let Some(setting) = ALL.iter().find(|setting| !setting.in_file && setting.key == joined) {
+        return Err((None, format!("{name} cannot be set in a file: set {}", setting.variable())));
+    }
+    let in_file: Vec<_> = ALL.iter().copied().filter(|setting| setting.in_file).collect();
+    let (meant, known) = match find(&in_file, &joined, "_file", |setting| setting.key.to_owned()) {
+        Ok(found) if keys.len() == 1 => return Ok(found),
+        Ok((setting, _)) => (setting, joined),
+        Err(Some(nearest)) => nearest,
+        Err(None) => return Err((None, format!("there is no setting {name}"))),
+    };
+    let place = if keys.len() > 1 { ", outside of any table," } else { "" };
+    Err((Some(meant), format!("there is no setting {name}: is {known}{place} meant?")))
+}
+
+/// Returns the value as a variable would hold it; when it is of another form, what it must be.
+fn in_form(form: Form, value: &DeValue<'_>) -> Result<String, &'static str> {
+    let (text, wanted) = match (form, value) {
+        (_, DeValue::String(text)) => return Ok(text.clone().into_owned()),
+        (Form::Number, value) => (integer(value), "a whole number"),
+        (Form::Time, value) => {
+            (integer(value), "a number of seconds, or a time in quotes such as \"90s\", \"15m\", \"1h\" or \"7d\"")
+        }
+        (Form::List, value) => {
+            let items = value.as_array().map(|items| items.iter().map(|item| item.get_ref().as_str()));
+            let items: Option<Vec<&str>> = items.and_then(Iterator::collect);
+            (items.map(|items| items.join(", ")), "a list of texts in quotes, in brackets")
+        }
+        (Form::Text | Form::Secret | Form::SecretUrl, _) => (None, "a text in quotes"),
+    };
+    text.ok_or(wanted)
+}
+
+fn integer(value: &DeValue<'_>) -> Option<String> {
+    let number = value.as_integer()?;
+    Some(i64::from_str_radix(number.as_str(), number.radix()).ok()?.to_string())
+}

@@ -1,0 +1,104 @@
+//! The effective configuration, for people, as a file that could be used.
+
+use std::path::Path;
+
+use url::Url;
+
+use crate::setting::{DefaultValue, Form, Setting};
+use crate::settings::ALL;
+use crate::values::{SettingValue, ValueSource, Values};
+
+/// Returns every setting with its value and where that comes from, in the form of the configuration file, which is the
+/// one that was read, if any was. Secrets are left out.
+pub fn show(values: &Values, file: Option<&Path>) -> String {
+    let file = file.map_or_else(|| "No file was read".to_owned(), |file| format!("The file is {}", file.display()));
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text =
+        format!("# The configuration of Agora {version} as it is in effect. {file}. Secrets are left out.\n");
+    let mut group = "";
+    for setting in ALL.iter().filter(|setting| setting.in_file) {
+        if group != setting.group {
+            group = setting.group;
+            text += &format!("\n# {group}\n");
+        }
+        text += &values.given(setting).map_or_else(|| default(setting), |given| line(setting, given));
+        text.push('\n');
+    }
+    text
+}
+
+fn default(setting: &Setting) -> String {
+    let (key, words) = (setting.key, setting.default_in_words());
+    let value = || value_of(setting.form, &setting.default_value().unwrap_or_default());
+    match setting.default {
+        DefaultValue::Unset("none") => format!("# {key} is not set"),
+        DefaultValue::Unset(_) => format!("# {key} is not set: {}", words.replace('`', "")),
+        DefaultValue::Computed(..) => format!("{key} = {}  # default: {words}", value()),
+        DefaultValue::Fixed(_) => format!("{key} = {}  # default", value()),
+    }
+}
+
+fn line(setting: &Setting, given: &SettingValue) -> String {
+    let key = setting.key;
+    let source = match &given.place {
+        ValueSource::File(path, line) => format!("{}:{line}", path.display()),
+        ValueSource::Variable | ValueSource::Flag => given.name(setting),
+    };
+    if let Some(path) = &given.own_file {
+        return format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy()));
+    }
+    let text = given.text.clone().unwrap_or_default();
+    let (text, is_secret) = match setting.form {
+        Form::Secret => (String::new(), true),
+        Form::SecretUrl => without_password(&text),
+        _ => (text, false),
+    };
+    match (is_secret, text.is_empty()) {
+        (false, _) => format!("{key} = {}  # {source}", value_of(setting.form, &text)),
+        (true, true) => format!("# {key} is set, and not shown  # {source}"),
+        (true, false) => format!("# {key} is set, and its password not shown: {text}  # {source}"),
+    }
+}
+
+/// Returns a URL as anybody may see it.
+pub fn shown_url(url: &str) -> String {
+    let (shown, _) = without_password(url);
+    if shown.is_empty() { "what the setting says, which is not shown".to_owned() } else { shown }
+}
+
+/// Returns a URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
+fn without_password(text: &str) -> (String, bool) {
+    if text.starts_with("sqlite:") {
+        return (text.to_owned(), false);
+    }
+    let Ok(mut url) = Url::parse(text) else { return (String::new(), true) };
+    let harmless = |name: &str| matches!(name, "sslmode" | "sslrootcert" | "application_name" | "connect_timeout");
+    let has_parameters = url.query_pairs().any(|(name, _)| !harmless(&name)) || url.fragment().is_some();
+    let is_secret = url.password().is_some() || has_parameters;
+    if is_secret {
+        url.set_query(None);
+        url.set_fragment(None);
+        if url.password().is_some() && url.set_password(None).is_err() {
+            return (String::new(), true);
+        }
+    }
+    (url.to_string(), is_secret)
+}
+
+/// Returns a value as the file has it.
+fn value_of(form: Form, text: &str) -> String {
+    match form {
+        Form::Number => text.to_owned(),
+        Form::Time => text.parse::<u64>().map_or_else(|_| quoted(text), |seconds| seconds.to_string()),
+        Form::List => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            format!("[{}]", items.map(quoted).collect::<Vec<_>>().join(", "))
+        }
+        Form::Text | Form::Secret | Form::SecretUrl => quoted(text),
+    }
+}
+
+/// Returns a text in quotes. What JSON escapes TOML reads; and DEL, which JSON leaves, TOML does not.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}

@@ -1,0 +1,72 @@
+//! The product catalog.
+
+use agora_domain::clock::Timestamp;
+use agora_domain::products::{
+    self, Description, NewProduct, Price, Product, ProductName, Sku, Stock, Variant, VariantFields,
+};
+use anyhow::Result;
+
+use super::random::{Ids, JOINS_UNTIL, Purpose, Random, START};
+
+/// How many products there are.
+pub(super) const PRODUCTS: usize = 200;
+
+const KINDS: [&str; 10] =
+    ["Classic", "Nordic", "Compact", "Handmade", "Travel", "Organic", "Vintage", "Light", "Everyday", "Grand"];
+
+const SIZES: [&str; 4] = ["S", "M", "L", "XL"];
+const COLORS: [&str; 6] = ["black", "white", "red", "forest green", "navy", "sand"];
+
+/// A kind of product: its name, the beginning of its SKUs, what there is of it, the lowest and the highest price in
+/// hundredths, and whether it has sizes.
+type Category = (&'static str, &'static str, [&'static str; 5], (u64, u64), bool);
+
+const CATEGORIES: [Category; 8] = [
+    ("Books", "BOK", ["Novel", "Atlas", "Cookbook", "Diary", "Guide"], (590, 4_990), false),
+    ("Clothing", "CLO", ["Jacket", "Shirt", "Scarf", "Jumper", "Rain coat"], (1_290, 18_900), true),
+    ("Kitchen", "KIT", ["Kettle", "Pan", "Bread knife", "Coffee mill", "Bowl"], (790, 24_900), false),
+    ("Garden", "GAR", ["Spade", "Lantern", "Bench", "Seed box", "Watering can"], (490, 39_900), false),
+    ("Music", "MUS", ["Ukulele", "Metronome", "Record", "Songbook", "Drum"], (990, 59_900), false),
+    ("Outdoor", "OUT", ["Tent", "Backpack", "Flask", "Head lamp", "Sleeping bag"], (1_490, 44_900), false),
+    ("Shoes", "SHO", ["Boots", "Sandals", "Trainers", "Slippers", "Clogs"], (2_490, 21_900), true),
+    ("Toys", "TOY", ["Kite", "Puzzle", "Train set", "Marbles", "Card game"], (390, 12_900), false),
+];
+
+/// Returns the products, oldest first.
+pub(super) fn products(seed: u64) -> impl Iterator<Item = Result<Product>> {
+    let mut random = Random::new(seed, Purpose::Products);
+    let mut ids = Ids::default();
+    (0..PRODUCTS).map(move |n| {
+        let at = START + (JOINS_UNTIL - START) / PRODUCTS as i64 * n as i64;
+        Ok(new_product(&mut random, n)?.into_product(ids.next(&mut random, at).into(), Timestamp::from_unix_millis(at)))
+    })
+}
+
+fn new_product(random: &mut Random, number: usize) -> Result<NewProduct> {
+    let (name, code, things, prices, has_sizes) = CATEGORIES[number % CATEGORIES.len()];
+    // Each category goes through all of its pairs before one comes again.
+    let nth = number / CATEGORIES.len();
+    let (thing, kind) = (things[nth % things.len()], KINDS[nth / things.len() % KINDS.len()]);
+    let hundredths = prices.0 + random.below(prices.1 - prices.0);
+    let color = random.pick(&COLORS);
+    let variants = SIZES.map(|size| VariantFields {
+        color: Some(color.to_owned()),
+        size: Some(size.to_owned()),
+        stock: Some(random.below(40) as i64),
+    });
+    let variants = if has_sizes { Variant::parse_all(variants.into())? } else { Vec::new() };
+    let description = format!("{thing} of our {} range, in {color}. Made to be used for years.", kind.to_lowercase());
+    Ok(NewProduct {
+        sku: Sku::parse(&format!("{code}-{:04}", nth + 1))?,
+        name: ProductName::parse(&format!("{kind} {}", thing.to_lowercase()))?,
+        description: Description::parse(&description)?,
+        price: Price::from_hundredths(hundredths as i64)?,
+        category: products::Category::parse(name)?,
+        stock: match has_sizes {
+            true => Stock::of_variants(&variants, None)?,
+            false => Stock::parse(random.below(300) as i64)?,
+        },
+        variants,
+        images: Vec::new(),
+    })
+}

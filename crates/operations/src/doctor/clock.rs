@@ -1,0 +1,82 @@
+//! The clock of this machine, beside those of others.
+
+use agora_domain::clock::{Clock, Timestamp};
+
+use super::{Finding, failed, ok, warning};
+use crate::system::SystemClock;
+
+/// How far clocks may be apart without a word: stores count in seconds, and answers take their time.
+const WARNING_MILLIS: i64 = 5_000;
+
+/// How far they may be apart before logins and repeated requests suffer.
+const FAILURE_MILLIS: i64 = 60_000;
+
+/// What another clock showed between two moments of this one.
+pub(super) struct Reference {
+    name: &'static str,
+    begun: Timestamp,
+    ended: Timestamp,
+    shown: Timestamp,
+}
+
+impl Reference {
+    /// Before the other clock is asked.
+    pub(super) fn begin(name: &'static str) -> Self {
+        let now = SystemClock.now();
+        Self { name, begun: now, ended: now, shown: now }
+    }
+
+    /// After it has shown this.
+    pub(super) fn end(&mut self, shown: Timestamp) {
+        (self.ended, self.shown) = (SystemClock.now(), shown);
+    }
+
+    /// By how much this clock is ahead, in milliseconds; behind, when it is less than 0.
+    fn ahead(&self) -> i64 {
+        let (begun, ended, shown) = (self.begun.unix_millis(), self.ended.unix_millis(), self.shown.unix_millis());
+        if shown < begun { begun.saturating_sub(shown) } else { ended.saturating_sub(shown).min(0) }
+    }
+
+    fn finding(&self) -> Finding {
+        let ahead = self.ahead();
+        let name = self.name;
+        let seconds = ahead.unsigned_abs().div_ceil(1000);
+        let which = if ahead > 0 { "ahead of" } else { "behind" };
+        let text = format!("{seconds} s {which} that of {name}: let NTP keep both");
+        match ahead.abs() {
+            apart if apart <= WARNING_MILLIS => ok(format!("agrees with that of {name}")),
+            apart if apart <= FAILURE_MILLIS => warning(text),
+            _ => failed(text),
+        }
+    }
+}
+
+pub(super) fn findings(references: &[Option<Reference>]) -> Vec<Finding> {
+    let findings: Vec<Finding> = references.iter().flatten().map(Reference::finding).collect();
+    if findings.is_empty() { vec![ok("there is none to compare it with")] } else { findings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    #[test]
+    fn clocks_that_differ_are_told_of() {
+        let at = Timestamp::from_unix_millis;
+        for (shown, state, words) in [
+            (1_000_000, State::Ok, "agrees"),
+            (1_000_300, State::Ok, "agrees"),
+            (995_000, State::Ok, "agrees"),
+            (994_000, State::Warning, "6 s ahead of"),
+            (1_020_400, State::Warning, "20 s behind"),
+            (939_000, State::Failed, "61 s ahead of"),
+            (5_000_000, State::Failed, "4000 s behind"),
+        ] {
+            let reference = Reference { name: "another", begun: at(1_000_000), ended: at(1_000_400), shown: at(shown) };
+            let (found, text) = reference.finding();
+            assert_eq!(found, state, "{text}");
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

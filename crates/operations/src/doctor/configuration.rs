@@ -1,0 +1,90 @@
+//! The configuration, who can read the secrets in it, and what it takes of the host.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use agora_config::{ALL, Config, Loaded, SETTINGS, SettingValue, ValueSource};
+
+use super::{Finding, failed, ok, unclear, warning};
+use crate::host;
+use crate::host::is_taken;
+
+/// Fewer connections than that, where nobody asked for so few, are hardly meant.
+const FEW_CONNECTIONS: usize = Config::MAX_CONNECTIONS / 4;
+
+pub(super) fn findings(loaded: &Loaded) -> Vec<Finding> {
+    let mut findings: Vec<_> = loaded.values.problems.iter().map(|problem| failed(&problem.text)).collect();
+    if findings.is_empty() {
+        findings.push(ok(loaded.summary()));
+    }
+    findings.extend(loaded.values.warnings.iter().map(warning));
+    findings.extend(readable_secrets(loaded));
+    findings
+}
+
+/// Files with secrets that everybody on the machine can read.
+fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
+    let file = |given: &SettingValue| match (&given.own_file, &given.place) {
+        (Some(own), _) => Some(own.clone()),
+        (None, ValueSource::File(path, _)) => Some(path.clone()),
+        (None, ValueSource::Variable | ValueSource::Flag) => None,
+    };
+    let secrets = ALL.iter().filter(|setting| setting.may_be_in_own_file());
+    let mut files: Vec<_> = secrets.filter_map(|setting| file(loaded.values.given(setting)?)).collect();
+    files.sort();
+    files.dedup();
+    files.retain(|path| fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o004 != 0));
+    let shown = files.iter().map(|path| path.display());
+    shown.map(|path| warning(format!("everybody can read {path}, which holds a secret: chmod o-rwx {path}"))).collect()
+}
+
+pub(super) fn open_files(config: &Config) -> Finding {
+    match host::connections(config) {
+        Ok(connections) => enough_for(connections, config),
+        Err(error) => failed(format!("{error:#}")),
+    }
+}
+
+fn enough_for(connections: usize, config: &Config) -> Finding {
+    let text = format!("enough for {connections} connections of clients");
+    if config.max_connections.is_some() || connections >= FEW_CONNECTIONS {
+        return ok(text);
+    }
+    let wanted = host::wanted(config);
+    warning(format!("{text} alone: raise the limit (ulimit -n, or LimitNOFILE= of systemd) to {wanted}"))
+}
+
+/// The addresses that the service is to listen at.
+pub(super) fn addresses(loaded: &Loaded) -> Vec<Finding> {
+    let config = &loaded.best_guess;
+    let addresses =
+        [(&SETTINGS.listen, Some(&config.listen)), (&SETTINGS.metrics_listen, config.metrics_listen.as_ref())];
+    let finding = |(setting, address)| {
+        unclear(loaded, &[setting]).or_else(|| {
+            let address: &String = address?;
+            Some(match is_taken(address, &setting.variable()) {
+                Ok(false) => ok(format!("{address} is free")),
+                Ok(true) => ok(format!("{address} is taken, by the service if that runs")),
+                Err(error) => failed(format!("{error:#}: name one that this machine has and this user may use")),
+            })
+        })
+    };
+    addresses.into_iter().filter_map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    #[test]
+    fn few_open_files_are_told_of_unless_few_connections_are_asked_for() {
+        let config = Config::from_variables(|_| None).unwrap();
+        let (state, text) = enough_for(14, &config);
+        assert_eq!(state, State::Warning, "{text}");
+        assert!(text.contains("ulimit -n"), "{text}");
+        assert_eq!(enough_for(FEW_CONNECTIONS, &config).0, State::Ok);
+        let asked_for = Config { max_connections: Some(14), ..config };
+        assert_eq!(enough_for(14, &asked_for).0, State::Ok);
+    }
+}

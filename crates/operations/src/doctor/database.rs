@@ -1,0 +1,127 @@
+//! The database: whether it can be reached, its version, its schema.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use agora_config::{Config, Loaded, SETTINGS};
+use agora_database::{OpenError, Probe, ServerProbe};
+use rustix::fs::Access;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::clock::Reference;
+use super::directory::{can_be_made, is_ours};
+use super::{Finding, absent, data_dir, failed, ok, unclear, warning};
+use crate::atomic_file::directory_of;
+use crate::open::{database_file, database_url};
+
+/// How long the file is looked through.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference>) {
+    if let Some(finding) = unclear(loaded, &[&SETTINGS.database_url, &SETTINGS.data_dir]) {
+        return (vec![finding], None);
+    }
+    let config = &loaded.best_guess;
+    let url = database_url(config, &data_dir(config));
+    let mut reference = Reference::begin("the database server");
+    let probe = match agora_database::probe(url.expose(), &config.database()).await {
+        Ok(probe) => probe,
+        Err(OpenError::Missing(file)) => return (vec![missing(config, &file)], None),
+        Err(error) => return (vec![failed(advised(error))], None),
+    };
+    let mut findings = vec![schema(&probe)];
+    if let Some(server) = &probe.server {
+        findings.extend(of_server(server, config.database_connections));
+        reference.end(server.now);
+        return (findings, Some(reference));
+    }
+    if let Some(file) = database_file(config, &data_dir(config)).filter(|file| !is_writable(file)) {
+        findings.push(failed(format!("{} cannot be written: chown it to the user of the service", file.display())));
+    }
+    findings.extend(damage(url.expose()).await);
+    (findings, None)
+}
+
+/// Returns what is wrong within the file of an embedded database.
+async fn damage(url: &str) -> Option<Finding> {
+    let (sender, looked) = oneshot::channel();
+    let url = url.to_owned();
+    // A thread that nobody waits for at the end: a large file may take longer.
+    let looking = thread::Builder::new().spawn(move || {
+        // Whoever has given up does not miss it.
+        let _ = sender.send(agora_database::damage(&url));
+    });
+    if let Err(error) = looking {
+        return Some(warning(format!("cannot be looked through: {error}")));
+    }
+    match timeout(PATIENCE, looked).await {
+        Ok(Ok(Ok(damage))) => {
+            let damage = damage?;
+            let first = damage.lines().next().unwrap_or_default();
+            Some(failed(format!("its file is damaged ({first}): restore a backup")))
+        }
+        Ok(Ok(Err(error))) => Some(failed(advised(error))),
+        Ok(Err(_)) | Err(_) => Some(warning(format!(
+            "its file is large, and not all of it could be looked through in {} s: when in doubt, PRAGMA quick_check \
+             tells",
+            PATIENCE.as_secs()
+        ))),
+    }
+}
+
+/// Returns whether the file can be written, and its companions beside it.
+fn is_writable(file: &Path) -> bool {
+    rustix::fs::access(file, Access::READ_OK | Access::WRITE_OK).is_ok() && is_ours(directory_of(file))
+}
+
+fn missing(config: &Config, file: &Path) -> Finding {
+    let (shown, directory) = (file.display(), directory_of(file));
+    if file.exists() {
+        return failed(format!("{shown} is no file: name another (AGORA_DATABASE_URL)"));
+    }
+    // The data directory is made with the database.
+    let is_there = directory.is_dir() && is_ours(directory);
+    absent(shown, is_there || config.database_url.is_none() && can_be_made(directory), "its directory")
+}
+
+fn advised(error: OpenError) -> String {
+    let advice = match &error {
+        OpenError::Connect(_) => ": start the server, or correct AGORA_DATABASE_URL",
+        OpenError::Newer { .. } => ", or restore a backup of the older one",
+        _ => ": correct AGORA_DATABASE_URL, or restore a backup",
+    };
+    format!("{:#}{advice}", anyhow::Error::from(error))
+}
+
+fn schema(Probe { product, schema, pending, .. }: &Probe) -> Finding {
+    match (schema, pending) {
+        (None, _) => ok(format!("{product}, still empty: the first start makes its tables")),
+        (Some(schema), 0) => ok(format!("{product}, its schema {schema} is up to date")),
+        (Some(schema), pending) => warning(format!(
+            "{product}, its schema {schema} lacks {pending} of the migrations, which the next start applies: make a backup \
+             first, with the version that made this schema"
+        )),
+    }
+}
+
+fn of_server(server: &ServerProbe, connections: usize) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !server.is_supported {
+        findings.push(failed("the server is too old: use PostgreSQL 13 or newer"));
+    }
+    if !server.may_change_schema {
+        let advice = "let it own the schema, or GRANT CREATE ON SCHEMA";
+        findings.push(failed(format!("the user of AGORA_DATABASE_URL cannot make tables: {advice}")));
+    }
+    // One for the sweep, and one for a command.
+    let (wanted, all) = (connections + 2, server.connections);
+    if wanted > all {
+        findings.push(warning(format!(
+            "a node takes up to {wanted} connections, and the server has {all} for all: lower AGORA_DATABASE_CONNECTIONS, or \
+             raise max_connections of the server"
+        )));
+    }
+    findings
+}

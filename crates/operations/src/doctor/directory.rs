@@ -1,0 +1,138 @@
+//! The data directory, the signing secret in it, and free space where data are kept.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use agora_config::{Config, Loaded, SETTINGS};
+use rustix::fs::Access;
+use url::Url;
+
+use super::{Finding, absent, data_dir, failed, ok, unclear, warning};
+use crate::data_dir::SECRET_FILE;
+use crate::open;
+
+const MIB: u64 = 1 << 20;
+
+/// Less is soon used up.
+const WARNING: u64 = 1024 * MIB;
+
+/// Less may not do for a start and an upload.
+const FAILURE: u64 = 64 * MIB;
+
+/// Returns whether this process may read, write and search the directory.
+pub(super) fn is_ours(directory: &Path) -> bool {
+    rustix::fs::access(directory, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+/// Returns what is there of a path: it, or what it would be made in.
+fn nearest(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    whole.ancestors().find(|directory| directory.exists()).map(Path::to_owned)
+}
+
+/// Returns whether a directory that is not there could be made.
+pub(super) fn can_be_made(directory: &Path) -> bool {
+    nearest(directory).is_some_and(|above| above.is_dir() && is_ours(&above))
+}
+
+pub(super) fn directory(loaded: &Loaded) -> Finding {
+    if let Some(finding) = unclear(loaded, &[&SETTINGS.data_dir]) {
+        return finding;
+    }
+    let path = &data_dir(&loaded.best_guess);
+    let (shown, us) = (path.display(), rustix::process::geteuid().as_raw());
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => absent(shown, can_be_made(path), "it"),
+        Err(error) => failed(format!("{shown}: {error}: let the user of the service read it")),
+        Ok(it) if !it.is_dir() => failed(format!("{shown} is no directory: set AGORA_DATA_DIR to another")),
+        Ok(_) if !is_ours(path) => failed(format!("{shown} cannot be written by user {us}: chown it to that user")),
+        Ok(it) if it.uid() != us => {
+            let owner = it.uid();
+            warning(format!("{shown} belongs to user {owner}, and this is user {us}: run agora as its owner"))
+        }
+        Ok(it) if it.permissions().mode() & 0o077 != 0 => {
+            warning(format!("others can enter {shown}: chmod 700 {shown}"))
+        }
+        Ok(_) => ok(format!("{shown}, of its owner alone")),
+    }
+}
+
+pub(super) fn secret(loaded: &Loaded) -> Finding {
+    if let Some(finding) = unclear(loaded, &[&SETTINGS.data_dir, &SETTINGS.jwt_secret]) {
+        return finding;
+    }
+    if let Some(given) = loaded.values.given(&SETTINGS.jwt_secret) {
+        return ok(format!("from {}", given.name(&SETTINGS.jwt_secret)));
+    }
+    let file = data_dir(&loaded.best_guess).join(SECRET_FILE);
+    let shown = file.display();
+    match fs::read_to_string(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            ok(format!("{shown} is not there yet: the first start draws one"))
+        }
+        Err(error) => failed(format!("cannot read {shown}: {error}: chown it to the user of the service")),
+        Ok(text) if text.trim().len() < Config::MIN_SECRET_BYTES => {
+            failed(format!("{shown} is damaged: restore it, or delete it to log everybody out"))
+        }
+        Ok(_) if fs::metadata(&file).is_ok_and(|it| it.permissions().mode() & 0o077 != 0) => {
+            warning(format!("others can read {shown}: chmod 600 {shown}"))
+        }
+        Ok(_) => ok(format!("{shown}, of its owner alone")),
+    }
+}
+
+/// Returns a finding for each disk.
+pub(super) fn space(config: &Config) -> Vec<Finding> {
+    let images = config.media_url.as_deref().and_then(|url| Url::parse(url).ok()).filter(|url| url.scheme() == "file");
+    let images = images.and_then(|url| url.to_file_path().ok());
+    let data_dir = data_dir(config);
+    let places = [Some(data_dir.clone()), open::database_file(config, &data_dir), images];
+    let mut disks = BTreeSet::new();
+    let places = places.into_iter().flatten().filter_map(|place| nearest(&place));
+    places.filter(|place| fs::metadata(place).is_ok_and(|it| disks.insert(it.dev()))).map(|it| of_disk(&it)).collect()
+}
+
+fn of_disk(place: &Path) -> Finding {
+    match rustix::fs::statvfs(place) {
+        Ok(disk) => {
+            let has_files = disk.f_files == 0 || disk.f_favail > 0;
+            judge(place, disk.f_bavail.saturating_mul(disk.f_frsize), has_files)
+        }
+        Err(error) => warning(format!("cannot be told of {}: {error}", place.display())),
+    }
+}
+
+fn judge(place: &Path, bytes: u64, has_files: bool) -> Finding {
+    let shown = place.display();
+    let text = format!("{} MiB on the disk of {shown}", bytes / MIB);
+    match bytes {
+        _ if !has_files => failed(format!("no file can be made on the disk of {shown}: delete some")),
+        0..FAILURE => failed(format!("{text}: make room, since writes are refused without")),
+        FAILURE..WARNING => warning(format!("{text}: make room soon")),
+        _ => ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_nearly_full_is_told_of() {
+        let place = Path::new("/srv");
+        for (bytes, has_files, state) in [
+            (0, true, State::Failed),
+            (FAILURE - 1, true, State::Failed),
+            (FAILURE, true, State::Warning),
+            (WARNING, true, State::Ok),
+            (u64::MAX, true, State::Ok),
+            (WARNING, false, State::Failed),
+        ] {
+            assert_eq!(judge(place, bytes, has_files).0, state, "{bytes} {has_files}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What the operator's commands do. What they take is the matter of the command line.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `transfer` | `agora copy`, `agora backup`, `agora restore` |
+//! | `products` | `agora products`: the catalog from files and into files |
+//! | `media` | `agora media`: what is stored, and what rows name |
+//! | `migrate` | `agora migrate`: the schema of the database |
+//! | `doctor` | `agora doctor`: whether the service can work here |
+//! | `health` | `agora health`: whether a running service is ready |
+//! | `sweep` | housekeeping in the background of the service |
+//! | `open`, `data_dir` | the database, the image store and the directory that the configuration names |
+//! | `host` | the addresses and the open files of a service |
+//! | `progress`, `context`, `background` | what long work has in common |
+//! | `atomic_file`, `system` | files that are there once they are whole; the system's clock and identifiers |
+
+#![forbid(unsafe_code)]
+
+mod atomic_file;
+pub mod background;
+pub mod context;
+pub mod data_dir;
+pub mod doctor;
+pub mod health;
+pub mod host;
+pub mod media;
+pub mod migrate;
+pub mod open;
+pub mod products;
+pub mod progress;
+pub mod sweep;
+pub mod system;
+pub mod transfer;
+
+/// What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::products::fuzzing::*;
+    pub use crate::transfer::fuzzing::*;
+}

@@ -1,0 +1,122 @@
+//! The store of images, for the operator: what is stored, and what rows name.
+
+use std::sync::Arc;
+
+use agora_config::Config;
+use agora_database::Task;
+use agora_domain::accounts::AccountRepository;
+use agora_domain::id::UserId;
+use agora_domain::media::{MediaCheck, MediaReport, Usage};
+use anyhow::{Result, bail, ensure};
+use indicatif::DecimalBytes;
+
+use crate::context::OperatorContext;
+use crate::open;
+use crate::progress::{Interrupt, Progress};
+use crate::sweep::Sweep;
+use crate::system::SystemClock;
+
+/// What is looked at, as it is named to an operator.
+const IMAGES: &str = "the images";
+
+/// What is compared.
+struct Check {
+    images: MediaCheck,
+    accounts: Arc<dyn AccountRepository>,
+    /// How many users are listed.
+    top: usize,
+}
+
+/// Compares store and rows, and deletes what is orphaned if it should; returns what to tell the operator, with the
+/// users that have the most.
+///
+/// # Errors
+/// When images are missing, which is told before; and when the store or the database fails.
+pub async fn check(
+    config: &Config,
+    delete: bool,
+    top: usize,
+    interrupt: Interrupt,
+    say: impl Fn(&str) -> Result<()>,
+) -> Result<String> {
+    let (database, store) = open::existing(config).await?;
+    let lock = if delete { database.try_lock(Task::Sweep).await.operator_context("the database")? } else { None };
+    ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
+    let (named, unnamed) = (database.named_images(), database.unnamed_images());
+    let images = MediaCheck::new(Arc::new(store), named, unnamed, &SystemClock, Sweep::MIN_AGE_MILLIS);
+    let check = Check { images, accounts: database.accounts(), top };
+    let mut progress = Progress::new(interrupt);
+    let mut report = check.pass("check", false, &mut progress).await?;
+    if delete && report.deletable.images > 0 {
+        // Most likely another database's images.
+        ensure!(
+            report.named.images > 0,
+            "rows name none of the {} images that are stored: is it the right database, and the right store? Nothing was \
+             deleted",
+            report.unknown.images
+        );
+        report = check.pass("delete", true, &mut progress).await?;
+    }
+    drop(progress);
+    let told = check.summary(&report).await?;
+    if report.lost == 0 {
+        return Ok(told);
+    }
+    say(&told)?;
+    let mut names = Vec::with_capacity(report.first_lost.len());
+    for (key, owner) in &report.first_lost {
+        names.push(format!("{} of {}", key.as_str(), check.name_of(*owner).await?));
+    }
+    let more = if u64::try_from(names.len())? < report.lost { ", ..." } else { "" };
+    bail!("{} images that rows name are missing: {}{more}", report.lost, names.join(", "))
+}
+
+impl Check {
+    async fn pass(&self, phase: &'static str, delete: bool, progress: &mut Progress) -> Result<MediaReport> {
+        progress.phase(phase, Some(256));
+        let mut report = MediaReport::default();
+        for folder in 0..=u8::MAX {
+            self.images.folder(folder, delete, &mut report).await.operator_context(IMAGES)?;
+            progress.advance(1)?;
+        }
+        Ok(report)
+    }
+
+    async fn summary(&self, report: &MediaReport) -> Result<String> {
+        let MediaReport { named, users, on_record, unknown, deletable, deleted, lost, .. } = report;
+        let mut lines = vec![
+            format!("Stored images that rows name: {}", in_words(*named)),
+            format!("Images on record for the sweep: {}", in_words(*on_record)),
+        ];
+        let young = Usage { images: unknown.images - deletable.images, bytes: unknown.bytes - deletable.bytes };
+        lines.push(format!("Images that nothing knows: {}", in_words(*unknown)));
+        if young.images > 0 {
+            lines.push(format!("  younger than an hour, and left: {}", in_words(young)));
+        }
+        if deleted.images > 0 {
+            lines.push(format!("  deleted: {}", in_words(*deleted)));
+        } else if deletable.images > 0 {
+            lines.push(format!("  that --delete would delete: {}", in_words(*deletable)));
+        }
+        lines.push(format!("Images that rows name and that are missing: {lost}"));
+        let mut most: Vec<_> = users.iter().collect();
+        most.sort_by_key(|(user, usage)| (std::cmp::Reverse(usage.bytes), user.uuid()));
+        if self.top > 0 && !most.is_empty() {
+            lines.push("Users with the most:".to_owned());
+        }
+        for (user, usage) in most.into_iter().take(self.top) {
+            lines.push(format!("  {}: {}", self.name_of(*user).await?, in_words(*usage)));
+        }
+        Ok(lines.join("\n"))
+    }
+
+    async fn name_of(&self, user: UserId) -> Result<String> {
+        let account = self.accounts.find(user).await.operator_context(IMAGES)?;
+        Ok(account.map_or_else(|| user.uuid().to_string(), |account| account.username.as_str().to_owned()))
+    }
+}
+
+/// As in "3 (1.25 MB)".
+fn in_words(Usage { images, bytes }: Usage) -> String {
+    format!("{images} ({})", DecimalBytes(bytes))
+}

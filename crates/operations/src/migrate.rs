@@ -1,0 +1,61 @@
+//! `agora migrate`: the schema of the database.
+
+use agora_config::Config;
+use agora_database::{Database, Migrated, Migrations};
+use anyhow::{Context, Result, ensure};
+
+use crate::data_dir;
+use crate::open::{CANNOT_OPEN, database_url};
+
+/// Why a database is not as this program would have it.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+pub enum NotUpToDate {
+    /// Migrations are pending.
+    #[error("migrations are pending: agora migrate run applies them, and so does a start of the service")]
+    Pending,
+    /// Others than this program's are applied.
+    #[error("the database is newer than this program: use the newer version of Agora")]
+    Newer,
+}
+
+/// Says which migrations are applied.
+///
+/// # Errors
+/// [`NotUpToDate`]; and when the database cannot be read.
+pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result<()> {
+    let url = database_url(config, &config.data_dir);
+    let migrations = Database::migrations(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
+    say(&listed(&migrations))?;
+    ensure!(migrations.unknown.is_empty(), NotUpToDate::Newer);
+    ensure!(migrations.pending.is_empty(), NotUpToDate::Pending);
+    Ok(())
+}
+
+/// Applies what is pending; returns what to tell the operator.
+///
+/// # Errors
+/// When the database cannot be opened or changed.
+pub async fn run(config: &Config) -> Result<String> {
+    let data_dir = data_dir::prepare(&config.data_dir)?;
+    let url = database_url(config, &data_dir);
+    Ok(summary(&Database::migrate(url.expose(), &config.database()).await.context(CANNOT_OPEN)?))
+}
+
+fn listed(migrations: &Migrations) -> String {
+    let Migrations { applied, pending, unknown } = migrations;
+    let states = [(applied, "applied"), (pending, "pending"), (unknown, "applied, but unknown to this program")];
+    let lines = states.into_iter().flat_map(|(names, state)| names.iter().map(move |name| format!("{name}: {state}")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn summary(migrated: &Migrated) -> String {
+    let Migrated { applied, saved } = migrated;
+    if applied.is_empty() {
+        return "No migration is pending.".to_owned();
+    }
+    let mut text = format!("Applied {}.", applied.join(", "));
+    if let Some(saved) = saved {
+        text += &format!("\nThe database as it was before: {}. It is not deleted by itself.", saved.display());
+    }
+    text
+}

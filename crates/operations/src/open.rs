@@ -1,0 +1,82 @@
+//! The database and the image store that the configuration names.
+
+use std::path::{Path, PathBuf};
+
+use agora_config::{Config, Secret};
+use agora_database::Database;
+use agora_media::ObjectImageStore;
+use anyhow::{Context, Result, anyhow, ensure};
+use url::Url;
+
+/// What is said of a database that cannot be opened.
+pub const CANNOT_OPEN: &str = "cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)";
+
+/// Returns the URL of the database: of the one in the data directory, if no other is configured.
+pub fn database_url(config: &Config, data_dir: &Path) -> Secret {
+    let configured = config.database_url.clone();
+    configured.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("agora.db").display()).into())
+}
+
+/// Returns the file of an embedded database.
+pub(crate) fn database_file(config: &Config, data_dir: &Path) -> Option<PathBuf> {
+    let url = database_url(config, data_dir);
+    let path = url.expose().strip_prefix("sqlite:")?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+}
+
+/// Opens the database that the configuration names.
+///
+/// # Errors
+/// What could not be opened, in words for an operator.
+pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
+    Database::open(database_url(config, data_dir).expose(), &config.database()).await.context(CANNOT_OPEN)
+}
+
+/// Opens the database that the configuration names, which must be there; nothing about it is changed by that.
+///
+/// # Errors
+/// What could not be opened, in words for an operator.
+pub async fn existing_database(config: &Config) -> Result<Database> {
+    let url = database_url(config, &config.data_dir);
+    Database::open_existing(url.expose(), &config.database()).await.context(CANNOT_OPEN)
+}
+
+/// Returns the URL of the image store: of the one in the data directory, which is an absolute path, if no other is
+/// configured.
+///
+/// # Errors
+/// When the data directory is no absolute path.
+pub fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
+    let of_directory = || Url::from_file_path(data_dir.join("media")).map(String::from);
+    let no_path = |()| anyhow!("{} is no absolute path", data_dir.display());
+    config.media_url.clone().map_or_else(|| of_directory().map_err(no_path), Ok)
+}
+
+/// Opens the image store that the configuration names.
+///
+/// # Errors
+/// What could not be opened, in words for an operator.
+pub async fn images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
+    let store = agora_media::open(&media_url(config, data_dir)?).await.context(CANNOT_OPEN_IMAGES)?;
+    Ok(store.with_public_base(config.media_public_url.clone()))
+}
+
+const CANNOT_OPEN_IMAGES: &str = "cannot open the image store (AGORA_MEDIA_URL)";
+
+/// Opens database and image store, which must be there.
+///
+/// # Errors
+/// What could not be opened, in words for an operator.
+pub async fn existing(config: &Config) -> Result<(Database, ObjectImageStore)> {
+    let database = existing_database(config).await?;
+    let data_dir = std::path::absolute(&config.data_dir)?;
+    expect_directory(&media_url(config, &data_dir)?).context(CANNOT_OPEN_IMAGES)?;
+    Ok((database, images(config, &data_dir).await?))
+}
+
+/// Refuses a directory of images that is not there, which opening it would make.
+pub(crate) fn expect_directory(url: &str) -> Result<()> {
+    let directory = Url::parse(url).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok());
+    ensure!(directory.is_none_or(|directory| directory.exists()), "there is no directory {url}");
+    Ok(())
+}

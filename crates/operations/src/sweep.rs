@@ -1,0 +1,141 @@
+//! Housekeeping in the background.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::Duration;
+
+use agora_database::{Database, Task};
+use agora_domain::accounts::{Session, SessionRepository};
+use agora_domain::clock::Clock;
+use agora_domain::idempotency::Idempotency;
+use agora_domain::media::MediaSweep;
+use agora_domain::posts::PostRepository;
+use agora_domain::{Error, Result};
+use tokio::time::MissedTickBehavior;
+
+/// Collects images that no row names, sessions that no token can name any more, requests that are too old to be
+/// repeated and what is left of deleted posts, at start and then at an interval; of several nodes on one database, one
+/// at a time.
+pub struct Sweep {
+    /// The database, of which one node sweeps at a time.
+    pub database: Database,
+    /// What collects images.
+    pub media: MediaSweep,
+    /// The sessions.
+    pub sessions: Arc<dyn SessionRepository>,
+    /// The requests.
+    pub idempotency: Idempotency,
+    /// The posts.
+    pub posts: Arc<dyn PostRepository>,
+    /// What sessions are old by.
+    pub clock: Arc<dyn Clock>,
+    /// The time between two sweeps.
+    pub interval: Duration,
+    /// What was done.
+    pub record: Arc<SweepRecord>,
+}
+
+/// What is deleted: its name in metrics, and what is logged when some was, or when that failed.
+const KINDS: [(&str, &str, &str); 4] = [
+    ("images", "deleted images that no row names", "sweep of images failed"),
+    ("sessions", "deleted expired sessions", "sweep of sessions failed"),
+    ("requests", "forgot requests that can no longer be repeated", "sweep of requests failed"),
+    ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
+];
+
+/// What sweeps have done since the start.
+#[derive(Debug, Default)]
+pub struct SweepRecord {
+    last_success_millis: AtomicI64,
+    failures: AtomicU64,
+    deleted: [AtomicU64; KINDS.len()],
+}
+
+impl SweepRecord {
+    /// Returns when one last ended without a failure, in seconds since 1970; 0 when none has.
+    pub fn last_success_seconds(&self) -> i64 {
+        self.last_success_millis.load(Relaxed).div_euclid(1000)
+    }
+
+    /// Returns how many could not begin, or failed in part.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Relaxed)
+    }
+
+    /// Returns how much was deleted, by what it was.
+    pub fn deleted(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        KINDS.into_iter().zip(&self.deleted).map(|((name, ..), count)| (name, count.load(Relaxed)))
+    }
+}
+
+impl Sweep {
+    /// An image younger than an hour may belong to an upload in flight, which takes half a minute at most.
+    pub const MIN_AGE_MILLIS: i64 = 60 * 60 * 1000;
+
+    /// How long a session is kept: a token issued at its last renewal is valid for 30 days at most.
+    const SESSION_MILLIS: i64 = 2 * Session::RENEWABLE_MILLIS;
+
+    /// Runs until it is dropped. A failure is logged, and tried again the next time.
+    pub async fn run(self) {
+        let mut interval = tokio::time::interval(self.interval);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            interval.tick().await;
+            let is_done = match self.database.try_lock(Task::Sweep).await {
+                Ok(Some(_lock)) => self.sweep().await,
+                Ok(None) => {
+                    tracing::info!("another node sweeps");
+                    continue;
+                }
+                Err(error) => {
+                    warn("the sweep could not begin", &error);
+                    false
+                }
+            };
+            if is_done {
+                self.record.last_success_millis.store(self.clock.now().unix_millis(), Relaxed);
+            } else {
+                self.record.failures.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Returns whether nothing failed.
+    async fn sweep(&self) -> bool {
+        let opened_before = self.clock.now().plus_millis(-Self::SESSION_MILLIS);
+        let outcomes = [
+            self.media.run().await,
+            self.sessions.delete_opened_before(opened_before).await,
+            self.idempotency.sweep().await,
+            self.erase_posts().await,
+        ];
+        let is_whole = outcomes.iter().all(Result::is_ok);
+        for ((outcome, count), (_, done, failed)) in outcomes.into_iter().zip(&self.record.deleted).zip(KINDS) {
+            match outcome {
+                Ok(0) => {}
+                Ok(deleted) => {
+                    count.fetch_add(u64::try_from(deleted).unwrap_or(u64::MAX), Relaxed);
+                    tracing::info!(deleted, "{done}");
+                }
+                Err(error) => warn(failed, &error),
+            }
+        }
+        is_whole
+    }
+
+    /// Erases what is left of deleted posts, some at a time; how many rows.
+    async fn erase_posts(&self) -> Result<usize> {
+        let mut erased = 0;
+        loop {
+            match self.posts.erase_deleted().await? {
+                0 => return Ok(erased),
+                rows => erased += rows,
+            }
+        }
+    }
+}
+
+fn warn(what: &str, error: &Error) {
+    tracing::warn!(%error, cause = ?std::error::Error::source(error), "{what}");
+}

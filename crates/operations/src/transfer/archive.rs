@@ -1,0 +1,260 @@
+//! The file of a backup: a tar archive that ends with its own checksum.
+//!
+//! | entry | content |
+//! |---|---|
+//! | `agora-backup.json` | [`Header`]: what the archive is |
+//! | `jwt-secret` | what tokens are signed with |
+//! | `images/KEY` | an image |
+//! | `unnamed-images` | the keys of images that no row names, a line each: what was deleted while they were fetched |
+//! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
+//! | `summary.json` | [`Summary`]: how much of everything there is |
+//! | `sha256` | the SHA-256 of every byte of the file before this entry |
+//!
+//! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal, Read, Seek, Write};
+use std::path::Path;
+use std::{fs, io};
+
+use agora_database::schema_version;
+use agora_domain::media::ImageKey;
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::images::MAX_BYTES;
+use super::rows::{Sums, hex};
+use crate::atomic_file::AtomicFile;
+use crate::background::Background;
+use crate::progress::Progress;
+
+/// The name of the first entry.
+pub(crate) const HEADER: &str = "agora-backup.json";
+/// The name of the second entry, with the secret, if there is one.
+pub(crate) const SECRET: &str = "jwt-secret";
+/// The name of the entry between images and rows.
+pub(crate) const UNNAMED: &str = "unnamed-images";
+/// The name of the last entry but the checksum.
+pub(crate) const SUMMARY: &str = "summary.json";
+const CHECKSUM: &str = "sha256";
+
+/// The form of archive that this program writes and reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The longest entry that is no image: far more than the longest rows that are handled at once.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// The blocks of the checksum's entry and of the end of a tar archive.
+const TAIL: u64 = 512 + 512 + 1024;
+
+/// What an archive is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// [`FORMAT`].
+    pub(crate) format: u32,
+    /// The version of the program that made it.
+    pub(crate) agora: String,
+    /// The version of the schema that its rows are of.
+    pub(crate) schema: String,
+    /// When it was begun, in milliseconds since 1970.
+    pub(crate) made_at: i64,
+}
+
+/// How much of everything an archive holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// What each table holds.
+    pub(crate) rows: Sums,
+    /// How many images there are that rows name.
+    pub(crate) images: u64,
+    /// The names of those that rows name and the store had lost.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Returns the keys of images as the text of an entry.
+pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
+    keys.iter().map(|key| key.as_str().to_owned() + "\n").collect()
+}
+
+/// Returns the keys of images that an entry has.
+pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
+    let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
+    keys.collect::<Option<_>>().context("the archive names images as no backup does")
+}
+
+/// A file in the archive.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// Everything written goes into the checksum too.
+struct Summed<W> {
+    inner: W,
+    hasher: Sha256,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or(bytes));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(u64::try_from(bytes.len()).map_err(io::Error::other)?);
+    header.set_mode(0o600);
+    tar.append_data(&mut header, name, bytes)
+}
+
+/// Returns the end of an archive whose bytes before it have this checksum.
+fn tail(checksum: &str) -> io::Result<Vec<u8>> {
+    let mut tar = tar::Builder::new(Vec::new());
+    append(&mut tar, CHECKSUM, checksum.as_bytes())?;
+    tar.into_inner()
+}
+
+/// Writes an archive. Its file is there once it is finished, and never part of it.
+pub(crate) struct Writer {
+    tar: tar::Builder<Summed<BufWriter<Box<dyn Write>>>>,
+    file: Option<AtomicFile>,
+}
+
+impl Writer {
+    /// Begins an archive for its owner alone. A file that is there already is refused. Without a path, the archive goes
+    /// where the program's output goes: whoever reads it knows by the exit code whether it is whole.
+    pub(crate) fn begin(path: Option<&Path>) -> Result<Self> {
+        let file = path.map(|path| AtomicFile::begin(path, ".agora-backup-")).transpose()?;
+        let is_looked_at = file.is_none() && io::stdout().is_terminal();
+        ensure!(!is_looked_at, "a backup is nothing to look at: send the output to a file or a program");
+        let to: Box<dyn Write> = match &file {
+            Some(file) => Box::new(file.file().try_clone()?),
+            None => Box::new(io::stdout()),
+        };
+        let tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
+        Ok(Self { tar, file })
+    }
+
+    pub(crate) fn append(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        append(&mut self.tar, name, bytes).context("cannot write the archive")
+    }
+
+    pub(crate) fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.append(name, &serde_json::to_vec_pretty(value)?)
+    }
+
+    /// Completes the archive with its summary and checksum and moves it to its place, durably.
+    pub(crate) fn finish(mut self, summary: &Summary) -> Result<()> {
+        self.append_json(SUMMARY, summary)?;
+        let checksum = hex(&self.tar.get_ref().hasher.clone().finalize());
+        self.append(CHECKSUM, checksum.as_bytes())?;
+        self.tar.into_inner()?.flush()?;
+        self.file.map_or(Ok(()), AtomicFile::keep)
+    }
+}
+
+/// An archive that is known to be whole.
+pub(crate) struct Archive {
+    file: File,
+}
+
+impl Archive {
+    /// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can
+    /// restore it; returns it, and the secret in it.
+    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Option<String>)> {
+        let name = path.display();
+        let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
+        ensure!(metadata.is_file(), "{name} is no file");
+        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        check(&file, metadata.len(), progress).with_context(|| format!("{name} is no backup, or is damaged"))?;
+        let archive = Self { file };
+        let mut beginning = Vec::new();
+        archive.read(|entry| {
+            beginning.push(entry);
+            beginning.len() < 2
+        })?;
+        let mut beginning = beginning.into_iter();
+        let header = beginning.next().filter(|entry| entry.name == HEADER);
+        let header = header.context("the archive does not begin as a backup does")?;
+        let Header { format, agora, schema, .. } = serde_json::from_slice(&header.bytes).context(HEADER)?;
+        ensure!(format == FORMAT, "the archive is of format {format}, and this program reads {FORMAT}");
+        let own = schema_version();
+        ensure!(
+            schema == own,
+            "the backup was made by Agora {agora:?} with the schema {schema:?}, and this program has {own:?}: restore it \
+             with that version"
+        );
+        let secret = beginning.next().filter(|entry| entry.name == SECRET);
+        let secret = secret.map(|entry| String::from_utf8(entry.bytes.into())).transpose().context(SECRET)?;
+        Ok((archive, secret))
+    }
+
+    /// Gives the entries one by one, until none is wanted any more.
+    pub(crate) fn read(&self, take: impl FnMut(Entry) -> bool) -> Result<()> {
+        let mut content = &self.file;
+        content.rewind()?;
+        read(content, take)
+    }
+
+    /// Returns the entries, one by one, read by a thread of their own. Nobody else reads meanwhile.
+    pub(crate) fn entries(&self) -> Result<Background<Entry>> {
+        let mut content = self.file.try_clone()?;
+        content.rewind()?;
+        Ok(Background::begin(move |take| read(content, take)))
+    }
+}
+
+/// Gives the entries one by one, until none is wanted any more.
+pub(super) fn read(content: impl Read, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
+    // What it says of itself is shown without the characters that a terminal would obey.
+    let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
+    let mut archive = tar::Archive::new(BufReader::new(content));
+    // Plain files only: no links, no files that are mostly holes, none of the entries that are about others.
+    for entry in archive.entries().map_err(unreadable)?.raw(true) {
+        let mut entry = entry.map_err(unreadable)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let most = if name.starts_with("images/") { MAX_BYTES } else { MAX_TEXT };
+        let is_plain = entry.header().entry_type() == tar::EntryType::Regular;
+        ensure!(is_plain && entry.size() <= most, "the archive holds something that no backup does: {name:?}");
+        let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
+        entry.read_to_end(&mut bytes).map_err(unreadable)?;
+        if name == CHECKSUM || !take(Entry { name, bytes: bytes.into() }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn check(mut file: &File, length: u64, progress: &mut Progress) -> Result<()> {
+    const STEP: u64 = 1 << 20;
+    let mut left = length.checked_sub(TAIL).context("it is too short")?;
+    let mut hasher = Sha256::new();
+    let mut part = Vec::new();
+    progress.phase("checksum (MiB)", Some(left >> 20));
+    while left > 0 {
+        let is_first = part.is_empty();
+        part.clear();
+        let read = file.take(left.min(STEP)).read_to_end(&mut part)?;
+        ensure!(read > 0, "it is too short");
+        if is_first {
+            ensure!(!part.starts_with(&[0x1f, 0x8b]), "it is compressed: gunzip it first");
+            ensure!(!part.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "it is compressed: unzstd it first");
+        }
+        hasher.update(&part);
+        left -= u64::try_from(read)?;
+        progress.advance(1)?;
+    }
+    part.clear();
+    file.read_to_end(&mut part)?;
+    ensure!(part == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! `agora backup`: rows, images and the secret in one file, while the service runs.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use agora_config::Config;
+use agora_database::{Database, Snapshot, schema_version};
+use agora_domain::clock::Clock;
+use agora_domain::media::ImageKey;
+use agora_media::ObjectImageStore;
+use anyhow::{Result, ensure};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines};
+use super::images::Memory;
+use super::rows::{SOURCE, Sums};
+use super::{images, rows};
+use crate::context::OperatorContext;
+use crate::progress::{Interrupt, Progress};
+use crate::system::SystemClock;
+use crate::{data_dir, open};
+
+/// Writes the archive, to the standard output for `-`; returns what to tell the operator, which is said on the standard
+/// error then.
+///
+/// The rows are those of one moment, and every image that they name is in the archive, save those that the store has
+/// lost, where that is allowed.
+///
+/// # Errors
+/// What could not be read or written. Then there is no archive.
+pub async fn backup(
+    config: &Config,
+    file: PathBuf,
+    allow_missing_images: bool,
+    interrupt: Interrupt,
+) -> Result<String> {
+    let file = Some(file).filter(|file| file.as_os_str() != "-");
+    let (database, store) = open::existing(config).await?;
+    let kept = data_dir::existing_secret(&config.data_dir)?;
+    let secret = config.jwt_secret.as_ref().or(kept.as_ref());
+    let (now, mut progress) = (SystemClock.now(), Progress::new(interrupt));
+    let is_empty = database.snapshot().await.operator_context(SOURCE)?.is_empty().await.operator_context(SOURCE)?;
+    ensure!(!is_empty, "the database is empty: is it the right one?");
+    let mut archive = Writer::begin(file.as_deref())?;
+    let (agora, schema) = (env!("CARGO_PKG_VERSION").to_owned(), schema_version());
+    archive.append_json(HEADER, &Header { format: FORMAT, agora, schema, made_at: now.unix_millis() })?;
+    if let Some(secret) = secret {
+        archive.append(SECRET, secret.expose().as_bytes())?;
+    }
+    let SavedImages { mut snapshot, named, unnamed, lost } =
+        save_images(&database, &store, &mut archive, &mut progress).await?;
+    let warning = images::judge(&lost, allow_missing_images)?;
+    archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes())?;
+    let rows = save_rows(&mut snapshot, &mut archive, &mut progress).await?;
+    let (images, total) = (u64::try_from(named)?, rows.values().map(|sum| sum.rows).sum::<u64>());
+    let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
+    let summary = Summary { rows, images, missing };
+    archive.finish(&summary)?;
+    let target = file.as_deref().unwrap_or(Path::new("the standard output")).display();
+    let mut told = format!("Saved {total} rows and {images} images in {target}.");
+    told += &rows::in_words(&summary.rows);
+    told += if secret.is_some() {
+        "\nIt holds the secret that tokens are signed with and every password hash: keep it as safe as the service."
+    } else {
+        "\nWarning: neither AGORA_JWT_SECRET nor the data directory has a signing secret, so none is in it: after a restore, \
+         everybody logs in again."
+    };
+    told += &warning.map(|warning| format!("\n{warning}")).unwrap_or_default();
+    if file.is_none() {
+        // Beside the backup.
+        writeln!(io::stderr(), "{told}")?;
+        return Ok(String::new());
+    }
+    Ok(told)
+}
+
+/// The images of an archive, and the rows that go with them.
+struct SavedImages {
+    snapshot: Snapshot,
+    /// How many are saved that these rows name.
+    named: usize,
+    /// Those that are saved, and that these rows no longer name.
+    unnamed: Vec<ImageKey>,
+    /// Those that these rows name and the store has not.
+    lost: Vec<ImageKey>,
+}
+
+/// Saves the images that rows name.
+///
+/// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is
+/// gone. So the images named since are fetched likewise, until there are no more: those rows name none that was not
+/// fetched.
+async fn save_images(
+    database: &Database,
+    store: &ObjectImageStore,
+    archive: &mut Writer,
+    progress: &mut Progress,
+) -> Result<SavedImages> {
+    let memory = Memory::new();
+    // With the last turn whose rows named them.
+    let mut saved = HashMap::new();
+    let mut gone = HashSet::new();
+    let mut turn = 0_u32;
+    loop {
+        let mut snapshot = database.snapshot().await.operator_context(SOURCE)?;
+        let (mut new, mut lost) = (Vec::new(), Vec::new());
+        {
+            let mut named = std::pin::pin!(snapshot.images());
+            while let Some(keys) = named.try_next().await.operator_context(SOURCE)? {
+                for key in keys {
+                    match saved.get_mut(&key) {
+                        Some(named_in) => *named_in = turn,
+                        None if gone.contains(&key) => lost.push(key),
+                        None => new.push(key),
+                    }
+                }
+            }
+        }
+        if new.is_empty() {
+            let total = saved.len();
+            saved.retain(|_, named_in| *named_in != turn);
+            return Ok(SavedImages {
+                snapshot,
+                named: total - saved.len(),
+                unnamed: saved.into_keys().collect(),
+                lost,
+            });
+        }
+        // Not kept open for the time that this takes.
+        drop(snapshot);
+        progress.phase("images", Some(u64::try_from(new.len())?));
+        let fetched = stream::iter(new).map(async |key| {
+            let image = images::read(store, &key, &memory).await?;
+            Ok::<_, anyhow::Error>((key, image))
+        });
+        let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));
+        while let Some((key, image)) = fetched.try_next().await? {
+            match image {
+                Some((bytes, _room)) => {
+                    archive.append(&format!("images/{}", key.as_str()), &bytes)?;
+                    saved.insert(key, turn);
+                }
+                None => drop(gone.insert(key)),
+            }
+            progress.advance(1)?;
+        }
+        turn += 1;
+    }
+}
+
+async fn save_rows(snapshot: &mut Snapshot, archive: &mut Writer, progress: &mut Progress) -> Result<Sums> {
+    progress.phase("rows", Some(rows::total(snapshot).await?));
+    let mut last = ("", 0);
+    rows::each_page(snapshot, SOURCE, progress, async |rows, text| {
+        let table = rows.table().name();
+        last = (table, if last.0 == table { last.1 + 1 } else { 1 });
+        archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), &text)
+    })
+    .await
+}

@@ -1,0 +1,137 @@
+//! `agora copy`: from one database to another, from one image store to another.
+
+use std::fmt::Display;
+
+use agora_config::{Config, Invalid, Secret};
+use agora_database::Database;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use super::{images, rows};
+use crate::context::OperatorContext;
+use crate::open::expect_directory;
+use crate::progress::{Interrupt, Progress};
+
+/// What `agora copy` takes.
+#[derive(Debug, Args)]
+pub struct CopyArguments {
+    /// The database to copy, such as sqlite:data/agora.db [AGORA_COPY_FROM, which other users of the machine cannot
+    /// see]
+    #[arg(long, value_name = "URL")]
+    from: Option<Secret>,
+    /// The database to fill, such as postgres://user:password@host/database [AGORA_COPY_TO]
+    #[arg(long, value_name = "URL")]
+    to: Option<Secret>,
+    /// The images to copy, such as file:///srv/agora/media
+    #[arg(long, value_name = "URL", requires = "media_to")]
+    media_from: Option<String>,
+    /// Where to copy them, such as s3://bucket/prefix
+    #[arg(long, value_name = "URL", requires = "media_from")]
+    media_to: Option<String>,
+    /// Delete the rows that the target database holds, and let the target store have other images
+    #[arg(long)]
+    replace: bool,
+    /// Continue if referenced images are missing in the source
+    #[arg(long)]
+    allow_missing_images: bool,
+}
+
+/// Refuses a command line of which this does not hold.
+fn must(holds: bool, what: &str) -> Result<(), Invalid> {
+    if holds { Ok(()) } else { Err(Invalid(what.to_owned())) }
+}
+
+/// Refuses a URL in the command line that cannot be.
+fn usable<E: Display>(name: &str, checked: Result<(), E>) -> Result<(), Invalid> {
+    checked.map_err(|error| Invalid(format!("{name}: {error}")))
+}
+
+/// Copies what is named; returns what to tell the operator.
+///
+/// # Errors
+/// When the arguments do not say what to copy; what could not be read or written, or when a target holds something
+/// else. The rows of the target are then what they were.
+pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrupt) -> Result<String> {
+    let CopyArguments { from, to, media_from, media_to, replace, allow_missing_images } = arguments;
+    let databases = match (from.or(config.copy_from.clone()), to.or(config.copy_to.clone())) {
+        (Some(from), Some(to)) => Some((from, to)),
+        (None, None) => None,
+        _ => return Err(Invalid("--from and --to belong together".to_owned()).into()),
+    };
+    let stores = media_from.zip(media_to);
+    // Everything is checked before anything is opened, since that can make what is not there.
+    must(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to")?;
+    if let Some((from, to)) = &databases {
+        usable("--from", agora_database::check_url(from.expose()))?;
+        usable("--to", agora_database::check_url(to.expose()))?;
+        must(from != to, "--from and --to are the same database")?;
+    }
+    if let Some((from, to)) = &stores {
+        usable("--media-from", agora_media::check_url(from))?;
+        usable("--media-to", agora_media::check_url(to))?;
+        must(from != to, "--media-from and --media-to are the same store")?;
+        expect_directory(from)?;
+    }
+    let databases = match databases {
+        Some((from, to)) => {
+            let options = config.database();
+            let from = Database::open_existing(from.expose(), &options).await;
+            let from = from.context("cannot open the database --from")?;
+            let to = Database::open(to.expose(), &options).await.context("cannot open the database --to")?;
+            Some((from, to))
+        }
+        None => None,
+    };
+    let stores = match stores {
+        Some((from, to)) => {
+            let from = agora_media::open(&from).await.context("cannot open the store --media-from")?;
+            Some((from, agora_media::open(&to).await.context("cannot open the store --media-to")?))
+        }
+        None => None,
+    };
+    let mut progress = Progress::new(interrupt);
+    let mut told = Vec::new();
+    // Refused before hours are spent on images.
+    let mut databases = match &databases {
+        Some((from, to)) => {
+            let mut load = to.load().await.operator_context(rows::TARGET)?;
+            let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
+            ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
+            let mut snapshot = from.snapshot().await.operator_context(rows::SOURCE)?;
+            ensure!(!snapshot.is_empty().await.operator_context(rows::SOURCE)?, "the source database is empty");
+            Some((snapshot, load))
+        }
+        None => None,
+    };
+    if let Some((from, to)) = &stores {
+        if databases.is_none() {
+            images::refuse_empty(from).await?;
+        }
+        if !replace {
+            images::refuse_others(from, to).await?;
+        }
+        told.push(images::copy(from, to, &mut progress).await?.in_words("Copied"));
+    }
+    if let Some((snapshot, load)) = &mut databases {
+        if replace {
+            load.clear().await.operator_context(rows::TARGET)?;
+        }
+        let sums = rows::copy(snapshot, load, &mut progress).await?;
+        rows::verify(load.contents(), &sums, &mut progress).await?;
+        let total: u64 = sums.values().map(|sum| sum.rows).sum();
+        told.push(format!("Copied {total} rows; counts and checksums agree.{}", rows::in_words(&sums)));
+        if let Some((_, to)) = &stores {
+            let lost = images::lost(load.contents(), to, &mut progress).await?;
+            told.extend(images::judge(&lost, allow_missing_images)?);
+        }
+        told.push(
+            "Tokens stay valid where the same secret signs them: take AGORA_JWT_SECRET along, or the file jwt-secret of \
+             the data directory."
+                .to_owned(),
+        );
+    }
+    if let Some((_, load)) = databases {
+        load.commit().await.operator_context(rows::TARGET)?;
+    }
+    Ok(told.join("\n"))
+}

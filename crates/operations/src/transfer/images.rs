@@ -1,0 +1,203 @@
+//! Images from a source into a target, each read back.
+
+use std::sync::Arc;
+
+use agora_database::Snapshot;
+use agora_domain::Result;
+use agora_domain::media::{ByteRange, ImageKey, ImageStore, OpenImage};
+use agora_media::ObjectImageStore;
+use anyhow::{Context, bail, ensure};
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use indicatif::DecimalBytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::rows;
+use crate::context::OperatorContext;
+use crate::progress::Progress;
+
+/// How many images are on their way at once.
+pub(crate) const AT_ONCE: usize = 8;
+
+/// The longest image: what can be configured at most.
+pub(crate) const MAX_BYTES: u64 = 1 << 30;
+
+/// The stores, as they are named to an operator.
+pub(crate) const SOURCE: &str = "the source of images";
+pub(crate) const TARGET: &str = "the target of images";
+
+/// What became of images.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Those written.
+    pub(crate) written: u64,
+    /// Those that the target had.
+    pub(crate) present: u64,
+    /// The bytes of both.
+    pub(crate) bytes: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.written += other.written;
+        self.present += other.present;
+        self.bytes += other.bytes;
+    }
+
+    /// As a sentence for an operator, that begins with what was done.
+    pub(crate) fn in_words(&self, done: &str) -> String {
+        let Self { written, present, bytes } = self;
+        let images = written + present;
+        let size = DecimalBytes(*bytes);
+        format!(
+            "{done} {images} images ({size}), {present} of which were there already. Each was read back and compared."
+        )
+    }
+}
+
+/// The memory that images on their way share. An image that is larger than all of it goes alone.
+#[derive(Clone)]
+pub(crate) struct Memory(Arc<Semaphore>);
+
+/// An image's part of the memory.
+pub(crate) type Room = OwnedSemaphorePermit;
+
+impl Memory {
+    const KIB: u32 = 32 * 1024;
+
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(Self::KIB as usize)))
+    }
+
+    /// Waits until there is room for so many bytes.
+    pub(crate) async fn room(&self, bytes: u64) -> anyhow::Result<Room> {
+        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, Self::KIB);
+        Ok(Arc::clone(&self.0).acquire_many_owned(kib).await?)
+    }
+}
+
+/// Returns all bytes of an image, and their room; nothing when there is none of that key.
+pub(crate) async fn read(
+    store: &ObjectImageStore,
+    key: &ImageKey,
+    memory: &Memory,
+) -> anyhow::Result<Option<(Bytes, Room)>> {
+    let Some(mut image) = store.open(key, None).await.operator_context(SOURCE)? else { return Ok(None) };
+    ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
+    let room = memory.room(image.size).await?;
+    let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
+    while let Some(part) = image.bytes.try_next().await.operator_context(SOURCE)? {
+        let longer = all.len() + part.len();
+        ensure!(u64::try_from(longer)? <= image.size, "{SOURCE}: {} is longer than it says", key.as_str());
+        all.extend_from_slice(&part);
+    }
+    Ok(Some((all.freeze(), room)))
+}
+
+/// Returns whether a stored image consists of these bytes.
+async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
+    let Some(mut image) = image.filter(|image| usize::try_from(image.size) == Ok(expected.len())) else {
+        return Ok(false);
+    };
+    let mut left = expected;
+    while let Some(part) = image.bytes.try_next().await? {
+        match left.split_at_checked(part.len()) {
+            Some((first, rest)) if first == part => left = rest,
+            _ => return Ok(false),
+        }
+    }
+    Ok(left.is_empty())
+}
+
+/// Puts an image where it is not yet, and makes sure that it is.
+pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) -> anyhow::Result<Tally> {
+    let tally = Tally { bytes: u64::try_from(bytes.len())?, ..Tally::default() };
+    if is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)? {
+        return Ok(Tally { present: 1, ..tally });
+    }
+    store.put(key, bytes.clone()).await.operator_context(TARGET)?;
+    let arrived = is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)?;
+    ensure!(arrived, "{TARGET}: {} did not arrive as it was sent", key.as_str());
+    Ok(Tally { written: 1, ..tally })
+}
+
+/// Copies every image. One that vanishes meanwhile is passed over.
+pub(crate) async fn copy(
+    from: &ObjectImageStore,
+    to: &ObjectImageStore,
+    progress: &mut Progress,
+) -> anyhow::Result<Tally> {
+    progress.phase("images", None);
+    let memory = Memory::new();
+    let arrivals = from.list().await.operator_context(SOURCE)?.map(async |key| {
+        let key = key.operator_context(SOURCE)?;
+        match read(from, &key, &memory).await? {
+            Some((bytes, _room)) => put(to, &key, bytes).await,
+            None => Ok(Tally::default()),
+        }
+    });
+    let mut arrivals = std::pin::pin!(arrivals.buffer_unordered(AT_ONCE));
+    let mut tally = Tally::default();
+    while let Some(arrival) = arrivals.try_next().await? {
+        tally.add(&arrival);
+        progress.advance(1)?;
+    }
+    Ok(tally)
+}
+
+/// Returns those of the keys that the store has no image of. No image is read for that.
+pub(crate) async fn missing(store: &ObjectImageStore, keys: Vec<ImageKey>) -> Result<Vec<ImageKey>> {
+    let looked = stream::iter(keys).map(async |key| {
+        let found = store.open(&key, Some(ByteRange::Last(0))).await?;
+        Ok(found.is_none().then_some(key))
+    });
+    looked.buffer_unordered(AT_ONCE).try_filter_map(async |key| Ok(key)).try_collect().await
+}
+
+/// Returns those of the images that the rows of a target name and its store has not.
+pub(crate) async fn lost(
+    rows: &mut Snapshot,
+    store: &ObjectImageStore,
+    progress: &mut Progress,
+) -> anyhow::Result<Vec<ImageKey>> {
+    progress.phase("look for images", None);
+    let mut lost = Vec::new();
+    let mut named = std::pin::pin!(rows.images());
+    while let Some(keys) = named.try_next().await.operator_context(rows::TARGET)? {
+        let looked = u64::try_from(keys.len())?;
+        lost.extend(missing(store, keys).await.operator_context(TARGET)?);
+        progress.advance(looked)?;
+    }
+    Ok(lost)
+}
+
+/// Refuses to lose images without a word; what to say of those that are lost where that is allowed.
+pub(crate) fn judge(lost: &[ImageKey], allowed: bool) -> anyhow::Result<Option<String>> {
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<&str> = lost.iter().take(10).map(ImageKey::as_str).collect();
+    let more = if lost.len() > names.len() { ", ..." } else { "" };
+    let told = format!("{} images that rows name are missing: {}{more}", lost.len(), names.join(", "));
+    if !allowed {
+        bail!("{told}\nIs it the right store? --allow-missing-images goes on without them.");
+    }
+    Ok(Some(format!("Warning: {told}")))
+}
+
+/// Refuses a store with images that are not of the source. Those of an interrupted copy are.
+pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore) -> anyhow::Result<()> {
+    let present = to.list().await.operator_context(TARGET)?.try_chunks(1_000).map_err(|error| error.1);
+    let mut present = std::pin::pin!(present);
+    while let Some(keys) = present.try_next().await.operator_context(TARGET)? {
+        let others = missing(from, keys).await.operator_context(SOURCE)?;
+        ensure!(others.is_empty(), "{TARGET} holds images that the source has not; --replace leaves them there");
+    }
+    Ok(())
+}
+
+/// Refuses a store without any image as a source: most likely it is not the one that was meant.
+pub(crate) async fn refuse_empty(store: &ObjectImageStore) -> anyhow::Result<()> {
+    let first = store.list().await.operator_context(SOURCE)?.next().await.context("the source of images is empty")?;
+    first.operator_context(SOURCE).map(drop)
+}

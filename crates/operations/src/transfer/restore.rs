@@ -1,0 +1,180 @@
+//! `agora restore`: what `agora backup` saved, into an empty target.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use agora_config::{Config, Secret};
+use agora_database::{Load, Rows, Table};
+use agora_domain::media::{ImageKey, ImageStore};
+use agora_media::ObjectImageStore;
+use anyhow::{Context, Result, ensure};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, TryStreamExt};
+
+use super::archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines};
+use super::images::{Memory, Tally};
+use super::rows::{Summing, Sums, TARGET, count};
+use super::{images, rows};
+use crate::context::OperatorContext;
+use crate::progress::{Interrupt, Progress};
+use crate::{data_dir, open};
+
+/// Restores a backup; returns what to tell the operator.
+///
+/// # Errors
+/// When the target holds something, or something could not be written: its rows are then what they were. A file that is
+/// no whole backup is refused before anything is made, and so is a data directory with another secret.
+pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Result<String> {
+    let mut progress = Progress::new(interrupt);
+    let (archive, saved) = Archive::open(&file, &mut progress)?;
+    let saved = saved.map(|secret| Secret::from(secret.trim().to_owned()));
+    let is_secret = saved.as_ref().is_none_or(|secret| secret.expose().len() >= Config::MIN_SECRET_BYTES);
+    ensure!(is_secret, "the signing secret in the archive is too short");
+    let kept = data_dir::existing_secret(&config.data_dir)?;
+    let told = match (&saved, &config.jwt_secret) {
+        (None, _) => "The backup holds no signing secret: everybody logs in again.",
+        (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the one of the backup: tokens stay valid.",
+        (Some(_), Some(_)) => "Warning: AGORA_JWT_SECRET is not the one of the backup: everybody logs in again.",
+        (Some(saved), None) => {
+            let differs = kept.is_some_and(|kept| kept != *saved);
+            let directory = config.data_dir.display();
+            ensure!(
+                !differs,
+                "the data directory {directory} has another signing secret: restore into a new one, or delete its file \
+                 jwt-secret if nothing needs it any more"
+            );
+            "Restored the signing secret: tokens stay valid."
+        }
+    };
+    let data_dir = data_dir::prepare(&config.data_dir)?;
+    let database = open::database(config, &data_dir).await?;
+    let store = &open::images(config, &data_dir).await?;
+    let mut load = database.load().await.operator_context(TARGET)?;
+    let is_empty = load.contents().is_empty().await.operator_context(TARGET)?;
+    ensure!(is_empty, "the database is not empty: restore into a new one");
+    refuse_others(&archive, store).await?;
+    let mut contents = Contents::default();
+    let mut entries = archive.entries()?;
+    progress.phase("images", None);
+    let memory = Memory::new();
+    let mut arriving = FuturesUnordered::new();
+    while let Some(Entry { name, bytes }) = entries.next().await? {
+        if let Some(key) = image_key(&name) {
+            // Some arrive while this one waits for room.
+            let mut room = std::pin::pin!(memory.room(u64::try_from(bytes.len())?));
+            let room = loop {
+                tokio::select! {
+                    Some(arrival) = arriving.next(), if !arriving.is_empty() => contents.arrived(arrival, &mut progress)?,
+                    room = &mut room, if arriving.len() < images::AT_ONCE => break room?,
+                }
+            };
+            arriving.push(async move {
+                let _room = room;
+                images::put(store, &key, bytes).await
+            });
+            continue;
+        }
+        // What is no image comes before or after all of them.
+        while let Some(arrival) = arriving.next().await {
+            contents.arrived(arrival, &mut progress)?;
+        }
+        match name.as_str() {
+            HEADER | SECRET => {}
+            // They were on their way into the archive when what named them was deleted. They would stay for good: the
+            // sweep knows nothing of them.
+            UNNAMED => {
+                for key in keys_from_lines(&bytes)? {
+                    store.delete(&key).await.operator_context(images::TARGET)?;
+                    contents.unnamed += 1;
+                }
+            }
+            SUMMARY => contents.summary = Some(serde_json::from_slice(&bytes).context(SUMMARY)?),
+            name => {
+                let table = table(name);
+                let table =
+                    table.with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
+                let rows = Rows::from_lines(table, std::str::from_utf8(&bytes)?).operator_context(name)?;
+                if contents.sums.is_empty() {
+                    progress.phase("rows", None);
+                }
+                contents.sums.entry(table.name().to_owned()).or_default().add(&rows, &bytes);
+                progress.advance(count(&rows))?;
+                load.insert(rows).await.operator_context(TARGET)?;
+            }
+        }
+    }
+    drop(arriving);
+    let restored = contents.complete(&mut load, store, &mut progress).await?;
+    if let Some(saved) = saved.filter(|_| config.jwt_secret.is_none()) {
+        data_dir::keep_secret(&data_dir, &saved)?;
+    }
+    load.commit().await.operator_context(TARGET)?;
+    Ok(format!("{restored}\n{told}"))
+}
+
+/// What an archive has turned out to hold.
+#[derive(Default)]
+struct Contents {
+    images: Tally,
+    /// How many of the images no row names.
+    unnamed: u64,
+    sums: BTreeMap<String, Summing>,
+    summary: Option<Summary>,
+}
+
+impl Contents {
+    fn arrived(&mut self, arrival: Result<Tally>, progress: &mut Progress) -> Result<()> {
+        self.images.add(&arrival?);
+        progress.advance(1)
+    }
+
+    /// Checks that everything has arrived; what to tell the operator.
+    async fn complete(self, load: &mut Load, store: &ObjectImageStore, progress: &mut Progress) -> Result<String> {
+        let sums: Sums = self.sums.into_iter().map(|(table, summing)| (table, summing.sum())).collect();
+        let summary = self.summary.context("the archive has no summary")?;
+        let Tally { written, present, .. } = self.images;
+        let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
+        ensure!(has_all, "the archive has not all of its images");
+        let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&sums);
+        ensure!(has_all, "the rows of the archive are not those that its summary has");
+        rows::verify(load.contents(), &summary.rows, progress).await?;
+        let mut lost = images::lost(load.contents(), store, progress).await?;
+        let warning = images::judge(&lost, true)?;
+        lost.retain(|key| !summary.missing.iter().any(|known| known == key.as_str()));
+        ensure!(lost.is_empty(), "{} images have vanished from the store again: who else uses it?", lost.len());
+        let total: u64 = summary.rows.values().map(|sum| sum.rows).sum();
+        let told = format!(
+            "Restored {total} rows; counts and checksums agree.{}\n{}",
+            rows::in_words(&summary.rows),
+            self.images.in_words("Restored")
+        );
+        let unnamed = match self.unnamed {
+            0 => String::new(),
+            unnamed => format!(" {unnamed} were deleted again: what they belonged to was deleted during the backup."),
+        };
+        Ok(told + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
+    }
+}
+
+pub(super) fn image_key(name: &str) -> Option<ImageKey> {
+    name.strip_prefix("images/").and_then(ImageKey::parse)
+}
+
+/// Returns the table of an entry such as `rows/users-000001.jsonl`.
+pub(super) fn table(name: &str) -> Option<Table> {
+    let (table, _) = name.strip_prefix("rows/")?.split_once('-')?;
+    Table::ALL.into_iter().find(|known| known.name() == table)
+}
+
+/// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
+async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
+    let present = store.list().await.operator_context(images::TARGET)?.try_collect();
+    let mut present: HashSet<ImageKey> = present.await.operator_context(images::TARGET)?;
+    archive.read(|entry| {
+        image_key(&entry.name).map(|key| present.remove(&key));
+        !present.is_empty()
+    })?;
+    let advice = "restore into a new one, or delete what another restore left in it";
+    ensure!(present.is_empty(), "the image store is not empty: {advice}");
+    Ok(())
+}

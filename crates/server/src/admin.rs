@@ -1,0 +1,188 @@
+//! `agora admin`: the administrators, and any account, from the command line of the machine.
+
+use std::io;
+use std::io::{BufRead, IsTerminal};
+
+use agora_config::{Config, Invalid, parse_registration, shown_url};
+use agora_database::{OpenError, Probe, probe};
+use agora_domain::Error;
+use agora_domain::accounts::{
+    AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Role, RoleAction, RoleChange,
+};
+use agora_domain::clock::Timestamp;
+use agora_operations::open::database_url;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, Subcommand};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::app::Adapters;
+
+/// When a change counts on the nodes that run.
+const SOON: &str = "A running service sees it within 5 seconds.";
+
+/// What `agora admin` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Create an account with the roles ADMIN and USER
+    Create {
+        /// Its username [AGORA_ADMIN_USERNAME]
+        #[arg(long)]
+        username: Option<String>,
+        /// Its email address [AGORA_ADMIN_EMAIL]
+        #[arg(long)]
+        email: Option<String>,
+        /// Its password [AGORA_ADMIN_PASSWORD]. Better omit it: other users of the machine can see it here. It is
+        /// prompted for, or read from standard input
+        #[arg(long)]
+        password: Option<String>,
+    },
+    /// List the accounts with ADMIN
+    List,
+    /// Show an account: its roles, whether it is disabled, when it was created, and how many sessions it has
+    Show(Named),
+    /// Grant ADMIN to an account
+    Grant(Named),
+    /// Revoke ADMIN from an account
+    Revoke(Named),
+    /// Disable an account, whatever its roles, and log it out everywhere
+    Disable(Named),
+    /// Enable an account that was disabled
+    Enable(Named),
+    /// Give an account a new password, which is asked for, or read from the standard input, and log it out everywhere
+    ResetPassword(Named),
+}
+
+/// An account that there is.
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// The account's username or email
+    identifier: String,
+}
+
+impl Named {
+    async fn find(&self, accounts: &Accounts) -> Result<ManagedAccount> {
+        let identifier = LoginIdentifier::parse(&self.identifier).map_err(|violation| anyhow!("{violation}"))?;
+        match accounts.managed_by_operator(&identifier).await {
+            Ok(account) => Ok(account),
+            Err(Error::NotFound(_)) => bail!("no account has the username or email {}", self.identifier),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Does what the command says; returns what to tell the operator.
+///
+/// # Errors
+/// What is wrong with the arguments, or what a rule forbids.
+pub(crate) async fn admin(config: &Config, command: AdminCommand) -> Result<String> {
+    // An account can be made before the first start, but others must be somewhere.
+    let makes = matches!(command, AdminCommand::Create { .. });
+    let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
+    let database = database(config, makes).await?;
+    let adapters = if makes { Adapters::open(config).await? } else { Adapters::open_existing(config).await? };
+    let told = execute(config, command, &adapters.accounts()).await?;
+    Ok(if changes { format!("{told}\n{database}") } else { told })
+}
+
+/// Returns which database it is, for whoever called the command without the settings of the service; and that it is a
+/// new one, if it may be.
+async fn database(config: &Config, may_be_new: bool) -> Result<String> {
+    let url = database_url(config, &std::path::absolute(&config.data_dir)?);
+    let shown = shown_url(url.expose());
+    // What else is wrong with it shows when it is opened.
+    let is_new = may_be_new
+        && matches!(
+            probe(url.expose(), &config.database()).await,
+            Err(OpenError::Missing(_)) | Ok(Probe { schema: None, .. })
+        );
+    let new = if is_new { ", made just now: no service has used it yet" } else { "" };
+    Ok(format!("Database: {shown}{new}"))
+}
+
+async fn execute(config: &Config, command: AdminCommand, accounts: &Accounts) -> Result<String> {
+    let (account, done) = match command {
+        AdminCommand::Create { username, email, password } => {
+            let required = |name: &str| Invalid(format!("--{name} is required"));
+            let username = username.or(config.admin_username.clone()).ok_or_else(|| required("username"))?;
+            let email = email.or(config.admin_email.clone()).ok_or_else(|| required("email"))?;
+            let configured = config.admin_password.as_ref().map(|password| password.expose().to_owned());
+            let password = password.or(configured).map_or_else(ask_password, Ok)?;
+            let admin = parse_registration(&username, &email, &password).map_err(anyhow::Error::msg)?;
+            let name = admin.username.as_str().to_owned();
+            accounts.create_admin(admin).await.context("cannot make the account")?;
+            return Ok(format!("Made {name}, with ADMIN and USER."));
+        }
+        AdminCommand::List => return list(accounts).await,
+        AdminCommand::Show(account) => return show(accounts.details(account.find(accounts).await?).await?),
+        AdminCommand::Grant(account) => {
+            let change = RoleChange { role: Role::Admin, action: RoleAction::Add };
+            accounts.change_role(account.find(accounts).await?, change).await?;
+            (account, "has ADMIN")
+        }
+        AdminCommand::Revoke(account) => {
+            let change = RoleChange { role: Role::Admin, action: RoleAction::Remove };
+            accounts.change_role(account.find(accounts).await?, change).await?;
+            (account, "does not have ADMIN")
+        }
+        AdminCommand::Disable(account) => {
+            accounts.set_enabled(account.find(accounts).await?, false).await?;
+            (account, "is disabled and logged out everywhere")
+        }
+        AdminCommand::Enable(account) => {
+            accounts.set_enabled(account.find(accounts).await?, true).await?;
+            (account, "is enabled")
+        }
+        AdminCommand::ResetPassword(account) => {
+            // Asked for once it is known that there is such an account.
+            let found = account.find(accounts).await?;
+            let password = Password::parse(&ask_password()?).map_err(|violation| anyhow!("{violation}"))?;
+            accounts.reset_password(found, &password).await?;
+            (account, "has a new password and is logged out everywhere")
+        }
+    };
+    Ok(format!("{} {done}. {SOON}", account.identifier))
+}
+
+/// Returns those with ADMIN, oldest first.
+async fn list(accounts: &Accounts) -> Result<String> {
+    let admins = accounts.admins().await?;
+    let lines = admins.iter().map(|account| {
+        let state = if account.enabled { "" } else { " (disabled)" };
+        format!("{} <{}>{state}", account.username.as_str(), account.email.as_str())
+    });
+    let lines: Vec<_> = lines.collect();
+    Ok(if lines.is_empty() { "No account has ADMIN.".to_owned() } else { lines.join("\n") })
+}
+
+fn show(AccountDetails { account, sessions }: AccountDetails) -> Result<String> {
+    let has = [(Role::Admin, "ADMIN"), (Role::User, "USER")].into_iter();
+    let roles: Vec<_> = has.filter(|(role, _)| account.roles.contains(*role)).map(|(_, name)| name).collect();
+    Ok(format!(
+        "Username: {}\nEmail: {}\nRoles: {}\nState: {}\nRegistered: {}\nSessions: {sessions}",
+        account.username.as_str(),
+        account.email.as_str(),
+        if roles.is_empty() { "none".to_owned() } else { roles.join(", ") },
+        if account.enabled { "enabled" } else { "disabled" },
+        in_utc(account.created_at)?
+    ))
+}
+
+/// Returns an instant to the second, such as `2026-11-22T10:30:00Z`.
+fn in_utc(at: Timestamp) -> Result<String> {
+    Ok(OffsetDateTime::from_unix_timestamp(at.unix_seconds())?.format(&Rfc3339)?)
+}
+
+/// Returns a new password: asked for twice on a terminal, otherwise the first line of the standard input.
+fn ask_password() -> Result<String> {
+    if io::stdin().is_terminal() {
+        let password = rpassword::prompt_password("Password: ")?;
+        if rpassword::prompt_password("Password again: ")? != password {
+            bail!("the passwords differ");
+        }
+        return Ok(password);
+    }
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).context("no password on the standard input")?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
