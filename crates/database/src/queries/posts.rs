@@ -14,6 +14,8 @@ use crate::schema::{comments, follows, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{LikeRow, PostViewRow, Visible};
 
+const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
+
 #[auto_type]
 pub(crate) fn liked_by(viewer: DbId) -> _ {
     exists(likes::table.filter(likes::post_id.eq(posts::id).and(likes::user_id.eq(viewer))))
@@ -128,13 +130,12 @@ pub(crate) const ERASED_AT_ONCE: i64 = 500;
 const NO_TEXT: &str = "-";
 
 /// Deletes a post, or marks it as deleted when there is much to erase with it; the post as it was.
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<PostRow> {
     let row = match delete_at_once(conn, id).await? {
-        Some(row) => Some(row),
+        Some(row) => row,
         None => mark_deleted(conn, id, at).await?,
     };
-    let image = row.as_ref().and_then(|row| row.image.as_deref());
-    super::images::replace(conn, image, None, at).await?;
+    super::images::replace(conn, row.image.as_deref(), None, at).await?;
     Ok(row)
 }
 
@@ -144,13 +145,13 @@ async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow
     Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
-async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
-    let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
+async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<PostRow> {
+    let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     diesel::update(posts::table.find(id))
         .set((posts::deleted_at.eq(Some(at)), posts::content.eq(NO_TEXT), posts::image.eq(None::<String>)))
         .execute(conn)
         .await?;
-    Ok(Some(row))
+    Ok(row)
 }
 
 /// Erases some of what is left of posts that are marked as deleted, a part of one of them; how many rows.
@@ -173,26 +174,21 @@ pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
 
 pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<()> {
     super::lock_counters(conn, like.post).await?;
-    if insert_like(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
+    if insert_like(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(NO_POST) }
 }
 
-/// Returns whether there was such a post.
-pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
+pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
     super::lock_counters(conn, post).await?;
-    let is_there = is_there(conn, post).await?;
-    if is_there {
-        delete_like(conn, post, user).await?;
+    if !is_there(conn, post).await? {
+        return Err(NO_POST);
     }
-    Ok(is_there)
+    delete_like(conn, post, user).await?;
+    Ok(())
 }
 
 async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
     let post = posts::table.find(post).filter(posts::deleted_at.is_null());
     Ok(diesel::select(exists(post)).get_result(conn).await?)
-}
-
-fn no_post() -> Failure {
-    Failure::Rule(Error::NotFound(Resource::Post))
 }
 
 pub(crate) async fn insert_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> {
@@ -215,7 +211,7 @@ pub(crate) async fn insert_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<b
         .set(posts::like_count.eq(posts::like_count + 1))
         .execute(conn)
         .await?;
-    if counted == 0 { Err(no_post()) } else { Ok(true) }
+    if counted == 0 { Err(NO_POST) } else { Ok(true) }
 }
 
 pub(crate) async fn delete_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
@@ -226,7 +222,7 @@ pub(crate) async fn delete_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> 
         .set(posts::like_count.eq(posts::like_count - 1))
         .execute(conn)
         .await?;
-    if counted == 0 { Err(no_post()) } else { Ok(true) }
+    if counted == 0 { Err(NO_POST) } else { Ok(true) }
 }
 
 /// Stores a post; the post as its author sees it.
@@ -241,13 +237,14 @@ pub(crate) async fn edit(
     id: DbId,
     edit: PostEdit,
     at: Timestamp,
-) -> Outcome<Option<(PostViewRow<AuthorRow>, Option<ImageKey>)>> {
-    let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
+) -> Outcome<(PostViewRow<AuthorRow>, Option<ImageKey>)> {
+    let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     let (author, old) = (row.author_id, row.image.clone());
     let (edited, replaced) = row.post()?.apply(&edit, at)?;
     let row = PostRow::of(&edited);
     let new = row.image.clone();
     update(conn, row).await?;
     super::images::replace(conn, old.as_deref(), new.as_deref(), DbInstant(at)).await?;
-    Ok(find(conn, id, author).await?.map(|seen| (seen, replaced)))
+    let seen = find(conn, id, author).await?.ok_or(NO_POST)?;
+    Ok((seen, replaced))
 }
