@@ -79,26 +79,20 @@ impl AccountRepository for Database {
         call!(self, read accounts::has_admin())
     }
 
-    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<Option<()>> {
-        Ok(call!(self, write accounts::change_role(DbId(id.uuid()), change))?.then_some(()))
+    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<()> {
+        call!(self, write accounts::change_role(DbId(id.uuid()), change))
     }
 
-    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>> {
-        Ok(call!(self, write accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))?.then_some(()))
+    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<()> {
+        call!(self, write accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))
     }
 
-    async fn update_profile(
-        &self,
-        id: UserId,
-        changes: &ProfileChanges,
-        at: Timestamp,
-    ) -> Result<Option<UpdatedProfile>> {
+    async fn update_profile(&self, id: UserId, changes: &ProfileChanges, at: Timestamp) -> Result<UpdatedProfile> {
         let changes = changes.clone();
-        let updated = call!(self, write accounts::update_profile(DbId(id.uuid()), changes, DbInstant(at)))?;
-        Ok(updated.map(|(account, replaced_picture)| UpdatedProfile { account, replaced_picture }))
+        call!(self, write accounts::update_profile(DbId(id.uuid()), changes, DbInstant(at)))
     }
 
-    async fn change_password(&self, change: &PasswordChange) -> Result<Option<()>> {
+    async fn change_password(&self, change: &PasswordChange) -> Result<bool> {
         let change = NewPassword {
             user: DbId(change.user.uuid()),
             verified: change.verified.as_str().to_owned(),
@@ -106,7 +100,7 @@ impl AccountRepository for Database {
             keep: change.keep.map(|session| DbId(session.uuid())),
             at: DbInstant(change.at),
         };
-        Ok(call!(self, write accounts::change_password(change))?.then_some(()))
+        call!(self, write accounts::change_password(change))
     }
 
     async fn renew_password_hash(&self, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Result<()> {

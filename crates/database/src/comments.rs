@@ -34,13 +34,13 @@ impl CommentRepository for Database {
         }))
     }
 
-    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<Option<()>> {
+    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<()> {
         let content = content.as_str().to_owned();
-        Ok(call!(self, write comments::update(DbId(id.uuid()), content, DbInstant(at)))?.then_some(()))
+        call!(self, write comments::update(DbId(id.uuid()), content, DbInstant(at)))
     }
 
-    async fn delete(&self, id: CommentId) -> Result<Option<()>> {
-        Ok(call!(self, write comments::delete(DbId(id.uuid())))?.then_some(()))
+    async fn delete(&self, id: CommentId) -> Result<()> {
+        call!(self, write comments::delete(DbId(id.uuid())))
     }
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {

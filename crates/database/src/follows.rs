@@ -1,13 +1,12 @@
 //! The follow repository.
 
+use agora_domain::Result;
 use agora_domain::accounts::UserSummary;
-use agora_domain::error::Resource;
 use agora_domain::follows::FollowRepository;
 use agora_domain::id::UserId;
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::relation::NewRelation;
-use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
 use crate::rows::{Slice, keyset, page_of};
@@ -50,8 +49,7 @@ impl FollowRepository for Database {
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
-        let known = call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))?;
-        if known { Ok(()) } else { Err(Error::NotFound(Resource::User)) }
+        call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
     async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {

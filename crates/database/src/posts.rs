@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use agora_domain::Result;
 use agora_domain::accounts::Account;
 use agora_domain::clock::Timestamp;
-use agora_domain::error::Resource;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Keyset, Page, PageRequest};
@@ -12,7 +12,6 @@ use agora_domain::posts::{
     EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
 };
 use agora_domain::relation::NewRelation;
-use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
 use crate::database::{Backend, Database};
@@ -57,8 +56,6 @@ fn visible_codes(visible: &[Visibility]) -> Visible {
 fn like_row(post: PostId, user: UserId, like: NewRelation) -> LikeRow {
     LikeRow { post: DbId(post.uuid()), user: DbId(user.uuid()), id: DbId(like.id.uuid()), at: DbInstant(like.at) }
 }
-
-const NO_POST: Error = Error::NotFound(Resource::Post);
 
 #[async_trait]
 impl PostRepository for Database {
@@ -111,22 +108,20 @@ impl PostRepository for Database {
         page_of_views(feed.page, found, AuthorRow::author)
     }
 
-    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>> {
+    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {
         let (id, edit) = (DbId(id.uuid()), edit.clone());
         // It may be shown to others now.
         let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
-        let edited = call!(self, write posts::edit(id, edit, at), then move |edited| {
-            if let (Some(feeds), Some((view, _))) = (feeds, edited) {
+        let (seen, replaced_image) = call!(self, write posts::edit(id, edit, at), then move |(view, _)| {
+            if let Some(feeds) = feeds {
                 feeds.announce(&view.post);
             }
         })?;
-        let Some((seen, replaced_image)) = edited else { return Ok(None) };
-        Ok(Some(EditedPost { view: seen.view(AuthorRow::author)?, replaced_image }))
+        Ok(EditedPost { view: seen.view(AuthorRow::author)?, replaced_image })
     }
 
-    async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>> {
-        let row = call!(self, write posts::delete(DbId(id.uuid()), DbInstant(at)))?;
-        Ok(row.map(PostRow::post).transpose()?)
+    async fn delete(&self, id: PostId, at: Timestamp) -> Result<Post> {
+        Ok(call!(self, write posts::delete(DbId(id.uuid()), DbInstant(at)))?.post()?)
     }
 
     async fn erase_deleted(&self) -> Result<usize> {
@@ -149,8 +144,7 @@ impl PostRepository for Database {
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {
-        let known = call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))?;
-        if known { Ok(()) } else { Err(NO_POST) }
+        call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))
     }
 
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {

@@ -50,12 +50,12 @@ impl ProductRepository for Database {
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
     }
 
-    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Option<Product>> {
+    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Product> {
         let edit = edit.clone();
         call!(self, write products::edit(DbId(id.uuid()), edit, at))
     }
 
-    async fn delete(&self, id: ProductId) -> Result<Option<()>> {
-        Ok(call!(self, write products::delete(DbId(id.uuid())))?.then_some(()))
+    async fn delete(&self, id: ProductId) -> Result<()> {
+        call!(self, write products::delete(DbId(id.uuid())))
     }
 }

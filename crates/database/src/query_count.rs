@@ -175,11 +175,11 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
         complete(queries::posts::create(conn, row(None))).unwrap();
     });
     expect_queries(1, |conn| {
-        complete(queries::posts::delete(conn, post(1), at)).unwrap().unwrap();
+        complete(queries::posts::delete(conn, post(1), at)).unwrap();
     });
     expect_queries(1 + 3 + 2, |conn| {
         complete(queries::images::announce(conn, key.clone(), at)).unwrap();
         complete(queries::posts::create(conn, row(Some(key.clone())))).unwrap();
-        complete(queries::posts::delete(conn, post(0), at)).unwrap().unwrap();
+        complete(queries::posts::delete(conn, post(0), at)).unwrap();
     });
 }

@@ -14,10 +14,10 @@ const BATCH: i64 = 1_000;
 
 #[async_trait]
 impl SessionRepository for Database {
-    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>> {
+    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<bool> {
         let (id, user) = (DbId(session.id.uuid()), DbId(session.user.uuid()));
         let (opened_at, verified) = (DbInstant(session.opened_at), verified.as_str().to_owned());
-        Ok(call!(self, write sessions::open(id, user, opened_at, verified))?.then_some(()))
+        call!(self, write sessions::open(id, user, opened_at, verified))
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {

@@ -246,12 +246,12 @@ async fn feeds_follow_every_change(w: World) {
                 let ids: Vec<_> = model.posts.keys().copied().collect();
                 let id = dice.pick(&ids);
                 if change == 7 {
-                    w.node(node).posts().delete(id, at(step)).await.unwrap().unwrap();
+                    w.node(node).posts().delete(id, at(step)).await.unwrap();
                     model.posts.remove(&id);
                 } else {
                     let visibility = dice.pick(&Visibility::ALL);
                     let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
-                    w.node(node).posts().edit(id, &edit, at(step)).await.unwrap().unwrap();
+                    w.node(node).posts().edit(id, &edit, at(step)).await.unwrap();
                     model.posts.get_mut(&id).unwrap().visibility = visibility;
                 }
             }
@@ -333,7 +333,7 @@ async fn posts_behind_many_that_are_private_are_shown(w: World) {
     let private = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
     for n in 0..400 {
         let hidden = w.post(0, author, at(10 + n)).await.id;
-        w.node(0).posts().edit(hidden, &private, at(500)).await.unwrap().unwrap();
+        w.node(0).posts().edit(hidden, &private, at(500)).await.unwrap();
     }
     let new = w.post(0, author, at(1000)).await.id;
     for size in [1, 2, 20] {

@@ -30,6 +30,7 @@
 //!   role can become.
 //! - One method of a repository is one atomic state change. A rule that depends on the stored state is a pure function
 //!   here (such as [`posts::Post::apply`]) that the adapter calls inside its transaction.
+//! - What is missing is `None` to a lookup and [`Error::NotFound`] to a change.
 
 #![forbid(unsafe_code)]
 

@@ -12,6 +12,7 @@ use agora_domain::relation::NewRelation;
 use uuid::Uuid;
 
 use crate::Repositories;
+use crate::run::done_or_missing;
 use crate::world::{World, product_filter};
 
 /// One of the lists.
@@ -196,16 +197,14 @@ impl Lists {
         match list {
             List::Accounts => {}
             List::Posts | List::PostsByAuthor | List::Feed => {
-                db.posts.delete(id.into(), self.world.now()).await.unwrap();
+                done_or_missing(db.posts.delete(id.into(), self.world.now()).await).unwrap();
             }
             List::Likers => db.posts.unset_like(post, user).await.unwrap(),
-            List::Comments => {
-                db.comments.delete(id.into()).await.unwrap();
-            }
+            List::Comments => done_or_missing(db.comments.delete(id.into()).await).unwrap(),
             List::Followers => db.follows.unset(user, host).await.unwrap(),
             List::Followed => db.follows.unset(host, user).await.unwrap(),
             List::Products | List::FilteredProducts | List::ShortProducts => {
-                db.products.delete(id.into()).await.unwrap();
+                done_or_missing(db.products.delete(id.into()).await).unwrap();
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use agora_domain::Result;
 use agora_domain::page::{Page, PageRequest, PageSize, Position};
+use agora_domain::{Error, Result};
 use tokio::sync::Barrier;
 
 /// Fails unless the outcome is an error of this shape.
@@ -17,6 +17,14 @@ macro_rules! assert_fails {
     };
 }
 pub(crate) use assert_fails;
+
+/// Takes a change for done where there was nothing to change.
+pub(crate) fn done_or_missing<T>(outcome: Result<T>) -> Result<()> {
+    match outcome {
+        Ok(_) | Err(Error::NotFound(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
 
 /// Runs the tasks at the same time, on all threads; returns their outcomes in their order.
 pub(crate) async fn together<F>(tasks: impl IntoIterator<Item = F>) -> Vec<F::Output>

@@ -37,8 +37,8 @@ struct AnySession;
 
 #[async_trait]
 impl SessionRepository for AnySession {
-    async fn open(&self, _: &Session, _: &PasswordHash) -> Result<Option<()>> {
-        Ok(Some(()))
+    async fn open(&self, _: &Session, _: &PasswordHash) -> Result<bool> {
+        Ok(true)
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {

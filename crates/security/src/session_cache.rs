@@ -82,7 +82,7 @@ impl<F: Fn()> Drop for Finally<F> {
 
 #[async_trait]
 impl SessionRepository for CachedSessions {
-    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>> {
+    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<bool> {
         // Only what was found is remembered, so nothing is to be forgotten about a new session.
         self.inner.open(session, verified).await
     }
@@ -261,7 +261,7 @@ mod tests {
     async fn opening_is_passed_on() {
         let opened = state(session(1), ALICE, false).session;
         let sessions = cached(0, |inner| {
-            inner.expect_open().once().withf(move |session, _| *session == opened).returning(|_, _| Ok(Some(())));
+            inner.expect_open().once().withf(move |session, _| *session == opened).returning(|_, _| Ok(true));
         });
         sessions.open(&opened, &PasswordHash::new(String::new())).await.unwrap();
     }
@@ -278,8 +278,8 @@ mod tests {
 
     #[async_trait]
     impl SessionRepository for Slow {
-        async fn open(&self, _: &Session, _: &PasswordHash) -> Result<Option<()>> {
-            Ok(Some(()))
+        async fn open(&self, _: &Session, _: &PasswordHash) -> Result<bool> {
+            Ok(true)
         }
 
         async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {

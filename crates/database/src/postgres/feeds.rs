@@ -273,17 +273,20 @@ pub(crate) async fn load_feed(
 }
 
 // What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
-// Numbers above the end of the present one are of another database that this one was restored from.
+// Numbers above the end of the present one are of another database that this one was restored from. The order, and the
+// bounds where one number would do, have the server use the index whatever it believes how many posts a transaction stored.
 statement! { ReadChanges { viewer: DbId, since: TransactionId, running: Vec<TransactionId>, most: i64 }
     -> (BigInt, PgSnapshot, Array<Record<(Xid8, Id, Instant, Id, SmallInt)>>):
     "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\
         (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
         WHERE p.transaction >= " since as Xid8,
-    " AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) LIMIT " most as BigInt,
+    " AND p.transaction < pg_snapshot_xmax(pg_current_snapshot()) \
+        ORDER BY p.transaction LIMIT " most as BigInt,
     ") UNION ALL \
-        (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
-        WHERE p.transaction = ANY (" running as Array<Xid8>,
-    ") LIMIT " most as BigInt, ")) FROM users v WHERE v.id = " viewer as Id
+        (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM unnest(" running as Array<Xid8>,
+    ") r CROSS JOIN LATERAL (SELECT * FROM posts p WHERE p.transaction >= r AND p.transaction <= r \
+        ORDER BY p.transaction LIMIT " most as BigInt,
+    ") p LIMIT " most as BigInt, ")) FROM users v WHERE v.id = " viewer as Id
 }
 
 async fn changes(conn: &mut Conn<'_>, viewer: DbId, since: &Snapshot) -> Outcome<Changes> {

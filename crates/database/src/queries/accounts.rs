@@ -1,15 +1,18 @@
-use agora_domain::accounts::{Account, ProfileChanges, RoleChange};
-use agora_domain::media::ImageKey;
+use agora_domain::Error;
+use agora_domain::accounts::{ProfileChanges, RoleChange, UpdatedProfile};
+use agora_domain::error::Resource;
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count};
 use crate::schema::{sessions, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{Login, NewPassword, NewUser};
+
+const NO_USER: Failure = Failure::Rule(Error::NotFound(Resource::User));
 
 pub(crate) async fn insert(conn: &mut Conn<'_>, user: NewUser) -> Outcome<()> {
     let (picture, at) = (user.row.profile_picture.clone(), user.row.created_at);
@@ -78,39 +81,38 @@ async fn update_standing(conn: &mut Conn<'_>, row: UserRow) -> Outcome<()> {
     Ok(())
 }
 
-/// Applies the domain's rule of role changes to the stored account; whether there is one.
-pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange) -> Outcome<bool> {
+/// Applies the domain's rule of role changes to the stored account.
+pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange) -> Outcome<()> {
     super::lock_admins(conn).await?;
-    let Some(row) = super::lock_user(conn, id).await? else { return Ok(false) };
+    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let others = count(count_other_admins(conn, id).await?);
     let account = row.account()?.with_role_change(change, others)?;
-    update_standing(conn, UserRow::of(&account)).await?;
-    Ok(true)
+    update_standing(conn, UserRow::of(&account)).await
 }
 
-/// Applies the domain's rule of disabling to the stored account; whether there is one.
-pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, at: DbInstant) -> Outcome<bool> {
+/// Applies the domain's rule of disabling to the stored account.
+pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, at: DbInstant) -> Outcome<()> {
     super::lock_admins(conn).await?;
-    let Some(row) = super::lock_user(conn, id).await? else { return Ok(false) };
+    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let others = count(count_other_admins(conn, id).await?);
     let account = row.account()?.with_enabled(enabled, others)?;
     update_standing(conn, UserRow::of(&account)).await?;
     if !enabled {
         revoke_sessions(conn, id, None, at).await?;
     }
-    Ok(true)
+    Ok(())
 }
 
-/// Applies the domain's rule of profile changes to the stored account; the account now, and the picture it lost.
+/// Applies the domain's rule of profile changes to the stored account.
 pub(crate) async fn update_profile(
     conn: &mut Conn<'_>,
     id: DbId,
     changes: ProfileChanges,
     at: DbInstant,
-) -> Outcome<Option<(Account, Option<ImageKey>)>> {
-    let Some(row) = super::lock_user(conn, id).await? else { return Ok(None) };
+) -> Outcome<UpdatedProfile> {
+    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let old = row.profile_picture.clone();
-    let (account, replaced) = row.account()?.with_profile(&changes);
+    let (account, replaced_picture) = row.account()?.with_profile(&changes);
     let row = UserRow::of(&account);
     let new = row.profile_picture.clone();
     diesel::update(users::table.find(id))
@@ -118,7 +120,7 @@ pub(crate) async fn update_profile(
         .execute(conn)
         .await?;
     super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;
-    Ok(Some((account, replaced)))
+    Ok(UpdatedProfile { account, replaced_picture })
 }
 
 /// Stores a new password in place of the one verified and revokes the account's sessions but `keep`; whether it was

@@ -1,12 +1,16 @@
+use agora_domain::Error;
+use agora_domain::error::Resource;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 pub(crate) use super::insert_comment as insert;
 use super::{Conn, RunQueryDsl};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, SummaryRow};
 use crate::schema::{CommentRow, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::CommentAccessRow;
+
+const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
 
 pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<CommentAccessRow>> {
     Ok(comments::table
@@ -33,26 +37,23 @@ pub(crate) async fn find_newest(conn: &mut Conn<'_>, post: DbId, author: DbId) -
         .optional()?)
 }
 
-/// Returns whether there was such a comment.
-pub(crate) async fn update(conn: &mut Conn<'_>, id: DbId, content: String, at: DbInstant) -> Outcome<bool> {
+pub(crate) async fn update(conn: &mut Conn<'_>, id: DbId, content: String, at: DbInstant) -> Outcome<()> {
     let updated = diesel::update(comments::table.find(id))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
         .execute(conn)
         .await?;
-    Ok(updated > 0)
+    if updated == 0 { Err(NO_COMMENT) } else { Ok(()) }
 }
 
-/// Returns whether there was such a comment.
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<bool> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     super::lock_counters_of(conn, id).await?;
     let post: Option<DbId> =
         diesel::delete(comments::table.find(id)).returning(comments::post_id).get_result(conn).await.optional()?;
-    let Some(post) = post else { return Ok(false) };
-    diesel::update(posts::table.find(post))
+    diesel::update(posts::table.find(post.ok_or(NO_COMMENT)?))
         .set(posts::comment_count.eq(posts::comment_count - 1))
         .execute(conn)
         .await?;
-    Ok(true)
+    Ok(())
 }
 
 pub(crate) async fn list(conn: &mut Conn<'_>, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {

@@ -1,3 +1,4 @@
+use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED};
 use diesel::dsl::exists;
@@ -34,11 +35,13 @@ pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<()> {
     insert(conn, follow).await.map(|_| ())
 }
 
-/// Returns whether there is a user `followed`.
-pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
-    let known: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
+pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
+    let is_there: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
+    if !is_there {
+        return Err(Failure::Rule(Error::NotFound(Resource::User)));
+    }
     delete(conn, follower, followed).await?;
-    Ok(known)
+    Ok(())
 }
 
 async fn insert(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<bool> {

@@ -15,14 +15,13 @@ pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<()> 
     if insert(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
 }
 
-/// Returns whether there was such a post.
-pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
+pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
     super::lock_counters(conn, post).await?;
-    let is_there = is_there(conn, post).await?;
-    if is_there {
-        delete(conn, post, user).await?;
+    if !is_there(conn, post).await? {
+        return Err(no_post());
     }
-    Ok(is_there)
+    delete(conn, post, user).await?;
+    Ok(())
 }
 
 async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {

@@ -1,4 +1,6 @@
+use agora_domain::Error;
 use agora_domain::clock::Timestamp;
+use agora_domain::error::Resource;
 use agora_domain::media::ImageKey;
 use agora_domain::posts::PostEdit;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
@@ -7,11 +9,13 @@ pub(crate) use super::likes::{list_likers, set_like, unset_like};
 pub(crate) use super::toggle_like;
 use super::views::{author_followed_by, liked_by, view};
 use super::{Conn, RunQueryDsl, insert_post, likers, views_by_author, views_of_all, with_likers};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::rows::{AccessRow, AuthorRow, PostRow, Slice, UserRow};
 use crate::schema::{comments, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{PostViewRow, Visible};
+
+const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
     let found = posts::table
@@ -74,13 +78,12 @@ pub(crate) const ERASED_AT_ONCE: i64 = 500;
 const NO_TEXT: &str = "-";
 
 /// Deletes a post, or marks it as deleted when there is much to erase with it; the post as it was.
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<PostRow> {
     let row = match delete_at_once(conn, id).await? {
-        Some(row) => Some(row),
+        Some(row) => row,
         None => mark_deleted(conn, id, at).await?,
     };
-    let image = row.as_ref().and_then(|row| row.image.as_deref());
-    super::images::replace(conn, image, None, at).await?;
+    super::images::replace(conn, row.image.as_deref(), None, at).await?;
     Ok(row)
 }
 
@@ -90,13 +93,13 @@ async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow
     Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
-async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<PostRow>> {
-    let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
+async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<PostRow> {
+    let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     diesel::update(posts::table.find(id))
         .set((posts::deleted_at.eq(Some(at)), posts::content.eq(NO_TEXT), posts::image.eq(None::<String>)))
         .execute(conn)
         .await?;
-    Ok(Some(row))
+    Ok(row)
 }
 
 /// Erases some of what is left of posts that are marked as deleted, a part of one of them; how many rows.
@@ -129,13 +132,14 @@ pub(crate) async fn edit(
     id: DbId,
     edit: PostEdit,
     at: Timestamp,
-) -> Outcome<Option<(PostViewRow<AuthorRow>, Option<ImageKey>)>> {
-    let Some(row) = super::lock_post(conn, id).await? else { return Ok(None) };
+) -> Outcome<(PostViewRow<AuthorRow>, Option<ImageKey>)> {
+    let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     let (author, old) = (row.author_id, row.image.clone());
     let (edited, replaced) = row.post()?.apply(&edit, at)?;
     let row = PostRow::of(&edited);
     let new = row.image.clone();
     update(conn, row).await?;
     super::images::replace(conn, old.as_deref(), new.as_deref(), DbInstant(at)).await?;
-    Ok(find(conn, id, author).await?.map(|seen| (seen, replaced)))
+    let seen = find(conn, id, author).await?.ok_or(NO_POST)?;
+    Ok((seen, replaced))
 }

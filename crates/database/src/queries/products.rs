@@ -1,4 +1,6 @@
+use agora_domain::Error;
 use agora_domain::clock::Timestamp;
+use agora_domain::error::Resource;
 use agora_domain::products::{Product, ProductEdit};
 use diesel::{
     BoolExpressionMethods, EscapeExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -6,13 +8,15 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
 use crate::rows::{Slice, Toward};
 use crate::schema::{ImageRow, ProductRow, VariantRow, catalog_version, product_images, product_variants, products};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::TextFilter;
+
+const NO_PRODUCT: Failure = Failure::Rule(Error::NotFound(Resource::Product));
 
 pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     for row in rows.products {
@@ -190,16 +194,16 @@ pub(crate) async fn replace(conn: &mut Conn<'_>, replaced: Vec<DbId>, rows: Prod
     Ok(())
 }
 
-/// Returns whether there was such a product.
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<bool> {
-    Ok(diesel::delete(products::table.find(id)).execute(conn).await? > 0)
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
+    let deleted = diesel::delete(products::table.find(id)).execute(conn).await?;
+    if deleted == 0 { Err(NO_PRODUCT) } else { Ok(()) }
 }
 
 /// Applies the domain's rule of editing to the stored product; the product now.
-pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Option<Product>> {
+pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Product> {
     super::lock_product(conn, id).await?;
-    let Some(stored) = find(conn, id).await?.products()?.pop() else { return Ok(None) };
+    let stored = find(conn, id).await?.products()?.pop().ok_or(NO_PRODUCT)?;
     let edited = stored.apply(&edit, at)?;
     update(conn, ProductRows::of(&edited)).await?;
-    Ok(Some(edited))
+    Ok(edited)
 }

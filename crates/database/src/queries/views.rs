@@ -1,8 +1,9 @@
 //! Posts as somebody sees them.
 
 use agora_domain::page::Keyset;
-use diesel::dsl::{auto_type, exists};
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+use diesel::dsl::{auto_type, case_when, exists};
+use diesel::sql_types::Bool;
+use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, likers, post_in, with_likers};
 use crate::error::Outcome;
@@ -14,7 +15,8 @@ use crate::values::PostViewRow;
 
 #[auto_type]
 pub(crate) fn liked_by(viewer: DbId) -> _ {
-    exists(likes::table.filter(likes::post_id.eq(posts::id).and(likes::user_id.eq(viewer))))
+    let like = likes::table.filter(likes::post_id.eq(posts::id).and(likes::user_id.eq(viewer)));
+    case_when(posts::like_count.gt(0_i64), exists(like)).otherwise(false)
 }
 
 #[auto_type]
@@ -22,16 +24,19 @@ pub(crate) fn author_followed_by(viewer: DbId) -> _ {
     exists(follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id))))
 }
 
-/// The columns of a [`ViewRow`] as `viewer` sees it.
+/// The columns of a [`ViewRow`] as `viewer` sees it, who follows its author or not.
 macro_rules! view {
     ($author:ident, $viewer:expr) => {
+        view!($author, $viewer, author_followed_by($viewer))
+    };
+    ($author:ident, $viewer:expr, $follows:expr) => {
         (
             PostRow::as_select(),
             $author::as_select(),
             posts::like_count,
             posts::comment_count,
             liked_by($viewer),
-            author_followed_by($viewer),
+            $follows,
             likers(),
         )
     };
@@ -71,7 +76,7 @@ pub(crate) async fn read_at(
         .filter(is_one_of(one, two, three))
         .filter(author_followed_by(viewer))
         .limit(limit(most))
-        .select(view!(AuthorRow, viewer));
+        .select(view!(AuthorRow, viewer, true.into_sql::<Bool>()));
     let rows = load_in_order!(views, toward, conn);
     with_likers(conn, rows).await
 }

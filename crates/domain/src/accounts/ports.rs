@@ -73,25 +73,22 @@ pub trait AccountRepository: Send + Sync {
     /// Returns whether any account has ADMIN.
     async fn has_admin(&self) -> Result<bool>;
 
-    /// Applies [`Account::with_role_change`]; `None` when there is no such account. Concurrent changes MUST NOT leave
-    /// the service without an enabled ADMIN together.
-    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<Option<()>>;
+    /// Applies [`Account::with_role_change`]. Concurrent changes MUST NOT leave the service without an enabled ADMIN
+    /// together.
+    ///
+    /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such account.
+    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<()>;
 
-    /// Applies [`Account::with_enabled`] and, when that disables the account, revokes all of its sessions; `None`
-    /// when there is no such account. Concurrent changes MUST NOT leave the service without an enabled ADMIN.
-    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<Option<()>>;
+    /// Applies [`Account::with_enabled`] and, when that disables the account, revokes all of its sessions. Concurrent
+    /// changes MUST NOT leave the service without an enabled ADMIN.
+    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<()>;
 
-    /// Applies [`Account::with_profile`]; `None` when there is no such account.
-    async fn update_profile(
-        &self,
-        id: UserId,
-        changes: &ProfileChanges,
-        at: Timestamp,
-    ) -> Result<Option<UpdatedProfile>>;
+    /// Applies [`Account::with_profile`].
+    async fn update_profile(&self, id: UserId, changes: &ProfileChanges, at: Timestamp) -> Result<UpdatedProfile>;
 
-    /// Stores the hash of a new password and revokes all sessions of the account but the one kept; `None` when there is
-    /// no such account, or its password is no longer the one that was verified.
-    async fn change_password(&self, change: &PasswordChange) -> Result<Option<()>>;
+    /// Stores the hash of a new password and revokes all sessions of the account but the one kept, if the account's
+    /// password is still the one that was verified; returns whether it was. It is not when there is no such account.
+    async fn change_password(&self, change: &PasswordChange) -> Result<bool>;
 
     /// Stores another hash of the same password. Sessions go on. Nothing happens when the account's password is no
     /// longer the one that was verified.
@@ -103,10 +100,10 @@ pub trait AccountRepository: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SessionRepository: Send + Sync {
-    /// Stores a new session; `None`, and nothing stored, when the account is disabled or its password is no longer the
-    /// one that was verified: a login that was in flight while the password was changed or the account disabled MUST
-    /// NOT leave a live session behind.
-    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<Option<()>>;
+    /// Stores a new session, if the account is enabled and its password is still the one that was verified; returns
+    /// whether it was. A login that was in flight while the password was changed or the account disabled MUST NOT leave
+    /// a live session behind.
+    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<bool>;
 
     /// Returns the session with the present state of its account; `None` when there is none.
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>>;

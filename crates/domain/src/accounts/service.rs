@@ -135,7 +135,7 @@ impl Accounts {
         let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
         let change = PasswordChange { user, verified, new, keep: None, at: self.clock.now() };
-        self.accounts.change_password(&change).await?.ok_or(Error::Conflict(Conflict::Unforeseen))
+        if self.accounts.change_password(&change).await? { Ok(()) } else { Err(Error::Conflict(Conflict::Unforeseen)) }
     }
 
     /// Returns the accounts with ADMIN, oldest first: for the operator, not for clients.
@@ -192,7 +192,7 @@ impl Accounts {
     /// [`Error::Disallowed`] when the last enabled ADMIN would lose it.
     pub async fn change_role(&self, ManagedAccount(id): ManagedAccount, change: RoleChange) -> Result<()> {
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), id);
-        self.accounts.change_role(id, change).await?.ok_or(Error::NotFound(Resource::User))
+        self.accounts.change_role(id, change).await
     }
 
     /// Enables an account, or disables it and ends all of its sessions.
@@ -201,8 +201,7 @@ impl Accounts {
     /// [`Error::Disallowed`] when the last enabled ADMIN would be disabled.
     pub async fn set_enabled(&self, ManagedAccount(id): ManagedAccount, enabled: bool) -> Result<()> {
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), id);
-        let changed = self.accounts.set_enabled(id, enabled, self.clock.now()).await?;
-        changed.ok_or(Error::NotFound(Resource::User))
+        self.accounts.set_enabled(id, enabled, self.clock.now()).await
     }
 
     /// Changes what is given of the caller's profile.
@@ -222,11 +221,10 @@ impl Accounts {
         let profile_picture = self.images.put(picture).await?;
         let changes = ProfileChanges { biography, profile_picture };
         match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
-            Ok(Some(updated)) => {
+            Ok(updated) => {
                 self.images.drop_unnamed(updated.replaced_picture).await;
                 Ok(updated.account)
             }
-            Ok(None) => Err(self.images.take_back(changes.profile_picture, Error::NotFound(Resource::User)).await),
             Err(error) => Err(self.images.take_back(changes.profile_picture, error).await),
         }
     }

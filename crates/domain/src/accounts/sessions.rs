@@ -97,7 +97,7 @@ impl Authentication {
         self.limits.check(&failures)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
-        if self.sessions.open(&session, &account.password).await?.is_none() {
+        if !self.sessions.open(&session, &account.password).await? {
             return Ok(None);
         }
         let token = self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)?;
@@ -178,21 +178,21 @@ impl Authentication {
     ) -> Result<()> {
         self.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
         for _ in 0..ATTEMPTS {
-            if self.try_change_password(caller, client, current, new).await?.is_some() {
+            if self.try_change_password(caller, client, current, new).await? {
                 return Ok(());
             }
         }
         Err(wrong_password())
     }
 
-    /// Changes the password; `None` when the hash was replaced after it was read.
+    /// Changes the password, unless the hash was replaced after it was read; returns whether it was changed.
     async fn try_change_password(
         &self,
         caller: &Member,
         client: ClientAddress,
         current: &PasswordAttempt,
         new: &Password,
-    ) -> Result<Option<()>> {
+    ) -> Result<bool> {
         let user = caller.id();
         let failures = Counted::WrongPasswords(user, client);
         self.limits.check(&failures)?;

@@ -20,11 +20,13 @@ pub trait CommentRepository: Send + Sync {
     /// none.
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>>;
 
-    /// Replaces the content; `None` when there is no such comment.
-    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<Option<()>>;
+    /// Replaces the content.
+    ///
+    /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such comment.
+    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<()>;
 
-    /// Deletes a comment; `None` when there is none.
-    async fn delete(&self, id: CommentId) -> Result<Option<()>>;
+    /// Deletes a comment.
+    async fn delete(&self, id: CommentId) -> Result<()>;
 
     /// Returns the comments of a post, oldest first.
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>>;

@@ -73,7 +73,7 @@ impl Comments {
     pub async fn update(&self, caller: &Member, target: CommentTarget, content: &CommentText) -> Result<()> {
         let access = self.comments.find_access(target, caller.id()).await?.ok_or(NO_COMMENT)?;
         access.ensure_may_edit(caller)?;
-        self.comments.update(access.id, content, self.clock.now()).await?.ok_or(NO_COMMENT)
+        self.comments.update(access.id, content, self.clock.now()).await
     }
 
     /// Deletes a comment. Its author may, even after losing sight of the post, and so may the author of the post.
@@ -84,6 +84,6 @@ impl Comments {
         let target = CommentTarget::Comment(id);
         let access = self.comments.find_access(target, caller.id()).await?.ok_or(NO_COMMENT)?;
         access.ensure_may_delete(caller)?;
-        self.comments.delete(id).await?.ok_or(NO_COMMENT)
+        self.comments.delete(id).await
     }
 }

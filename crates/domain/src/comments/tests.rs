@@ -211,7 +211,7 @@ async fn the_author_alone_edits_even_without_sight_of_the_post() {
                     .expect_update()
                     .times(usize::from(expected == Outcome::Done))
                     .withf(|id, content, at| (*id, content.as_str(), *at) == (COMMENT, "changed", NOW))
-                    .returning(|_, _, _| Ok(Some(())));
+                    .returning(|_, _, _| Ok(()));
             });
             let edited = comments.update(&caller, target, &text("changed")).await;
             assert_eq!(outcome(edited), expected, "{who}, {target:?}");
@@ -234,7 +234,7 @@ async fn the_authors_of_comment_and_post_delete_even_without_sight_of_the_post()
                 .expect_delete()
                 .times(usize::from(expected == Outcome::Done))
                 .withf(|id| *id == COMMENT)
-                .returning(|_| Ok(Some(())));
+                .returning(|_| Ok(()));
         });
         assert_eq!(outcome(comments.delete(&caller, COMMENT).await), expected, "{who}");
     }
@@ -258,12 +258,12 @@ async fn a_comment_deleted_meanwhile_is_not_found() {
     let target = CommentTarget::Comment(COMMENT);
     let edited = comments(|comments, _| {
         find_access(comments, target, WRITER);
-        comments.expect_update().returning(|_, _, _| Ok(None));
+        comments.expect_update().returning(|_, _, _| Err(Error::NotFound(Resource::Comment)));
     });
     assert_eq!(outcome(edited.update(&writer, target, &text("changed")).await), Outcome::NotFound);
     let deleted = comments(|comments, _| {
         find_access(comments, target, WRITER);
-        comments.expect_delete().returning(|_| Ok(None));
+        comments.expect_delete().returning(|_| Err(Error::NotFound(Resource::Comment)));
     });
     assert_eq!(outcome(deleted.delete(&writer, COMMENT).await), Outcome::NotFound);
 }

@@ -87,13 +87,15 @@ pub trait PostRepository: Send + Sync {
         feed: FeedRequest,
     ) -> Result<Page<PostView>>;
 
-    /// Applies [`Post::apply`] to the stored post and returns it as its author sees it; `None` when there is none.
-    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<Option<EditedPost>>;
+    /// Applies [`Post::apply`] to the stored post and returns it as its author sees it.
+    ///
+    /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
+    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost>;
 
-    /// Deletes a post with its likes and comments; returns it as it was, or `None` when there was none. It is gone from
-    /// every read and for every change when this returns; where there is much to erase, that may be left to
+    /// Deletes a post with its likes and comments; returns it as it was. It is gone from every read and for every
+    /// change when this returns; where there is much to erase, that may be left to
     /// [`erase_deleted`](Self::erase_deleted).
-    async fn delete(&self, id: PostId, at: Timestamp) -> Result<Option<Post>>;
+    async fn delete(&self, id: PostId, at: Timestamp) -> Result<Post>;
 
     /// Erases some of what is left of deleted posts, no more at a time than others can wait for; returns how many rows,
     /// 0 when nothing is left.

@@ -151,11 +151,10 @@ impl Posts {
         };
         let edit = PostEdit { text, visibility, image, versions };
         match self.posts.edit(id, &edit, self.clock.now()).await {
-            Ok(Some(edited)) => {
+            Ok(edited) => {
                 self.images.drop_unnamed(edited.replaced_image).await;
                 Ok(edited.view)
             }
-            Ok(None) => Err(self.images.take_back(key, NO_POST).await),
             Err(error) => Err(self.images.take_back(key, error).await),
         }
     }
@@ -166,7 +165,7 @@ impl Posts {
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
     pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
         let OwnPost(id) = self.own(caller, id).await?;
-        let deleted = self.posts.delete(id, self.clock.now()).await?.ok_or(NO_POST)?;
+        let deleted = self.posts.delete(id, self.clock.now()).await?;
         self.images.drop_unnamed(deleted.image).await;
         Ok(())
     }

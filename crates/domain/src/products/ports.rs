@@ -40,11 +40,13 @@ pub trait ProductRepository: Send + Sync {
     /// Returns all products, in short.
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>>;
 
-    /// Applies [`Product::apply`] to the stored product and returns it; `None` when there is none.
-    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Option<Product>>;
+    /// Applies [`Product::apply`] to the stored product and returns it.
+    ///
+    /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such product.
+    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Product>;
 
-    /// Deletes a product; `None` when there is none.
-    async fn delete(&self, id: ProductId) -> Result<Option<()>>;
+    /// Deletes a product.
+    async fn delete(&self, id: ProductId) -> Result<()>;
 }
 
 /// The whole catalog as of one moment.

@@ -10,8 +10,6 @@ use crate::id::{IdGenerator, ProductId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 
-const NO_PRODUCT: Error = Error::NotFound(Resource::Product);
-
 /// Shows and changes the catalog.
 pub struct Products {
     /// Where products are kept.
@@ -56,7 +54,7 @@ impl Products {
     /// # Errors
     /// [`Error::NotFound`] when there is none.
     pub async fn get(&self, id: ProductId) -> Result<Product> {
-        self.products.find(id).await?.ok_or(NO_PRODUCT)
+        self.products.find(id).await?.ok_or(Error::NotFound(Resource::Product))
     }
 
     /// Adds a product.
@@ -88,7 +86,7 @@ impl Products {
     /// taken; [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the product
     /// was deleted meanwhile.
     pub async fn update(&self, ManagedProduct(id): ManagedProduct, edit: &ProductEdit) -> Result<Product> {
-        self.products.edit(id, edit, self.clock.now()).await?.ok_or(NO_PRODUCT)
+        self.products.edit(id, edit, self.clock.now()).await
     }
 
     /// Removes a product.
@@ -96,6 +94,6 @@ impl Products {
     /// # Errors
     /// [`Error::NotFound`] when there is none.
     pub async fn delete(&self, _: &Admin, id: ProductId) -> Result<()> {
-        self.products.delete(id).await?.ok_or(NO_PRODUCT)
+        self.products.delete(id).await
     }
 }

@@ -408,7 +408,7 @@ async fn an_edit_is_stored_as_its_fields_say() {
             .expect_edit()
             .once()
             .withf(|id, edit, at| (*id, *at) == (ID, NOW) && *edit == fields())
-            .returning(|_, _, _| Ok(Some(product(fields()).unwrap())));
+            .returning(|_, _, _| Ok(product(fields()).unwrap()));
     });
     let managed = products.managed(&admin(), ID).await.unwrap();
     assert_eq!(products.update(managed, &fields()).await.unwrap(), product(fields()).unwrap());
@@ -419,8 +419,8 @@ async fn a_missing_product_is_not_found() {
     let products = products(|products| {
         let mut stored = vec![product(fields()).unwrap()];
         products.expect_find().returning(move |_| Ok(stored.pop()));
-        products.expect_edit().once().returning(|_, _, _| Ok(None));
-        products.expect_delete().once().returning(|_| Ok(None));
+        products.expect_edit().once().returning(|_, _, _| Err(Error::NotFound(Resource::Product)));
+        products.expect_delete().once().returning(|_| Err(Error::NotFound(Resource::Product)));
     });
     let deleted_meanwhile = products.managed(&admin(), ID).await.unwrap();
     for missing in [

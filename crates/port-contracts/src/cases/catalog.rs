@@ -155,6 +155,6 @@ pub async fn readers_go_on_and_another_writer_waits_for_a_transaction(db: Reposi
     let changed = Product { price: Price::from_hundredths(5).unwrap(), ..before };
     catalog.store(vec![CatalogChange::Update(changed.clone())]).await.unwrap();
     catalog.commit().await.unwrap();
-    let edited = writer.await.unwrap().unwrap().unwrap();
+    let edited = writer.await.unwrap().unwrap();
     assert_eq!((edited.price, edited.stock.get()), (changed.price, 9), "neither change is lost");
 }

@@ -71,7 +71,7 @@ pub async fn odd_texts_of_comments_are_kept_exactly(db: Repositories) {
     for comment in &mut expected {
         comment.content = comment_text(&comment.content.as_str().chars().rev().collect::<String>());
         comment.updated_at = w.now();
-        db.comments.update(comment.id, &comment.content, comment.updated_at).await.unwrap().unwrap();
+        db.comments.update(comment.id, &comment.content, comment.updated_at).await.unwrap();
     }
     assert_eq!(list(&db, post).await, expected);
 }
@@ -81,7 +81,7 @@ pub async fn commenting_on_an_unknown_post_is_not_found(db: Repositories) {
     let ada = w.account("Ada").await.id;
     let deleted = w.post(ada).await.id;
     w.comment(deleted, ada).await;
-    db.posts.delete(deleted, w.now()).await.unwrap().unwrap();
+    db.posts.delete(deleted, w.now()).await.unwrap();
     for post in [w.id(), deleted] {
         let comment = w.new_comment(post, ada);
         assert_fails!(db.comments.create(&comment, None).await, Error::NotFound(Resource::Post));
@@ -118,10 +118,10 @@ pub async fn the_callers_newest_comment_on_a_post_is_found(db: Repositories) {
     let newest = async |caller, post| db.comments.find_access(CommentTarget::NewestOn(post), caller).await.unwrap();
     for id in [ids[3], ids[2], ids[1], ids[0], ids[4]] {
         // An edit makes no comment newer.
-        db.comments.update(ids[4], &comment_text("Edited"), w.now()).await.unwrap().unwrap();
+        db.comments.update(ids[4], &comment_text("Edited"), w.now()).await.unwrap();
         let access = newest(bob.id, post).await;
         assert_eq!(access, Some(CommentAccess { id, author: bob.id, post_author: ada.id }));
-        db.comments.delete(id).await.unwrap().unwrap();
+        db.comments.delete(id).await.unwrap();
     }
     assert_eq!(newest(bob.id, post).await, None);
     assert_eq!(newest(cleo.id, post).await, None);
@@ -137,7 +137,7 @@ pub async fn an_update_changes_content_and_time_of_change_only(db: Repositories)
     for instant in INSTANTS.map(Timestamp::from_unix_millis) {
         edited.content = comment_text(&format!("Edited at {instant:?}"));
         edited.updated_at = instant;
-        assert_eq!(db.comments.update(edited.id, &edited.content, instant).await.unwrap(), Some(()));
+        db.comments.update(edited.id, &edited.content, instant).await.unwrap();
         assert_eq!(list(&db, post).await, [edited.clone(), other.clone()]);
     }
 }
@@ -148,12 +148,15 @@ pub async fn a_deleted_comment_is_gone_and_no_longer_counted(db: Repositories) {
     let post = w.post(ada).await.id;
     let (deleted, kept) = (w.comment(post, ada).await, w.comment(post, ada).await);
     assert_eq!(count(&db, post, ada).await, 2);
-    assert_eq!(db.comments.delete(deleted.id).await.unwrap(), Some(()));
+    db.comments.delete(deleted.id).await.unwrap();
     assert_eq!(count(&db, post, ada).await, 1);
     assert_eq!(list(&db, post).await, [kept]);
     for gone in [deleted.id, w.id()] {
-        assert_eq!(db.comments.delete(gone).await.unwrap(), None);
-        assert_eq!(db.comments.update(gone, &comment_text("Late"), w.now()).await.unwrap(), None);
+        assert_fails!(db.comments.delete(gone).await, Error::NotFound(Resource::Comment));
+        assert_fails!(
+            db.comments.update(gone, &comment_text("Late"), w.now()).await,
+            Error::NotFound(Resource::Comment)
+        );
         assert_eq!(db.comments.find_access(CommentTarget::Comment(gone), ada).await.unwrap(), None);
     }
     assert_eq!(count(&db, post, ada).await, 1);
@@ -164,12 +167,15 @@ pub async fn the_comments_of_a_deleted_post_are_gone(db: Repositories) {
     let [ada, bob] = w.accounts().await;
     let post = w.post(ada.id).await.id;
     let comment = w.comment(post, bob.id).await.id;
-    db.posts.delete(post, w.now()).await.unwrap().unwrap();
+    db.posts.delete(post, w.now()).await.unwrap();
     for target in [CommentTarget::Comment(comment), CommentTarget::NewestOn(post)] {
         assert_eq!(db.comments.find_access(target, bob.id).await.unwrap(), None);
     }
-    assert_eq!(db.comments.update(comment, &comment_text("Late"), w.now()).await.unwrap(), None);
-    assert_eq!(db.comments.delete(comment).await.unwrap(), None);
+    assert_fails!(
+        db.comments.update(comment, &comment_text("Late"), w.now()).await,
+        Error::NotFound(Resource::Comment)
+    );
+    assert_fails!(db.comments.delete(comment).await, Error::NotFound(Resource::Comment));
 }
 
 pub async fn a_post_without_comments_lists_one_empty_page(db: Repositories) {
@@ -194,7 +200,7 @@ pub async fn paging_skips_and_repeats_nothing_while_comments_come_and_go(db: Rep
         if round <= 3 {
             w.comment_with(post, ada, |comment| comment.created_at = at(1_000_000)).await;
         }
-        db.comments.delete(read.last().unwrap().comment.id).await.unwrap().unwrap();
+        db.comments.delete(read.last().unwrap().comment.id).await.unwrap();
     };
     let listed = walk(2, async |page| db.comments.list(post, page).await, disturb).await;
     let listed: Vec<_> = listed.into_iter().map(|view| view.comment.id).collect();

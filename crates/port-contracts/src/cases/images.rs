@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use agora_domain::accounts::{Account, NewAccount, ProfileChanges};
-use agora_domain::error::ImageCollected;
+use agora_domain::error::{ImageCollected, Resource};
 use agora_domain::media::{ImageFormat, ImageKey};
 use agora_domain::posts::{ImageEdit, Post, PostEdit};
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
-use crate::run::together;
+use crate::run::{assert_fails, done_or_missing, together};
 use crate::world::{World, at, biography, post_text};
 
 fn replace(image: &ImageKey) -> PostEdit {
@@ -79,8 +79,8 @@ pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories
     let bob = w.account("Bob").await.id;
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let post = w.post(ada).await.id;
-    db.posts.edit(post, &replace(&w.image().await), w.now()).await.unwrap().unwrap();
-    db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap().unwrap();
+    db.posts.edit(post, &replace(&w.image().await), w.now()).await.unwrap();
+    db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap();
     assert_eq!(w.unnamed().await, set(&[&left]));
 }
 
@@ -153,12 +153,12 @@ pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repo
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let new = [w.image().await, w.image().await];
     let change = |n: i64| at(100_000 + n);
-    db.posts.edit(posts[0], &replace(&new[0]), change(1)).await.unwrap().unwrap();
+    db.posts.edit(posts[0], &replace(&new[0]), change(1)).await.unwrap();
     let remove = PostEdit { image: ImageEdit::Remove, ..PostEdit::default() };
-    db.posts.edit(posts[1], &remove, change(2)).await.unwrap().unwrap();
-    db.posts.delete(posts[2], change(3)).await.unwrap().unwrap();
-    assert_eq!(db.posts.delete(posts[2], change(5)).await.unwrap(), None);
-    db.accounts.update_profile(ada, &picture(&new[1]), change(4)).await.unwrap().unwrap();
+    db.posts.edit(posts[1], &remove, change(2)).await.unwrap();
+    db.posts.delete(posts[2], change(3)).await.unwrap();
+    assert_fails!(db.posts.delete(posts[2], change(5)).await, Error::NotFound(Resource::Post));
+    db.accounts.update_profile(ada, &picture(&new[1]), change(4)).await.unwrap();
     for (n, given_up) in (1..).zip([replaced, removed, deleted, profile]) {
         assert_eq!(db.images.mark_for_deletion(change(n), change(9), 10).await.unwrap(), []);
         assert_eq!(db.images.mark_for_deletion(change(n + 1), change(9), 10).await.unwrap(), [given_up]);
@@ -173,13 +173,13 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
     let text = PostEdit { text: Some(post_text("Edited")), ..PostEdit::default() };
     let same = replace(post.image.as_ref().unwrap());
     for edit in [PostEdit::default(), text, same] {
-        db.posts.edit(post.id, &edit, w.now()).await.unwrap().unwrap();
+        db.posts.edit(post.id, &edit, w.now()).await.unwrap();
     }
     let words = ProfileChanges { biography: Some(biography("Counts")), profile_picture: None };
     for changes in [ProfileChanges::default(), words, picture(ada.profile_picture.as_ref().unwrap())] {
-        db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().unwrap();
+        db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     }
-    db.posts.delete(other.id, w.now()).await.unwrap().unwrap();
+    db.posts.delete(other.id, w.now()).await.unwrap();
     assert_eq!(w.unnamed().await, set(&[&left]));
 }
 
@@ -241,7 +241,7 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
                 // The one post goes in the middle of it; what comes later finds none.
                 20 => db.posts.delete(post, now).await.map(drop),
                 _ if n % 3 == 0 => db.accounts.update_profile(ada, &picture(&key), now).await.map(drop),
-                _ => db.posts.edit(post, &replace(&key), now).await.map(drop),
+                _ => done_or_missing(db.posts.edit(post, &replace(&key), now).await),
             }
             .unwrap();
         }
@@ -273,7 +273,7 @@ pub async fn named_images_are_found_by_the_beginning_of_their_keys_each_with_who
     w.post(ada).await;
     let shown = key(0x9f, 0);
     w.announce(Some(&shown)).await;
-    db.accounts.update_profile(ben, &picture(&shown), w.now()).await.unwrap().unwrap();
+    db.accounts.update_profile(ben, &picture(&shown), w.now()).await.unwrap();
     let [.., (_, first), (_, last)] = &posted;
     for (folder, expected) in [
         (0, vec![(key(0, 0), ada), (key(0, 0xff), ben)]),
@@ -294,8 +294,8 @@ pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repos
     let [posted, shown, condemned, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let post = w.post(ada).await;
-    db.posts.edit(post.id, &replace(&posted), w.now()).await.unwrap().unwrap();
-    db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap().unwrap();
+    db.posts.edit(post.id, &replace(&posted), w.now()).await.unwrap();
+    db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap();
     assert_eq!(w.unnamed().await, set(&[&condemned]));
     w.announce(Some(&recorded)).await;
     let unknown = w.new_image();

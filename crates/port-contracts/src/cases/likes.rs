@@ -69,7 +69,7 @@ pub async fn liking_an_unknown_post_is_not_found(db: Repositories) {
     let ada = w.account("Ada").await.id;
     let deleted = w.post(ada).await.id;
     w.like(deleted, ada).await;
-    db.posts.delete(deleted, w.now()).await.unwrap().unwrap();
+    db.posts.delete(deleted, w.now()).await.unwrap();
     for post in [w.id(), deleted] {
         let like = w.new_relation();
         assert_fails!(db.posts.toggle_like(post, ada, like, None).await, Error::NotFound(Resource::Post));

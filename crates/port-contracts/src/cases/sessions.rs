@@ -25,7 +25,7 @@ pub async fn the_instant_of_login_is_kept_to_the_millisecond(db: Repositories) {
     let user = w.account("Ada").await.id;
     for millis in INSTANTS {
         let session = Session { id: w.id(), user, opened_at: Timestamp::from_unix_millis(millis) };
-        w.open(&session).await.unwrap();
+        assert!(w.open(&session).await);
         assert_eq!(db.sessions.find(session.id).await.unwrap().unwrap().session, session);
     }
 }
@@ -34,7 +34,7 @@ pub async fn a_session_is_none_until_it_is_opened(db: Repositories) {
     let w = World::new(&db);
     let session = Session { id: w.id(), user: w.account("Ada").await.id, opened_at: w.now() };
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
-    w.open(&session).await.unwrap();
+    assert!(w.open(&session).await);
     assert!(db.sessions.find(session.id).await.unwrap().is_some(), "seen at once, though it was looked for before");
 }
 
@@ -71,12 +71,12 @@ pub async fn a_session_shows_the_present_roles_and_state_once_told_of_a_change(d
         (Role::User, RoleAction::Remove, Roles::NONE),
     ];
     for (role, action, roles) in steps {
-        db.accounts.change_role(ada, RoleChange { role, action }).await.unwrap().unwrap();
+        db.accounts.change_role(ada, RoleChange { role, action }).await.unwrap();
         db.sessions.account_changed(ada);
         assert_eq!(state().await, SessionState { session, revoked: false, enabled: true, roles });
     }
     for enabled in [false, true] {
-        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap().unwrap();
+        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap();
         db.sessions.account_changed(ada);
         assert_eq!(state().await, SessionState { session, revoked: true, enabled, roles: Roles::NONE });
     }
@@ -88,7 +88,7 @@ pub async fn sessions_opened_before_an_instant_are_deleted_and_counted(db: Repos
     let mut opened = Vec::new();
     for (n, millis) in [0, 10, 20, 29, 30, 31, 40].into_iter().enumerate() {
         let session = Session { id: w.id(), user: users[n % 2], opened_at: at(millis) };
-        w.open(&session).await.unwrap();
+        assert!(w.open(&session).await);
         // Read: an adapter that caches has it in its cache.
         db.sessions.find(session.id).await.unwrap().unwrap();
         opened.push(session);
@@ -111,10 +111,10 @@ pub async fn a_backlog_of_old_sessions_is_deleted_whole(db: Repositories) {
     let user = w.account("Ada").await.id;
     let sessions: Vec<_> = (0_i64..2_001).map(|n| Session { id: w.id(), user, opened_at: at(n / 100) }).collect();
     for session in &sessions {
-        w.open(session).await.unwrap();
+        assert!(w.open(session).await);
     }
     let kept = Session { id: w.id(), user, opened_at: at(30) };
-    w.open(&kept).await.unwrap();
+    assert!(w.open(&kept).await);
     assert_eq!(db.sessions.delete_opened_before(at(30)).await.unwrap(), 2_001);
     assert!(db.sessions.find(kept.id).await.unwrap().is_some());
 }
@@ -135,8 +135,8 @@ pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(d
         let change = PasswordChange { user: ada, verified, new, keep: None, at };
         async move {
             match n {
-                0 => db.accounts.change_password(&change).await.unwrap().unwrap(),
-                n if n % 2 == 1 => db.sessions.open(&session, &password).await.unwrap().unwrap(),
+                0 => assert!(db.accounts.change_password(&change).await.unwrap()),
+                n if n % 2 == 1 => assert!(db.sessions.open(&session, &password).await.unwrap()),
                 _ => db.sessions.revoke(old, at).await.unwrap(),
             }
         }
@@ -158,18 +158,18 @@ pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_chang
     let session = Session { id: w.id(), user: ada, opened_at: w.now() };
     let new = PasswordHash::new("$new".to_owned());
     let change = PasswordChange { user: ada, verified: verified.clone(), new: new.clone(), keep: None, at: w.now() };
-    assert_eq!(db.accounts.change_password(&change).await.unwrap(), Some(()));
-    assert_eq!(db.sessions.open(&session, &verified).await.unwrap(), None);
+    assert!(db.accounts.change_password(&change).await.unwrap());
+    assert!(!db.sessions.open(&session, &verified).await.unwrap());
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
-    assert_eq!(db.sessions.open(&session, &new).await.unwrap(), Some(()));
-    assert_eq!(db.accounts.change_password(&change).await.unwrap(), None, "verified against an old one");
+    assert!(db.sessions.open(&session, &new).await.unwrap());
+    assert!(!db.accounts.change_password(&change).await.unwrap(), "verified against an old one");
     assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(new));
     assert!(!db.sessions.find(session.id).await.unwrap().unwrap().revoked);
 
     let his = Session { id: w.id(), user: bob, opened_at: w.now() };
-    db.accounts.set_enabled(bob, false, w.now()).await.unwrap().unwrap();
-    assert_eq!(w.open(&his).await, None);
-    db.accounts.set_enabled(bob, true, w.now()).await.unwrap().unwrap();
+    db.accounts.set_enabled(bob, false, w.now()).await.unwrap();
+    assert!(!w.open(&his).await);
+    db.accounts.set_enabled(bob, true, w.now()).await.unwrap();
     assert_eq!(db.sessions.find(his.id).await.unwrap(), None);
-    assert_eq!(w.open(&his).await, Some(()));
+    assert!(w.open(&his).await);
 }

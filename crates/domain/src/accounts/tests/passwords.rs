@@ -43,7 +43,7 @@ fn expect_change(ports: &mut Ports, new: &'static str) {
             let (verified, new) = (hash("stored"), hash(new));
             *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW }
         })
-        .returning(|_| Ok(Some(())));
+        .returning(|_| Ok(true));
     ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
 }
 
@@ -102,7 +102,7 @@ async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_t
             _ => Ok(true),
         });
         ports.passwords.expect_hash().returning(|_, _| Ok(hash("hashed")));
-        ports.accounts.expect_change_password().returning(|_| Ok(Some(())));
+        ports.accounts.expect_change_password().returning(|_| Ok(true));
         ports.sessions.expect_account_changed().return_const(());
         let outcome = change(with(ports), "password", "new password").await;
         assert!(!matches!(outcome, Err(Error::TooMany(_))), "{n}: {outcome:?}");
@@ -133,7 +133,7 @@ fn changing(hashes: [&'static str; 2]) -> Ports {
         .expect_change_password()
         .once()
         .withf(|change| change.verified == hash("stored"))
-        .returning(|_| Ok(None));
+        .returning(|_| Ok(false));
     ports
 }
 
@@ -152,7 +152,7 @@ async fn a_password_that_was_hashed_anew_meanwhile_is_changed_all_the_same() {
             .expect_change_password()
             .once()
             .withf(|change| change.verified == hash("renewed"))
-            .returning(move |_| Ok((!is_overtaken_again).then_some(())));
+            .returning(move |_| Ok(!is_overtaken_again));
         let outcome = change(ports, "password", "new password").await;
         assert_eq!(outcome.is_err(), is_overtaken_again, "{outcome:?}");
     }
@@ -172,7 +172,7 @@ fn expect_login(ports: &mut Ports, password: &'static str, is_outdated: bool) {
         })
         .returning(|_, _, _| Ok(true));
     ports.passwords.expect_needs_rehash().once().withf(|it| *it == hash("stored")).return_const(is_outdated);
-    ports.sessions.expect_open().once().returning(|_, _| Ok(Some(())));
+    ports.sessions.expect_open().once().returning(|_, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("token".to_owned()));
 }
 

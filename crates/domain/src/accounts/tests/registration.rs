@@ -278,9 +278,7 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
             .expect_update_profile()
             .once()
             .withf(move |id, changes, at| (*id, *at) == (ALICE, NOW) && *changes == expected)
-            .returning(|_, _, _| {
-                Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None }))
-            });
+            .returning(|_, _, _| Ok(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None }));
         let updated = ports.accounts().update_profile(&member(), &requester(), fields).await.unwrap();
         assert_eq!(updated, account(Roles::USER, true));
     }
@@ -301,7 +299,7 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .in_sequence(&mut order)
             .withf(|_, changes, _| *changes == ProfileChanges { biography: None, profile_picture: Some(key(NEW)) })
             .returning(|_, _, _| {
-                Ok(Some(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: Some(key(OLD)) }))
+                Ok(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: Some(key(OLD)) })
             });
         ports
             .images
@@ -336,15 +334,14 @@ async fn every_invalid_field_of_a_profile_is_reported_at_once_and_nothing_stored
 
 #[tokio::test]
 async fn a_picture_is_taken_back_only_when_the_change_was_surely_refused() {
-    type Answer = fn() -> Result<Option<UpdatedProfile>>;
-    let table: [(Answer, usize); 3] = [
-        (|| Ok(None), 1),
-        (|| Err(Error::unavailable("lost acknowledgement")), 0),
-        (|| Err(Error::internal("disk I/O error")), 0),
+    let table: [(fn() -> Error, usize); 3] = [
+        (|| Error::NotFound(Resource::User), 1),
+        (|| Error::unavailable("lost acknowledgement"), 0),
+        (|| Error::internal("disk I/O error"), 0),
     ];
-    for (i, (answer, deletions)) in table.into_iter().enumerate() {
+    for (i, (failure, deletions)) in table.into_iter().enumerate() {
         let mut ports = storing_picture();
-        ports.accounts.expect_update_profile().once().returning(move |_, _, _| answer());
+        ports.accounts.expect_update_profile().once().returning(move |_, _, _| Err(failure()));
         ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
         ports.unnamed.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));
         let failed = ports.accounts().update_profile(&member(), &requester(), with_picture()).await.unwrap_err();

@@ -118,13 +118,13 @@ async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
         .expect_change_role()
         .once()
         .withf(|id, change| (*id, *change) == (BOB, ADD_ADMIN))
-        .returning(|_, _| Ok(Some(())));
+        .returning(|_, _| Ok(()));
     ports
         .accounts
         .expect_set_enabled()
         .once()
         .withf(|id, enabled, at| (*id, *enabled, *at) == (BOB, false, NOW))
-        .returning(|_, _, _| Ok(Some(())));
+        .returning(|_, _, _| Ok(()));
     ports.sessions.expect_account_changed().times(2).withf(|id| *id == BOB).return_const(());
     let (accounts, bob) = managing(ports).await;
     accounts.change_role(bob, ADD_ADMIN).await.unwrap();
@@ -146,8 +146,8 @@ async fn a_refused_change_is_reported() {
 #[tokio::test]
 async fn an_account_deleted_meanwhile_is_not_found() {
     let mut ports = Ports::default();
-    ports.accounts.expect_change_role().returning(|_, _| Ok(None));
-    ports.accounts.expect_set_enabled().returning(|_, _, _| Ok(None));
+    ports.accounts.expect_change_role().returning(|_, _| Err(Error::NotFound(Resource::User)));
+    ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
     // Reported whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
@@ -204,7 +204,7 @@ async fn the_operator_manages_accounts_by_name() {
         .expect_change_role()
         .once()
         .withf(|id, change| (*id, *change) == (BOB, ADD_ADMIN))
-        .returning(|_, _| Ok(Some(())));
+        .returning(|_, _| Ok(()));
     ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
     let identifier = LoginIdentifier::parse("Bob@example.com").unwrap();
     let accounts = ports.accounts();
@@ -251,7 +251,7 @@ async fn the_operator_resets_a_password_and_ends_every_session() {
             .expect_change_password()
             .once()
             .withf(move |change| *change == expected)
-            .returning(move |_| Ok(is_still_the_one.then_some(())));
+            .returning(move |_| Ok(is_still_the_one));
         ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
         let accounts = ports.accounts();
         let bob = accounts.managed_by_operator(&LoginIdentifier::parse("bob").unwrap()).await.unwrap();

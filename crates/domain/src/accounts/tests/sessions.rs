@@ -67,7 +67,7 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .expect_open()
             .times(usize::from(succeeds))
             .withf(move |session, verified| *session == opened && *verified == hash("stored"))
-            .returning(|_, _| Ok(Some(())));
+            .returning(|_, _| Ok(true));
         ports
             .tokens
             .expect_issue()
@@ -185,7 +185,7 @@ fn changing(states: [(&'static str, bool); 2]) -> Ports {
     });
     ports.passwords.expect_verify().returning(|_, stored, _| Ok(stored != Some(hash("changed"))));
     ports.passwords.expect_needs_rehash().return_const(false);
-    ports.sessions.expect_open().once().withf(|_, verified| *verified == hash("stored")).returning(|_, _| Ok(None));
+    ports.sessions.expect_open().once().withf(|_, verified| *verified == hash("stored")).returning(|_, _| Ok(false));
     ports
 }
 
@@ -201,12 +201,7 @@ async fn a_login_is_refused_when_the_password_was_changed_or_the_account_disable
 #[tokio::test]
 async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
     let mut ports = changing([("stored", true), ("renewed", true)]);
-    ports
-        .sessions
-        .expect_open()
-        .once()
-        .withf(|_, verified| *verified == hash("renewed"))
-        .returning(|_, _| Ok(Some(())));
+    ports.sessions.expect_open().once().withf(|_, verified| *verified == hash("renewed")).returning(|_, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("token".to_owned()));
     assert_eq!(ports.authentication().login(&login(), client()).await.unwrap().token, "token");
 }
@@ -214,7 +209,7 @@ async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
 #[tokio::test]
 async fn a_login_that_is_overtaken_each_time_is_refused() {
     let mut ports = changing([("stored", true), ("renewed", true)]);
-    ports.sessions.expect_open().once().returning(|_, _| Ok(None));
+    ports.sessions.expect_open().once().returning(|_, _| Ok(false));
     let refused = ports.authentication().login(&login(), client()).await;
     assert!(matches!(refused, Err(Error::InvalidCredentials)), "{refused:?}");
 }

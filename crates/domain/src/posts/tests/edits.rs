@@ -96,7 +96,7 @@ async fn the_author_alone_may_edit_and_delete() {
             .expect_delete()
             .times(usize::from(allowed))
             .withf(|id, at| (*id, *at) == (POST, NOW))
-            .returning(|_, _| Ok(Some(post("old", None))));
+            .returning(|_, _| Ok(post("old", None)));
         let posts = ports.build();
         for result in [posts.own(&caller, POST).await.map(drop), posts.delete(&caller, POST).await] {
             match result {
@@ -145,7 +145,7 @@ async fn fields_become_an_edit() {
             .expect_edit()
             .once()
             .withf(move |id, edit, at| (*id, *at) == (POST, NOW) && *edit == wanted)
-            .returning(|_, _, _| Ok(Some(EditedPost { view: view(post("as stored", None)), replaced_image: None })));
+            .returning(|_, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
         let (posts, own) = ports.owning().await;
         assert_eq!(
             posts.update(own, &requester(), fields, Versions::Any).await.unwrap(),
@@ -179,7 +179,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
         ports.store_image(&mut order);
         ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _| {
             let view = view(post("old", Some(new_image())));
-            Ok(Some(EditedPost { view, replaced_image: Some(old_image()) }))
+            Ok(EditedPost { view, replaced_image: Some(old_image()) })
         });
         ports
             .images
@@ -218,8 +218,8 @@ async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
 #[tokio::test]
 async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
     let mut ports = Ports::storing_image();
-    ports.posts.expect_edit().once().returning(|_, _, _| Ok(None));
-    ports.posts.expect_delete().once().returning(|_, _| Ok(None));
+    ports.posts.expect_edit().once().returning(|_, _, _| Err(Error::NotFound(Resource::Post)));
+    ports.posts.expect_delete().once().returning(|_, _| Err(Error::NotFound(Resource::Post)));
     ports.drop_image(new_image, 1);
     let (posts, own) = ports.owning().await;
     let edited = posts.update(own, &requester(), with_upload(None), Versions::Any).await;
@@ -233,7 +233,7 @@ async fn the_image_is_deleted_after_its_post() {
         let mut ports = Ports::default();
         let mut order = Sequence::new();
         let deleted = post("old", image.clone());
-        ports.posts.expect_delete().once().in_sequence(&mut order).return_once(|_, _| Ok(Some(deleted)));
+        ports.posts.expect_delete().once().in_sequence(&mut order).return_once(|_, _| Ok(deleted));
         ports
             .images
             .expect_delete()

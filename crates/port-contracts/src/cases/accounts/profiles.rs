@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use agora_domain::Error;
 use agora_domain::accounts::{Account, PasswordChange, PasswordHash, ProfileChanges, UpdatedProfile};
+use agora_domain::error::Resource;
 
 use crate::Repositories;
-use crate::run::together;
+use crate::run::{assert_fails, together};
 use crate::world::{World, biography};
 
 pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
@@ -19,7 +21,7 @@ pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories
         }
         let changes = ProfileChanges { biography: step, profile_picture: None };
         let updated = db.accounts.update_profile(expected.id, &changes, w.now()).await.unwrap();
-        assert_eq!(updated, Some(UpdatedProfile { account: expected.clone(), replaced_picture: None }));
+        assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: None });
         assert_eq!(db.accounts.find(expected.id).await.unwrap().as_ref(), Some(&expected));
     }
     assert_eq!(db.accounts.find(other.id).await.unwrap(), Some(other));
@@ -38,7 +40,7 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
     for (given, named, replaced) in steps {
         let changes = ProfileChanges { biography: None, profile_picture: given.cloned() };
         let expected = Account { profile_picture: named.cloned(), ..ada.clone() };
-        let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().unwrap();
+        let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
         assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: replaced.cloned() });
         assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(expected));
     }
@@ -49,19 +51,19 @@ pub async fn a_profile_changes_both_at_once(db: Repositories) {
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
     let (biography, picture) = (biography("Counts"), w.image().await);
     let changes = ProfileChanges { biography: Some(biography.clone()), profile_picture: Some(picture.clone()) };
-    let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().unwrap();
+    let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     assert_eq!(updated.replaced_picture, ada.profile_picture);
     assert_eq!(updated.account, Account { biography, profile_picture: Some(picture), ..ada });
 }
 
-pub async fn updating_an_unknown_profile_is_none(db: Repositories) {
+pub async fn updating_an_unknown_profile_fails(db: Repositories) {
     let w = World::new(&db);
     let changes = [
         ProfileChanges::default(),
         ProfileChanges { biography: Some(biography("Nobody")), profile_picture: Some(w.image().await) },
     ];
     for changes in changes {
-        assert_eq!(db.accounts.update_profile(w.id(), &changes, w.now()).await.unwrap(), None);
+        assert_fails!(db.accounts.update_profile(w.id(), &changes, w.now()).await, Error::NotFound(Resource::User));
     }
 }
 
@@ -75,8 +77,7 @@ pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repo
         async move { db.accounts.update_profile(ada, &changes, now).await }
     }))
     .await;
-    let replaced: Vec<_> =
-        outcomes.into_iter().filter_map(|outcome| outcome.unwrap().unwrap().replaced_picture).collect();
+    let replaced: Vec<_> = outcomes.into_iter().filter_map(|outcome| outcome.unwrap().replaced_picture).collect();
     let last = db.accounts.find(ada).await.unwrap().unwrap().profile_picture.unwrap();
     assert_eq!(replaced.len(), pictures.len() - 1);
     assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
@@ -97,7 +98,7 @@ pub async fn a_hash_is_renewed_in_place_of_the_one_verified_alone_and_ends_no_se
 
     let (verified, new) = (renewed.clone(), changed.clone());
     let change = PasswordChange { user: ada, verified, new, keep: None, at: w.now() };
-    db.accounts.change_password(&change).await.unwrap().unwrap();
+    assert!(db.accounts.change_password(&change).await.unwrap());
     db.accounts.renew_password_hash(ada, &renewed, &late).await.unwrap();
     assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(changed));
     db.accounts.renew_password_hash(w.id(), &renewed, &late).await.unwrap();
@@ -118,7 +119,7 @@ pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories
         let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
         let password = PasswordHash::new(format!("$new${keep:?}"));
         let change = PasswordChange { user: ada, verified, new: password.clone(), keep, at: w.now() };
-        assert_eq!(db.accounts.change_password(&change).await.unwrap(), Some(()));
+        assert!(db.accounts.change_password(&change).await.unwrap());
         db.sessions.account_changed(ada);
         assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(password));
         for (id, revoked) in [kept, one, other, his].into_iter().zip(revoked) {

@@ -5,7 +5,7 @@ use agora_domain::posts::PostView;
 
 use super::lists::{List, author_and_follower};
 use crate::Repositories;
-use crate::run::walk;
+use crate::run::{done_or_missing, walk};
 use crate::world::{World, at, shuffled};
 
 pub async fn paging_through_all_posts_survives_arrivals_and_deletions(db: Repositories) {
@@ -39,7 +39,7 @@ async fn survives_arrivals_and_deletions(db: &Repositories, list: List) {
         w.post_with(who.0, |post| post.created_at = last.created_at).await;
         w.post(who.0).await;
         db.posts.delete(last.id, w.now()).await.unwrap();
-        db.posts.delete(unread, w.now()).await.unwrap();
+        done_or_missing(db.posts.delete(unread, w.now()).await).unwrap();
     };
     let views = walk(3, async |page| list.read(db, who, page).await, disturb).await;
 

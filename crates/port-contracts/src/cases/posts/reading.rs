@@ -1,14 +1,16 @@
 //! Storing posts and finding them again.
 
+use agora_domain::Error;
 use agora_domain::accounts::ProfileChanges;
 use agora_domain::clock::Timestamp;
+use agora_domain::error::Resource;
 use agora_domain::id::PostId;
 use agora_domain::page::PageRequest;
 use agora_domain::posts::{FoundPost, PostAccess, PostEdit, PostText, SHOWN_LIKERS, Visibility};
 use agora_domain::relation::NewRelation;
 
 use crate::Repositories;
-use crate::run::together;
+use crate::run::{assert_fails, together};
 use crate::world::{INSTANTS, ODD_TEXTS, World, at, author, biography, liker, post_text, shuffled, untouched};
 
 pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) {
@@ -50,7 +52,7 @@ pub async fn the_instants_of_a_post_are_kept_to_the_millisecond(db: Repositories
         let post = w.post_with(ada, |post| (post.created_at, post.updated_at) = (instant, later)).await;
         assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
         let edit = PostEdit { text: Some(post_text("Edited")), ..PostEdit::default() };
-        let edited = db.posts.edit(post.id, &edit, instant).await.unwrap().unwrap().view.post;
+        let edited = db.posts.edit(post.id, &edit, instant).await.unwrap().view.post;
         assert_eq!((edited.created_at, edited.updated_at), (instant, instant));
         assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, edited);
     }
@@ -66,7 +68,7 @@ pub async fn odd_texts_of_posts_are_kept_exactly(db: Repositories) {
     }
 }
 
-pub async fn an_unknown_post_is_none(db: Repositories) {
+pub async fn an_unknown_post_is_not_found(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     w.post(ada).await;
@@ -74,9 +76,9 @@ pub async fn an_unknown_post_is_none(db: Repositories) {
     let edit = PostEdit { text: Some(post_text("New")), ..PostEdit::default() };
     assert_eq!(db.posts.find(unknown, ada).await.unwrap(), None);
     assert_eq!(db.posts.find_access(unknown, ada).await.unwrap(), None);
-    assert_eq!(db.posts.edit(unknown, &edit, w.now()).await.unwrap(), None);
-    assert_eq!(db.posts.edit(unknown, &PostEdit::default(), w.now()).await.unwrap(), None);
-    assert_eq!(db.posts.delete(unknown, w.now()).await.unwrap(), None);
+    assert_fails!(db.posts.edit(unknown, &edit, w.now()).await, Error::NotFound(Resource::Post));
+    assert_fails!(db.posts.edit(unknown, &PostEdit::default(), w.now()).await, Error::NotFound(Resource::Post));
+    assert_fails!(db.posts.delete(unknown, w.now()).await, Error::NotFound(Resource::Post));
 }
 
 pub async fn a_post_is_found_as_each_viewer_sees_it(db: Repositories) {
@@ -116,7 +118,7 @@ pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Reposito
     w.like(post.id, fan.id).await;
     for account in [&mut ada, &mut fan] {
         let changes = ProfileChanges { biography: Some(biography("New")), profile_picture: Some(w.image().await) };
-        *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().unwrap().account;
+        *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().account;
     }
     let view = db.posts.find(post.id, ada.id).await.unwrap().unwrap().view;
     assert_eq!((view.author, view.liked_by), (author(&ada), vec![liker(&fan)]));

@@ -2,7 +2,7 @@
 
 use agora_domain::Error;
 use agora_domain::clock::Timestamp;
-use agora_domain::error::Conflict;
+use agora_domain::error::{Conflict, Resource};
 use agora_domain::id::ProductId;
 use agora_domain::page::PageRequest;
 use agora_domain::products::{
@@ -85,7 +85,7 @@ pub async fn the_instants_of_a_product_are_kept_to_the_millisecond(db: Repositor
         let product = w.product_with(&name, |new| (new.created_at, new.updated_at) = (instant, later)).await;
         assert_eq!(find(&db, product.id).await, product);
         let edit = ProductEdit { stock: Some(stock(9)), ..ProductEdit::default() };
-        let edited = db.products.edit(product.id, &edit, instant).await.unwrap().unwrap();
+        let edited = db.products.edit(product.id, &edit, instant).await.unwrap();
         assert_eq!(edited, Product { stock: stock(9), updated_at: instant, ..product });
         assert_eq!(find(&db, edited.id).await, edited);
     }
@@ -108,15 +108,18 @@ pub async fn odd_texts_of_products_are_kept_exactly(db: Repositories) {
     }
 }
 
-pub async fn an_unknown_product_is_none(db: Repositories) {
+pub async fn an_unknown_product_is_not_found(db: Repositories) {
     let w = World::new(&db);
     w.product("known").await;
     let unknown: ProductId = w.id();
     let edit = ProductEdit { stock: Some(stock(9)), ..ProductEdit::default() };
     assert_eq!(db.products.find(unknown).await.unwrap(), None);
-    assert_eq!(db.products.edit(unknown, &edit, w.now()).await.unwrap(), None);
-    assert_eq!(db.products.edit(unknown, &ProductEdit::default(), w.now()).await.unwrap(), None);
-    assert_eq!(db.products.delete(unknown).await.unwrap(), None);
+    assert_fails!(db.products.edit(unknown, &edit, w.now()).await, Error::NotFound(Resource::Product));
+    assert_fails!(
+        db.products.edit(unknown, &ProductEdit::default(), w.now()).await,
+        Error::NotFound(Resource::Product)
+    );
+    assert_fails!(db.products.delete(unknown).await, Error::NotFound(Resource::Product));
 }
 
 pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
@@ -137,7 +140,7 @@ pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
     product.sku = sku("free");
     product.updated_at = w.now();
     let edit = ProductEdit { sku: Some(product.sku.clone()), ..ProductEdit::default() };
-    assert_eq!(db.products.edit(product.id, &edit, product.updated_at).await.unwrap(), Some(product));
+    assert_eq!(db.products.edit(product.id, &edit, product.updated_at).await.unwrap(), product);
     w.product("OTHER").await;
 }
 
@@ -149,7 +152,7 @@ pub async fn a_product_may_respell_its_own_sku(db: Repositories) {
             let now = w.now();
             let edit = ProductEdit { sku: Some(sku(spelling)), ..ProductEdit::default() };
             product = product.apply(&edit, now).unwrap();
-            assert_eq!(db.products.edit(product.id, &edit, now).await.unwrap().as_ref(), Some(&product));
+            assert_eq!(db.products.edit(product.id, &edit, now).await.unwrap(), product);
             assert_eq!(find(&db, product.id).await, product);
         }
     }
@@ -209,7 +212,7 @@ pub async fn an_edit_changes_what_is_given(db: Repositories) {
         let now = w.now();
         expected = expected.apply(&edit, now).unwrap();
         let edited = db.products.edit(expected.id, &edit, now).await.unwrap();
-        assert_eq!(edited.as_ref(), Some(&expected), "{edit:?}");
+        assert_eq!(edited, expected, "{edit:?}");
         assert_eq!(find(&db, expected.id).await, expected, "{edit:?}");
     }
     assert_eq!(find(&db, other.id).await, other);
@@ -229,7 +232,7 @@ pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositor
     let mut edited = Vec::new();
     for outcome in outcomes {
         match outcome {
-            Ok(edit) => edited.push(edit.unwrap()),
+            Ok(edit) => edited.push(edit),
             refused => assert_fails!(refused, Error::Stale),
         }
     }
@@ -275,7 +278,7 @@ pub async fn edits_of_a_product_made_at_once_all_take_effect(db: Repositories) {
     }
     together(edits.map(|edit| {
         let (db, at) = (db.clone(), w.now());
-        async move { db.products.edit(product, &edit, at).await.unwrap().unwrap() }
+        async move { db.products.edit(product, &edit, at).await.unwrap() }
     }))
     .await;
     let edited = find(&db, product).await;
@@ -290,9 +293,9 @@ pub async fn a_deleted_product_is_gone_and_its_sku_free(db: Repositories) {
         })
         .await;
     let kept = w.product("kept").await;
-    assert_eq!(db.products.delete(deleted.id).await.unwrap(), Some(()));
+    db.products.delete(deleted.id).await.unwrap();
     assert_eq!(db.products.find(deleted.id).await.unwrap(), None);
-    assert_eq!(db.products.delete(deleted.id).await.unwrap(), None);
+    assert_fails!(db.products.delete(deleted.id).await, Error::NotFound(Resource::Product));
     // Under the same id it would inherit variants and images that were left behind.
     let again = w.product_with("GONE", |product| product.id = deleted.id).await;
     for product in [again, kept] {
