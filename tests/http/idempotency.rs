@@ -176,17 +176,22 @@ async fn a_retry_shows_what_was_created_as_it_is_now() {
     let w = World::start().await;
     let (create, post) = ("/api/posts/create", json!({ "text": "first" }));
     let first = w.send(&w.ann, create, &post, "post").await.expect(201).data();
-    let path = format!("/api/posts/{}", first["id"].as_str().unwrap());
-    let edit = w.server.request(Method::PUT, &path).bearer_auth(&w.ann.token).json(&json!({ "text": "edited" }));
+    let id = first["id"].as_str().unwrap();
+    let edit = w
+        .server
+        .request(Method::PUT, &format!("/api/posts/update/{id}"))
+        .bearer_auth(&w.ann.token)
+        .json(&json!({ "text": "edited" }));
     let edited = w.server.send(edit).await.expect(200);
     let again = w.send(&w.ann, create, &post, "post").await.expect(201);
     assert_eq!((&again.data(), again.header(ETAG)), (&edited.data(), edited.header(ETAG)));
 
     let product = json!({ "sku": "MUG", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
     let created = w.send(&w.root, "/api/products", &product, "product").await.expect(201).json();
-    for (user, path) in
-        [(&w.ann, path), (&w.root, format!("/api/products/{}", created["product"]["id"].as_str().unwrap()))]
-    {
+    for (user, path) in [
+        (&w.ann, format!("/api/posts/delete/{id}")),
+        (&w.root, format!("/api/products/{}", created["product"]["id"].as_str().unwrap())),
+    ] {
         w.server.send(w.server.request(Method::DELETE, &path).bearer_auth(&user.token)).await.expect(200);
     }
     for (user, path, body, key, message) in [
