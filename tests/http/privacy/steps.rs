@@ -1,6 +1,5 @@
 //! What happens: requests that change something, allowed or not, each with what the rules say about it.
 
-
 use proptest::prelude::*;
 use proptest::sample::select;
 use reqwest::Method;

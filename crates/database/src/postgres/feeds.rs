@@ -69,7 +69,7 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
             out.push_sql(if OF == FOLLOWED { ") a" } else { "::uuid AS id) a" });
             out.push_sql(" CROSS JOIN unnest(");
             out.push_bind_param::<Array<SmallInt>, _>(&self.visible)?;
-            out.push_sql(") v CROSS JOIN LATERAL (");
+            out.push_sql("::int2[]) v CROSS JOIN LATERAL (");
         }
         out.push_sql("SELECT p.created_at, p.id FROM posts p WHERE p.deleted_at IS NULL AND ");
         if OF != ALL {
@@ -284,7 +284,7 @@ statement! { ReadChanges { viewer: DbId, since: TransactionId, running: Vec<Tran
         ORDER BY p.transaction LIMIT " most as BigInt,
     ") UNION ALL \
         (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM unnest(" running as Array<Xid8>,
-    ") r CROSS JOIN LATERAL (SELECT * FROM posts p WHERE p.transaction >= r AND p.transaction <= r \
+    "::xid8[]) r CROSS JOIN LATERAL (SELECT * FROM posts p WHERE p.transaction >= r AND p.transaction <= r \
         ORDER BY p.transaction LIMIT " most as BigInt,
     ") p LIMIT " most as BigInt, ")) FROM users v WHERE v.id = " viewer as Id
 }
