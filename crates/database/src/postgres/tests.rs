@@ -432,16 +432,20 @@ async fn figures_tell_what_runs_and_what_waits() {
     let shared = lane("shared");
     assert!((shared.size, shared.open, shared.busy, shared.waiting) == (1, 1, 0, 0), "{shared:?}");
 
-    let let_go = Arc::new(Notify::new());
-    let released = Arc::clone(&let_go);
-    let held = database.statement(move |_| {
-        let released = Arc::clone(&released);
-        Box::pin(async move {
-            released.notified().await;
-            Ok(())
-        })
+    let (begun, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let held = database.statement({
+        let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+        move |_| {
+            let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+            Box::pin(async move {
+                begun.notify_one();
+                let_go.notified().await;
+                Ok(())
+            })
+        }
     });
     let others = async {
+        begun.notified().await;
         let waiting = tokio::spawn({
             let database = Arc::clone(&database);
             async move { pid(&database).await }
