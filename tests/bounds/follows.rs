@@ -3,8 +3,8 @@
 use reqwest::Method;
 use serde_json::json;
 
+use super::{numbers, services};
 use crate::client::text;
-use crate::{numbers, services};
 
 /// The most that one account may follow.
 const MOST: usize = 10_000;

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 use url::Url;
 
-use crate::files::{lines, read, repository, yaml};
+use super::files::{lines, read, repository, yaml};
 use crate::process::mode;
 
 /// The instructions of the container file, each on one line.
@@ -65,7 +65,7 @@ fn nothing_that_the_build_reads_is_kept_from_it() {
         "migrations/sqlite",
         "rust-toolchain.toml",
         "scripts/release",
-        "tests/deploy/main.rs",
+        "tests/deploy/mod.rs",
     ] {
         assert!(repository(path).exists(), "{path}");
         let is_in = |pattern: &String| path == pattern || path.starts_with(&format!("{pattern}/"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::files::{read, repository};
+use super::files::{read, repository};
 use crate::process::{AGORA, Home, Service};
 
 /// The first block of commands below a heading.

@@ -3,7 +3,7 @@
 use agora_config::Config;
 use serde_json::Value;
 
-use crate::files::{below, lines, read, yaml};
+use super::files::{below, lines, read, yaml};
 
 fn resource(name: &str) -> Value {
     yaml(&format!("deploy/kubernetes/{name}.yaml")).remove(0)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::files::{below, repository};
+use super::files::{below, repository};
 use crate::python::{WITHOUT_PYTHON, environment, succeed};
 
 fn program(name: &str) -> Command {

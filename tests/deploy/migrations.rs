@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::files::{below, read};
+use super::files::{below, read};
 
 /// A migration's name and text.
 #[derive(Debug, Clone)]

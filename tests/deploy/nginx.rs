@@ -15,8 +15,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
+use super::files::read;
 use crate::client::{Client, PASSWORD, Response, User, eventually, text};
-use crate::files::read;
 use crate::picture::{expect_picture, picture};
 use crate::process::{Home, Process, Service};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use agora_config::Config;
 use serde_json::Value;
 
-use crate::files::{lines, read, yaml};
-use crate::systemd;
+use super::files::{lines, read, yaml};
+use super::systemd;
 
 fn defaults() -> Config {
     Config::from_variables(|_| None).unwrap()

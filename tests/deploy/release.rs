@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use crate::files::{read, repository};
+use super::files::{read, repository};
 
 /// A small workspace with a program of the name of ours, in which messages of panics and a dependency name their files.
 fn workspace(directory: &Path, config: &str) -> PathBuf {

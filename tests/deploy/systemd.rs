@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::files::{lines, read, repository};
+use super::files::{lines, read, repository};
 use crate::process::mode;
 
 /// What a unit says, as section, name and value.

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
+use super::files::read;
+use super::migrations::{Migration, migrations};
 use crate::client::{Client, User, list};
-use crate::files::read;
-use crate::migrations::{Migration, migrations};
 use crate::process::{Home, Service, run};
 use crate::store::{Kind, Rows, Store};
 

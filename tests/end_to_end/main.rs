@@ -1,4 +1,7 @@
-//! The real binary, on a fresh directory, over HTTP.
+//! The real binary, over HTTP, for all who meet it: clients in the course of their work, programs made from the
+//! description of the interface, those who mean harm, and operators with what goes wrong around it.
+//!
+//! One program for all of these: each would compile and link the same support again.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -7,17 +10,29 @@ mod access_log;
 mod administrators;
 #[path = "../support/backend.rs"]
 mod backend;
+#[path = "../bounds/mod.rs"]
+mod bounds;
 mod catalog;
 #[path = "../support/client.rs"]
 mod client;
+#[path = "../clients/mod.rs"]
+mod clients;
 mod configuration;
 mod connection;
 mod crash;
 mod crash_changes;
+#[path = "../deploy/mod.rs"]
+mod deploy;
+#[path = "../support/disk.rs"]
+mod disk;
 mod doctor;
 mod embedded;
+#[path = "../faults/mod.rs"]
+mod faults;
 mod first_start;
 mod hashes;
+#[path = "../hostile/mod.rs"]
+mod hostile;
 mod interrupts;
 mod life;
 mod manual;
@@ -28,12 +43,22 @@ mod operator;
 mod parallel;
 #[path = "../support/picture.rs"]
 mod picture;
+#[path = "../support/postgres.rs"]
+mod private_postgres;
+#[path = "../support/s3.rs"]
+mod private_s3;
 #[path = "../support/process.rs"]
 mod process;
+#[path = "../support/proxy.rs"]
+mod proxy;
+#[path = "../support/python.rs"]
+mod python;
 mod retries;
 mod rotation;
 mod secrecy;
 mod shutdown;
+#[path = "../support/store.rs"]
+mod store;
 mod times;
 mod tour;
 #[path = "../support/world.rs"]

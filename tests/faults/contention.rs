@@ -8,8 +8,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::{JoinSet, block_in_place};
 
+use super::honest::{attempt, expect_no_leak};
 use crate::client::{Client, PASSWORD, Response, User, list, text};
-use crate::honest::{attempt, expect_no_leak};
 use crate::private_postgres;
 use crate::process::Home;
 

@@ -8,11 +8,11 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
+use super::honest::{attempt, expect_refused};
+use super::load::Load;
 use crate::backend::Backend;
 use crate::client::{Client, PASSWORD, User, eventually, key, list, text};
 use crate::disk::Disk;
-use crate::honest::{attempt, expect_refused};
-use crate::load::Load;
 use crate::picture::{expect_picture, picture};
 use crate::process::{Home, Service, run};
 

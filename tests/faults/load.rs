@@ -7,8 +7,8 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder};
 use tokio::task::JoinSet;
 
+use super::honest::attempt;
 use crate::client::{Client, Response, User, eventually, list, text};
-use crate::honest::attempt;
 use crate::picture::{expect_picture, picture};
 
 /// Writes that the service acknowledged.

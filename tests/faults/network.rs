@@ -7,9 +7,9 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
+use super::honest::{attempt, expect_no_leak, expect_refused};
+use super::load::Load;
 use crate::client::{Client, User, eventually, list, text};
-use crate::honest::{attempt, expect_no_leak, expect_refused};
-use crate::load::Load;
 use crate::private_postgres::Server;
 use crate::process::{HANG, Home, Service};
 use crate::proxy::{Network, Proxy};

@@ -6,14 +6,17 @@ use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
+use super::honest::{attempt, expect_no_leak, expect_refused};
 use crate::client::{Client, User, eventually, text};
-use crate::honest::{attempt, expect_no_leak, expect_refused};
 use crate::private_postgres;
 use crate::private_postgres::Session;
 use crate::process::{Home, Service};
 
-/// One for reads of little and one for lists, which share them, one for single writes, two for work in several steps.
-const CONNECTIONS: usize = 5;
+/// One for reads of little and one for lists, which share them, and those of the pool.
+const CONNECTIONS: usize = 2 + POOLED;
+
+/// How many writes are at work at a time.
+const POOLED: usize = 3;
 
 /// How many reads are at work on the one that they share.
 const SHARED: usize = 16;
@@ -100,14 +103,16 @@ async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
     for _ in 0..3 * SHARED {
         expect_refused(reads.next().await.unwrap().unwrap());
     }
-    for _ in 0..9 {
+    for _ in 0..10 - POOLED {
         expect_refused(writes.next().await.unwrap().unwrap());
     }
     small.release();
     while let Some(read) = reads.next().await {
         read.unwrap().expect("it had its turn").expect(200);
     }
-    writes.next().await.unwrap().unwrap().expect("it had its turn").expect(201);
+    while let Some(write) = writes.next().await {
+        write.unwrap().expect("it had its turn").expect(201);
+    }
     small.recovers().await;
     small.end().await;
 }

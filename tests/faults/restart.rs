@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use crate::honest::{attempt, expect_no_leak};
-use crate::load::Load;
+use super::honest::{attempt, expect_no_leak};
+use super::load::Load;
 use crate::private_postgres::Server;
 use crate::process::Home;
 

@@ -3,8 +3,8 @@
 use reqwest::Version;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::raw::Raw;
 use crate::client::{HANG, Response};
-use crate::raw::Raw;
 
 impl Response {
     /// Whether it says that the connection ends with it.

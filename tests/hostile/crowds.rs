@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::raw::Raw;
 use crate::client::eventually;
 use crate::process::{HANG, Home};
-use crate::raw::Raw;
 
 /// What is refused is refused at once, on a busy machine.
 const QUICK: Duration = Duration::from_secs(10);

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::raw::Raw;
 use crate::client::Response;
 use crate::process::Home;
-use crate::raw::Raw;
 
 /// What an attacker wants to be taken for a request of somebody else.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: agora\r\n\r\n";

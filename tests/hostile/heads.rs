@@ -1,7 +1,7 @@
 //! Heads beyond all measure.
 
+use super::raw::Raw;
 use crate::process::Home;
-use crate::raw::Raw;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_is_too_large_is_answered_431_and_cut() {

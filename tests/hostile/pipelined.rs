@@ -3,10 +3,10 @@
 use reqwest::Version;
 use serde_json::json;
 
+use super::raw::Raw;
 use crate::client::{JSON, Response, key};
 use crate::picture::picture;
 use crate::process::{Home, Service};
-use crate::raw::Raw;
 
 /// A request, and what is answered when it comes alone.
 struct Case {

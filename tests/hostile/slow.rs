@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use super::raw::Raw;
 use crate::client::{FORM, JSON, User, key};
 use crate::picture::noise;
 use crate::process::{Home, Service};
-use crate::raw::Raw;
 
 /// What these tests give a client; 30 s by default.
 const TIME: Duration = Duration::from_secs(2);

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use super::raw::Raw;
+use super::slow::unread;
 use crate::client::{JSON, PASSWORD, key};
 use crate::picture::{noise, picture};
 use crate::process::Home;
-use crate::raw::Raw;
-use crate::slow::unread;
 
 /// What the service may take at most while nobody takes the answers that it has made.
 const MEMORY: u64 = 250 << 20;

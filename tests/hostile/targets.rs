@@ -3,9 +3,9 @@
 use reqwest::Version;
 use serde_json::json;
 
+use super::raw::Raw;
 use crate::client::{PASSWORD, Response};
 use crate::process::Home;
-use crate::raw::Raw;
 
 const CATALOG: &str = "/api/products/findAll";
 

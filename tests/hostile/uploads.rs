@@ -9,10 +9,10 @@ use reqwest::{Body, Method, RequestBuilder};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::raw::Raw;
 use crate::client::{Client, FORM, Response, User};
 use crate::picture::{noise, turned_jpeg};
 use crate::process::{HANG, Home};
-use crate::raw::Raw;
 
 const MEBIBYTE: usize = 1024 * 1024;
 

@@ -1,19 +1,6 @@
 //! What one request may cost, however much there is: with the real binary, on both databases.
 
-#![forbid(unsafe_code)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
-#[path = "../support/backend.rs"]
-mod backend;
-#[path = "../support/client.rs"]
-mod client;
 mod follows;
-#[path = "../support/postgres.rs"]
-mod private_postgres;
-#[path = "../support/process.rs"]
-mod process;
-#[path = "../support/store.rs"]
-mod store;
 
 use crate::process::{Home, Service};
 use crate::store::{Kind, Store};

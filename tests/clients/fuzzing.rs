@@ -3,11 +3,11 @@
 
 use std::fs;
 
+use super::repository;
 use crate::client::{User, key, text};
 use crate::picture::picture;
 use crate::process::Home;
 use crate::python::{WITHOUT_PYTHON, environment, succeed};
-use crate::repository;
 
 const USERNAME: &str = "root";
 /// Not one that the document has as an example, with which it would be changed.
@@ -15,7 +15,7 @@ const PASSWORD: &str = "fuzzing alone";
 
 #[tokio::test]
 async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe() {
-    let settings = repository("tests/client/schemathesis");
+    let settings = repository("tests/clients/schemathesis");
     let schemathesis = environment("schemathesis", &settings.join("requirements.txt")).join("schemathesis");
     let home = Home::new();
     let service = home.start_with(&[

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use super::repository;
 use crate::process::Home;
 use crate::python::succeed;
-use crate::repository;
 
 const WITHOUT_NODE: &str =
     "the example needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";

@@ -1,0 +1,11 @@
+//! What goes wrong around the service: its database goes away, hangs or is overrun, its disk is full, and other nodes
+//! work beside it.
+
+mod contention;
+mod disk_full;
+mod honest;
+mod load;
+mod network;
+mod nodes;
+mod overload;
+mod restart;
