@@ -3,6 +3,7 @@
 //! A write is one transaction at READ COMMITTED; what it decides on it locks first. A transaction that PostgreSQL ends
 //! to resolve a deadlock is run again.
 
+mod built;
 mod connect;
 mod database;
 mod dialect;

@@ -5,7 +5,7 @@ use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count};
 use crate::schema::{sessions, users};

@@ -3,7 +3,7 @@ use agora_domain::error::Resource;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 pub(crate) use super::insert_comment as insert;
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, SummaryRow};
 use crate::schema::{CommentRow, comments, posts, users};

@@ -4,7 +4,7 @@ use agora_domain::follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED};
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::rows::{Slice, SummaryRow};

@@ -3,7 +3,7 @@ use agora_domain::error::Resource;
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::rows::{LikerRow, Slice};
 use crate::schema::{likes, posts, users};

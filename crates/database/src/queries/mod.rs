@@ -5,7 +5,7 @@
 //! `likers` and `feeds`.
 
 pub(crate) use super::dialect::{
-    Conn, RunQueryDsl, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
+    Conn, RunQueryDsl, built, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
     lock_user, post_in,
 };
 pub(crate) use super::feeds::{feed_positions, load_feed, read_with_changes, views_by_author, views_of_all};
@@ -37,11 +37,11 @@ macro_rules! load {
         match toward {
             $crate::rows::Toward::Older => {
                 let older = query.filter(at.le(instant).and(at.lt(instant).or(id.lt(last))));
-                older.order((at.desc(), id.desc())).limit(limit).load($conn).await
+                built(older.order((at.desc(), id.desc())).limit(limit)).load($conn).await
             }
             $crate::rows::Toward::Newer => {
                 let newer = query.filter(at.ge(instant).and(at.gt(instant).or(id.gt(last))));
-                newer.order((at.asc(), id.asc())).limit(limit).load($conn).await
+                built(newer.order((at.asc(), id.asc())).limit(limit)).load($conn).await
             }
         }
     }};

@@ -8,7 +8,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
 pub(crate) use super::toggle_like;
 use super::views::{author_followed_by, liked_by, view};
-use super::{Conn, RunQueryDsl, insert_post, likers, views_by_author, views_of_all, with_likers};
+use super::{Conn, RunQueryDsl, built, insert_post, likers, views_by_author, views_of_all, with_likers};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AccessRow, AuthorRow, PostRow, Slice, UserRow};
 use crate::schema::{comments, likes, posts, users};
@@ -18,14 +18,12 @@ use crate::values::{PostViewRow, Visible};
 const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
-    let found = posts::table
+    let view = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
         .filter(posts::deleted_at.is_null())
-        .select(view!(AuthorRow, viewer))
-        .get_result(conn)
-        .await
-        .optional()?;
+        .select(view!(AuthorRow, viewer));
+    let found = built(view).get_result(conn).await.optional()?;
     Ok(with_likers(conn, found.into_iter().collect()).await?.pop())
 }
 

@@ -7,7 +7,7 @@ use diesel::{
     TextExpressionMethods,
 };
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;

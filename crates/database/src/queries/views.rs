@@ -5,7 +5,7 @@ use diesel::dsl::{auto_type, case_when, exists};
 use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl, likers, post_in, with_likers};
+use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
 use crate::error::Outcome;
 use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
@@ -47,9 +47,11 @@ macro_rules! load_in_order {
     ($views:expr, $toward:expr, $conn:expr) => {
         match $toward {
             $crate::rows::Toward::Older => {
-                $views.order((posts::created_at.desc(), posts::id.desc())).load($conn).await?
+                built($views.order((posts::created_at.desc(), posts::id.desc()))).load($conn).await?
             }
-            $crate::rows::Toward::Newer => $views.order((posts::created_at.asc(), posts::id.asc())).load($conn).await?,
+            $crate::rows::Toward::Newer => {
+                built($views.order((posts::created_at.asc(), posts::id.asc()))).load($conn).await?
+            }
         }
     };
 }

@@ -57,6 +57,11 @@ pub(crate) trait RunQueryDsl: Sized {
 
 impl<T> RunQueryDsl for T {}
 
+/// Returns the query as it is: its text is built once, with what is prepared.
+pub(crate) fn built<Q>(query: Q) -> Q {
+    query
+}
+
 // There is one writer at a time: what it reads is locked already.
 
 /// Returns the accounts with ADMIN, locked against changes by others.

@@ -6,7 +6,7 @@ use diesel::{
     SelectableHelper,
 };
 
-use super::dialect::{Conn, RunQueryDsl, post_in};
+use super::dialect::{Conn, RunQueryDsl, built, post_in};
 use super::likers::{Likers, coalesce, likers};
 use super::queries::load;
 use super::queries::views::{author_followed_by, liked_by, load_in_order, read_at, view};
