@@ -13,7 +13,7 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Record, SmallInt, SqlType
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, deserialize, serialize};
 use futures_util::future::try_join;
 
-use super::dialect::{Conn, RunQueryDsl};
+use super::dialect::{Conn, RunQueryDsl, built};
 use super::likers::{Likers, likers};
 use super::queries::views::{author_followed_by, liked_by, read_at, view};
 use super::statements::statement;
@@ -136,12 +136,12 @@ macro_rules! load_next {
             Toward::Older => {
                 let next = NextPosts::<$of, true>::new($user, $visible, $slice);
                 let order = (posts::created_at.desc(), posts::id.desc());
-                $views.filter(Among(next)).order(order).load($conn).await?
+                built($views.filter(Among(next)).order(order)).load($conn).await?
             }
             Toward::Newer => {
                 let next = NextPosts::<$of, false>::new($user, $visible, $slice);
                 let order = (posts::created_at.asc(), posts::id.asc());
-                $views.filter(Among(next)).order(order).load($conn).await?
+                built($views.filter(Among(next)).order(order)).load($conn).await?
             }
         }
     };
