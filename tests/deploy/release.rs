@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use super::files::{read, repository};
+use serde_json::json;
+
+use super::files::{lines, read, repository, yaml};
 
 /// A small workspace with a program of the name of ours, in which messages of panics and a dependency name their files.
-fn workspace(directory: &Path, config: &str) -> PathBuf {
+fn workspace(directory: &Path) -> PathBuf {
     let write = |path: &str, text: &str| {
         let path = directory.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -25,14 +27,12 @@ fn workspace(directory: &Path, config: &str) -> PathBuf {
     write("crates/server/build.rs", &fs::read_to_string(repository("crates/server/build.rs")).unwrap());
     write(
         "crates/server/src/main.rs",
-        "fn main() { println!(\"{:?} {} {}{}\", part::OPTION, file!(), part::half(std::env::args().count()), \
+        "fn main() { println!(\"{} {}{}\", file!(), part::half(std::env::args().count()), \
          env!(\"BUILT_FROM\")); }",
     );
     write("crates/part/Cargo.toml", &package("part", ""));
-    let option = "pub static OPTION: &std::ffi::CStr = c\"ENABLE_SOMETHING\";\n";
-    write("crates/part/src/lib.rs", &format!("{option}pub fn half(n: usize) -> usize {{ [4, 2][n] / file!().len() }}"));
+    write("crates/part/src/lib.rs", "pub fn half(n: usize) -> usize { [4, 2][n] / file!().len() }");
     write("rust-toolchain.toml", &fs::read_to_string(repository("rust-toolchain.toml")).unwrap());
-    write(".cargo/config.toml", config);
     write("scripts/release", &fs::read_to_string(repository("scripts/release")).unwrap());
     let locked = Command::new(env!("CARGO")).args(["generate-lockfile", "--offline"]).current_dir(directory).status();
     assert!(locked.unwrap().success());
@@ -73,7 +73,7 @@ fn what_a_build_is_told_is_no_setting_of_the_program_that_cargo_runs() {
 #[test]
 fn a_build_without_the_repository_is_told_its_commit() {
     let home = tempfile::tempdir().unwrap();
-    let workspace = workspace(home.path(), "");
+    let workspace = workspace(home.path());
     assert!(release_of(&workspace, "0123456789abcdef0123456789abcdef01234567\n").ends_with(" (0123456789ab)\n"));
     for none in ["", "main", "0123456"] {
         assert!(!release_of(&workspace, none).contains('('), "{none:?}");
@@ -84,7 +84,7 @@ fn a_build_without_the_repository_is_told_its_commit() {
 fn two_builds_in_different_places_are_the_same_program() {
     let home = tempfile::tempdir().unwrap();
     let sums = ["here", "there/and/further"].map(|name| {
-        let output = release(&workspace(&home.path().join(name), ""));
+        let output = release(&workspace(&home.path().join(name)));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
     });
@@ -92,18 +92,12 @@ fn two_builds_in_different_places_are_the_same_program() {
 }
 
 #[test]
-fn a_program_without_the_flags_of_its_database_is_refused() {
-    for (flags, missing) in [
-        ("-DSQLITE_ENABLE_SOMETHING -USQLITE_ENABLE_WHATEVER", None),
-        ("-DSQLITE_ENABLE_SOMETHING -DSQLITE_ENABLE_WHATEVER", Some("-DSQLITE_ENABLE_WHATEVER")),
-        // The beginning of a word is none.
-        ("-DSQLITE_ENABLE_SOME", Some("-DSQLITE_ENABLE_SOME")),
-    ] {
-        let home = tempfile::tempdir().unwrap();
-        let config = format!("[env]\nLIBSQLITE3_FLAGS = \"{flags}\"\n");
-        let output = release(&workspace(home.path(), &config));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.success(), missing.is_none(), "{flags}: {said}");
-        assert!(missing.is_none_or(|option| said.contains(&format!("built without {option}"))), "{flags}: {said}");
-    }
+fn each_step_that_a_change_must_pass_is_a_job_of_the_workflow() {
+    let script = lines(".ci/run");
+    let steps = script.iter().find_map(|line| line.strip_prefix("[ $# != 0 ] || set -- ")).unwrap();
+    let workflow = yaml(".github/workflows/ci.yml").remove(0);
+    let job = &workflow["jobs"]["run"];
+    assert_eq!(job["strategy"]["matrix"]["step"], json!(steps.split(' ').collect::<Vec<_>>()));
+    let runs: Vec<_> = job["steps"].as_array().unwrap().iter().filter_map(|step| step["run"].as_str()).collect();
+    assert_eq!(runs, [".ci/run ${{ matrix.step }}"]);
 }
