@@ -12,26 +12,14 @@ use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
+use crate::schema::UserRecord;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{Login, NewPassword, NewUser};
 use crate::{Database, call, once};
-
-fn login(identifier: &LoginIdentifier) -> Login {
-    match identifier {
-        LoginIdentifier::Username(key) => Login::UsernameKey(key.clone()),
-        LoginIdentifier::Email(key) => Login::EmailKey(key.clone()),
-    }
-}
 
 #[async_trait]
 impl AccountRepository for Database {
     async fn create(&self, new: &NewAccount, attempt: Option<AttemptId>) -> Result<()> {
-        let user = NewUser {
-            row: UserRow::of(&new.account),
-            username_key: new.account.username.key(),
-            email_key: new.account.email.key(),
-            password_hash: new.password.as_str().to_owned(),
-        };
+        let user = UserRecord::of(new);
         let id = new.account.id;
         once!(self, attempt, write accounts::insert(user), did given => Outcome::Registered(id))
     }
@@ -42,12 +30,12 @@ impl AccountRepository for Database {
     }
 
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>> {
-        let login = login(identifier);
+        let login = identifier.clone();
         Ok(call!(self, read accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
     }
 
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>> {
-        let login = login(identifier);
+        let login = identifier.clone();
         let found = call!(self, read accounts::find_login(login))?;
         Ok(found.map(|(id, hash, enabled)| Credentials {
             user: id.0.into(),
@@ -93,13 +81,7 @@ impl AccountRepository for Database {
     }
 
     async fn change_password(&self, change: &PasswordChange) -> Result<bool> {
-        let change = NewPassword {
-            user: DbId(change.user.uuid()),
-            verified: change.verified.as_str().to_owned(),
-            new: change.new.as_str().to_owned(),
-            keep: change.keep.map(|session| DbId(session.uuid())),
-            at: DbInstant(change.at),
-        };
+        let change = change.clone();
         call!(self, write accounts::change_password(change))
     }
 

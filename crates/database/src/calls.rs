@@ -1,10 +1,12 @@
 //! How long calls of the database take, told to whoever measures, and logged when it was long.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
+
+use crate::mutex::lock;
 
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,7 +15,7 @@ pub enum CallOutcome {
     Answered,
     /// The database is out of reach or overloaded, or there is a defect.
     Failed,
-    /// Whoever had called waited no longer. On SQLite, and for work in several steps, it may be carried out all the
+    /// Whoever had called waited no longer. On SQLite, and for work of PostgreSQL's pool, it may be carried out all the
     /// same.
     Abandoned,
 }
@@ -71,7 +73,7 @@ impl Calls {
 
     /// Returns whether a slow call is to be logged now, with how many were not before it.
     fn log_slow(&self, now: Instant) -> Option<u64> {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = lock(&self.logged);
         if logged.is_some_and(|logged| now.saturating_duration_since(logged) < INTERVAL) {
             self.unlogged.fetch_add(1, Ordering::Relaxed);
             return None;

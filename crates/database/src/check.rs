@@ -24,6 +24,6 @@ pub fn damage(url: &str) -> Result<Option<String>, OpenError> {
     match diesel::sql_query("PRAGMA quick_check(1)").get_result::<Row>(&mut conn) {
         Ok(Row { quick_check }) => Ok((quick_check != "ok").then_some(quick_check)),
         Err(error @ DieselError::DatabaseError(..)) => Ok(Some(error.to_string())),
-        Err(source) => Err(OpenError::Setup { file, source }),
+        Err(error) => Err(OpenError::Setup(file, error)),
     }
 }

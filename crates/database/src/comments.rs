@@ -21,12 +21,7 @@ impl CommentRepository for Database {
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
-        let found = match target {
-            CommentTarget::Comment(id) => call!(self, read comments::find_access(DbId(id.uuid())))?,
-            CommentTarget::NewestOn(post) => {
-                call!(self, read comments::find_newest(DbId(post.uuid()), DbId(caller.uuid())))?
-            }
-        };
+        let found = call!(self, read comments::find_access(target, DbId(caller.uuid())))?;
         Ok(found.map(|(id, author, post_author)| CommentAccess {
             id: id.0.into(),
             author: author.0.into(),

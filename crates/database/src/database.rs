@@ -7,11 +7,13 @@ use std::thread;
 use agora_domain::accounts::{AccountRepository, SessionRepository};
 use agora_domain::comments::CommentRepository;
 use agora_domain::follows::FollowRepository;
+use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
 
+use crate::backend::Backend;
 use crate::calls::{Calls, QueryInstrumentation};
 use crate::error::OpenError;
 use crate::feeds::Feeds;
@@ -31,13 +33,6 @@ pub fn check_url(url: &str) -> Result<(), OpenError> {
         return postgres::check_url(url);
     }
     Database::named_file(url).map(drop).ok_or(OpenError::Scheme)
-}
-
-/// One of the databases.
-#[derive(Clone)]
-pub(crate) enum Backend {
-    Sqlite(Arc<Sqlite>),
-    Postgres(Arc<Postgres>),
 }
 
 /// An open database: every repository of the domain.
@@ -132,7 +127,7 @@ impl Database {
     }
 
     /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
-    /// refused as unavailable. Single statements on PostgreSQL, which are whole or not there, are not waited for. Blocks
+    /// refused as unavailable. Reads on PostgreSQL's shared connections are not waited for. Blocks
     /// until it is done, so it is not called on a thread that drives connections.
     /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
     pub fn close(&self) {
@@ -142,58 +137,6 @@ impl Database {
         }
     }
 
-    /// Returns the accounts.
-    pub fn accounts(&self) -> Arc<dyn AccountRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the sessions.
-    pub fn sessions(&self) -> Arc<dyn SessionRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the posts and likes.
-    pub fn posts(&self) -> Arc<dyn PostRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the comments.
-    pub fn comments(&self) -> Arc<dyn CommentRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the follow relations.
-    pub fn follows(&self) -> Arc<dyn FollowRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the catalog.
-    pub fn products(&self) -> Arc<dyn ProductRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the whole catalog, for work on all of it.
-    pub fn catalog(&self) -> Arc<dyn Catalog> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the record of requests that may be sent again.
-    pub fn idempotency(&self) -> Arc<dyn IdempotencyRepository> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the images that rows name.
-    pub fn named_images(&self) -> Arc<dyn ImageReferences> {
-        Arc::new(self.clone())
-    }
-
-    /// Returns the record of the images that no row names.
-    pub fn unnamed_images(&self) -> Arc<dyn UnreferencedImages> {
-        Arc::new(self.clone())
-    }
-}
-
-impl Database {
     /// Returns the file of a SQLite database.
     pub fn file(&self) -> Option<&Path> {
         match &self.backend {
@@ -211,6 +154,45 @@ impl Database {
             Backend::Postgres(database) => Figures { lanes: database.lanes().into(), write_groups: None },
         }
     }
+}
+
+/// Declares the methods that return the database as one of the domain's ports.
+macro_rules! ports {
+    ($($(#[$doc:meta])* $name:ident: $Port:ident;)+) => {
+        impl Database {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self) -> Arc<dyn $Port> {
+                    Arc::new(self.clone())
+                }
+            )+
+        }
+    };
+}
+
+ports! {
+    /// Returns the accounts.
+    accounts: AccountRepository;
+    /// Returns the sessions.
+    sessions: SessionRepository;
+    /// Returns the posts and likes.
+    posts: PostRepository;
+    /// Returns the comments.
+    comments: CommentRepository;
+    /// Returns the follow relations.
+    follows: FollowRepository;
+    /// Returns the catalog.
+    products: ProductRepository;
+    /// Returns the whole catalog, for work on all of it.
+    catalog: Catalog;
+    /// Returns the record of requests that may be sent again.
+    idempotency: IdempotencyRepository;
+    /// Returns the images that rows name.
+    named_images: ImageReferences;
+    /// Returns the record of the images that no row names.
+    unnamed_images: UnreferencedImages;
+    /// Asks whether the database answers.
+    probe: Probe;
 }
 
 /// Returns whether a URL names a PostgreSQL database.

@@ -46,9 +46,7 @@ impl Failure {
             Self::Database(error) => matches!(error, DieselError::NotFound | DieselError::DeserializationError(_)),
         }
     }
-}
 
-impl Failure {
     /// Returns whether a server refused for a reason that the driver does not tell, and that is none of those which the
     /// server explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's
     /// language.
@@ -110,13 +108,8 @@ pub enum OpenError {
     #[error("the path of the database file is not valid Unicode: {}", .0.display())]
     Path(PathBuf),
     /// The file is missing and cannot be made, or may not be written.
-    #[error("cannot write the database file {}", file.display())]
-    Create {
-        /// The file.
-        file: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    #[error("cannot write the database file {}", .0.display())]
+    Create(PathBuf, #[source] std::io::Error),
     /// There is no such file.
     #[error("there is no database {}", .0.display())]
     Missing(PathBuf),
@@ -151,40 +144,22 @@ pub enum OpenError {
     )]
     Served(PathBuf),
     /// The file cannot be opened.
-    #[error("cannot open the database file {}", file.display())]
-    Open {
-        /// The file.
-        file: PathBuf,
-        /// What SQLite says.
-        source: diesel::ConnectionError,
-    },
+    #[error("cannot open the database file {}", .0.display())]
+    Open(PathBuf, #[source] diesel::ConnectionError),
     /// The file was opened but cannot be used, as when it is not a database.
-    #[error("cannot use the database file {}", file.display())]
-    Setup {
-        /// The file.
-        file: PathBuf,
-        /// What SQLite says.
-        source: diesel::result::Error,
-    },
-    /// The file was opened, but its disk has no room for what SQLite keeps beside it.
-    #[error("the disk of the database file {} is full", file.display())]
-    Full {
-        /// The file.
-        file: PathBuf,
-        /// What SQLite says, which can be as little as "disk I/O error".
-        source: diesel::result::Error,
-    },
+    #[error("cannot use the database file {}", .0.display())]
+    Setup(PathBuf, #[source] diesel::result::Error),
+    /// The file was opened, but its disk has no room for what SQLite keeps beside it, though SQLite may call that no more
+    /// than a "disk I/O error".
+    #[error("the disk of the database file {} is full", .0.display())]
+    Full(PathBuf, #[source] diesel::result::Error),
     /// The schema could not be brought up to date.
     #[error("cannot bring the database schema up to date")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The database could not be saved as it is before its schema is changed, so it was not changed.
-    #[error("cannot save the database as it is before its schema is changed, at {}", file.display())]
-    Save {
-        /// Where it was to be saved.
-        file: PathBuf,
-        /// What the system or SQLite says.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    /// The database could not be saved as it is before its schema is changed, so it was not changed. Names the file that it
+    /// was to be saved as.
+    #[error("cannot save the database as it is before its schema is changed, at {}", .0.display())]
+    Save(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The URL of a PostgreSQL database cannot be understood.
     #[error("the PostgreSQL URL cannot be understood: {0}")]
     Url(&'static str),

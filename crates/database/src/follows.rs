@@ -10,16 +10,17 @@ use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
 use crate::rows::{Slice, keyset, page_of};
+use crate::schema::FollowRecord;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{FollowRow, Related};
+use crate::values::Related;
 use crate::{Database, call, once};
 
-fn follow_row(follower: UserId, followed: UserId, relation: NewRelation) -> FollowRow {
-    FollowRow {
-        follower: DbId(follower.uuid()),
-        followed: DbId(followed.uuid()),
+fn follow_record(follower: UserId, followed: UserId, relation: NewRelation) -> FollowRecord {
+    FollowRecord {
+        follower_id: DbId(follower.uuid()),
+        followed_id: DbId(followed.uuid()),
         id: DbId(relation.id.uuid()),
-        at: DbInstant(relation.at),
+        created_at: DbInstant(relation.at),
     }
 }
 
@@ -40,12 +41,12 @@ impl FollowRepository for Database {
         relation: NewRelation,
         attempt: Option<AttemptId>,
     ) -> Result<bool> {
-        let follow = follow_row(follower, followed, relation);
+        let follow = follow_record(follower, followed, relation);
         once!(self, attempt, write follows::toggle(follow), did follows => Outcome::FollowToggled(follows))
     }
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
-        call!(self, write follows::set(follow_row(follower, followed, relation)))
+        call!(self, write follows::set(follow_record(follower, followed, relation)))
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {

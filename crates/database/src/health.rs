@@ -9,11 +9,6 @@ use async_trait::async_trait;
 use crate::{Database, Migrations, call};
 
 impl Database {
-    /// Asks whether the database answers.
-    pub fn probe(&self) -> Arc<dyn Probe> {
-        Arc::new(Answers(self.clone()))
-    }
-
     /// Asks whether the database has the schema that this program works on, or a newer one: while nodes are replaced
     /// by those of a new version, which change the schema first, the old ones go on.
     pub fn migrations_probe(&self) -> Arc<dyn Probe> {
@@ -21,12 +16,10 @@ impl Database {
     }
 }
 
-struct Answers(Database);
-
 #[async_trait]
-impl Probe for Answers {
+impl Probe for Database {
     async fn probe(&self) -> Result<()> {
-        call!(self.0, read transfer::has_migrations()).map(drop)
+        call!(self, read transfer::has_migrations()).map(drop)
     }
 }
 

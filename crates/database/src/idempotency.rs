@@ -4,10 +4,8 @@ use agora_domain::Result;
 use agora_domain::clock::Timestamp;
 use agora_domain::idempotency::{AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName};
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::NewAttempt;
 use crate::{Database, call};
 
 /// How many records are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
@@ -22,15 +20,8 @@ impl IdempotencyRepository for Database {
         attempt: AttemptId,
         now: Timestamp,
     ) -> Result<Begun> {
-        let new = NewAttempt {
-            attempt: DbId(attempt.uuid()),
-            caller: DbId(name.caller.map_or(Uuid::nil(), |caller| caller.uuid())),
-            route: name.route.clone(),
-            key: name.key.as_str().to_owned(),
-            fingerprints,
-            now,
-        };
-        call!(self, write idempotency::begin(new))
+        let (name, attempt) = (name.clone(), DbId(attempt.uuid()));
+        call!(self, write idempotency::begin(name, fingerprints, attempt, now))
     }
 
     async fn abandon(&self, attempt: AttemptId) -> Result<()> {

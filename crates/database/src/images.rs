@@ -37,10 +37,7 @@ impl UnreferencedImages for Database {
 #[async_trait]
 impl ImageReferences for Database {
     async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>> {
-        let from = format!("{folder:02x}");
-        // What comes after the last hexadecimal digit, after the last folder.
-        let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
-        let named = call!(self, read images::named_between(from, to))?;
+        let named = call!(self, read images::named_in(folder))?;
         let named = named.into_iter().filter_map(|(key, owner)| Some((ImageKey::parse(&key?)?, owner.0.into())));
         Ok(named.collect())
     }

@@ -8,6 +8,7 @@
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
 mod accounts;
+mod backend;
 mod calls;
 mod catalog;
 mod check;
@@ -21,6 +22,7 @@ mod health;
 mod idempotency;
 mod images;
 mod lock;
+mod mutex;
 mod options;
 mod postgres;
 mod posts;
@@ -34,7 +36,6 @@ mod schema;
 mod sessions;
 mod sql_types;
 mod sqlite;
-mod task;
 mod transfer;
 mod values;
 mod version;
@@ -44,26 +45,25 @@ pub use check::damage;
 pub use database::{Database, check_url};
 pub use error::OpenError;
 pub use figures::{Figures, Lane, WriteGroups};
-pub use lock::TaskLock;
+pub use lock::SweepLock;
 pub use options::Options;
 pub use probe::{Probe, ServerProbe, probe};
-pub use task::Task;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::{Migrated, Migrations, schema_version};
 
-/// Runs a query function on a lane: `run!(self, read posts::find(id, viewer))`. PostgreSQL may run it again.
+/// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it again.
 ///
 /// With `then` and a function of what it gives, SQLite does that once it is stored, before anybody is told so.
 macro_rules! run {
-    ($database:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)?) => {
-        match &$database.backend {
-            crate::database::Backend::Sqlite(database) => {
+    ($backend:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)?) => {
+        match $backend {
+            crate::backend::Backend::Sqlite(database) => {
                 let work = move |conn: &mut diesel::SqliteConnection| {
                     crate::sqlite::complete(crate::sqlite::queries::$module::$query(conn, $($arg),*))
                 };
                 $crate::on_sqlite!(database, $lane, work $(, $after)?)
             }
-            crate::database::Backend::Postgres(database) => {
+            crate::backend::Backend::Postgres(database) => {
                 database
                     .$lane(move |conn| {
                         Box::pin(crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*))
@@ -83,7 +83,7 @@ macro_rules! on_sqlite {
     };
 }
 
-/// Does what `run!` does, and has the call counted and timed.
+/// Does what `run!` does on the backend of a database, and has the call counted and timed.
 ///
 /// | lane | what goes there |
 /// |---|---|
@@ -95,7 +95,7 @@ macro_rules! on_sqlite {
 macro_rules! call {
     ($database:expr, $lane:ident $module:ident::$query:ident $($rest:tt)*) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
-        call.end($crate::run!($database, $lane $module::$query $($rest)*))
+        call.end($crate::run!(&$database.backend, $lane $module::$query $($rest)*))
     }};
 }
 
@@ -112,7 +112,7 @@ macro_rules! once {
                 let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
                 let attempt = crate::sql_types::DbId(attempt.uuid());
                 call.end(match &$database.backend {
-                    crate::database::Backend::Sqlite(database) => {
+                    crate::backend::Backend::Sqlite(database) => {
                         let work = move |conn: &mut diesel::SqliteConnection| {
                             crate::sqlite::complete(async {
                                 let $given = crate::sqlite::queries::$module::$query(conn, $($arg),*).await?;
@@ -122,7 +122,7 @@ macro_rules! once {
                         };
                         $crate::on_sqlite!(database, write, work $(, $after)?)
                     }
-                    crate::database::Backend::Postgres(database) => {
+                    crate::backend::Backend::Postgres(database) => {
                         database
                             .write(move |conn| {
                                 let mut same = *conn;

@@ -1,37 +1,35 @@
-//! What one node at a time does.
+//! The lock of the sweep, which collects what nothing names any more.
 
-use std::fs::File;
+use std::any::Any;
 
 use agora_domain::Result;
-use diesel_async::AsyncPgConnection;
 
-use crate::database::{Backend, Database};
-use crate::task::Task;
+use crate::backend::Backend;
+use crate::database::Database;
 
-/// The right to do a task while nobody else does. It ends when this is dropped, and with the process at the latest.
+/// The right to sweep while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]
-pub struct TaskLock {
-    _held: Held,
+pub struct SweepLock {
+    /// The file or the connection that the lock goes with.
+    _holder: Box<dyn Any + Send>,
 }
 
-/// What the lock lives on, and goes with.
-#[expect(dead_code, reason = "held, never looked at")]
-enum Held {
-    File(File),
-    Connection(Box<AsyncPgConnection>),
+impl SweepLock {
+    fn of(holder: impl Any + Send) -> Self {
+        Self { _holder: Box::new(holder) }
+    }
 }
 
 impl Database {
-    /// Takes a task's lock; nothing when somebody else has it: another node, another process on the same file, or
+    /// Takes the lock of the sweep; nothing when somebody else has it: another node, another process on the same file, or
     /// another part of this one.
     ///
     /// # Errors
     /// `Unavailable` when the database cannot be asked.
-    pub async fn try_lock(&self, task: Task) -> Result<Option<TaskLock>> {
-        let held = match &self.backend {
-            Backend::Sqlite(database) => database.try_lock(task)?.map(Held::File),
-            Backend::Postgres(database) => database.try_lock(task).await?.map(|conn| Held::Connection(Box::new(conn))),
-        };
-        Ok(held.map(|held| TaskLock { _held: held }))
+    pub async fn lock_sweep(&self) -> Result<Option<SweepLock>> {
+        Ok(match &self.backend {
+            Backend::Sqlite(database) => database.lock_sweep()?.map(SweepLock::of),
+            Backend::Postgres(database) => database.lock_sweep().await?.map(SweepLock::of),
+        })
     }
 }

@@ -7,20 +7,20 @@ use agora_domain::accounts::Account;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::idempotency::{AttemptId, Outcome};
-use agora_domain::page::{Keyset, Page, PageRequest};
+use agora_domain::page::{Page, PageRequest};
 use agora_domain::posts::{
     EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
 };
 use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
-use crate::database::{Backend, Database};
+use crate::database::Database;
 use crate::error::Outcome as Read;
-use crate::feeds::{Changes, FeedQuery, Loaded, Snapshot, Source};
 use crate::rows::{AuthorRow, PostRow, Slice, UserRow, keyset, page_of};
+use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{LikeRow, PostViewRow, Visible};
-use crate::{call, once, rows, run};
+use crate::values::{PostViewRow, Visible};
+use crate::{call, once, rows};
 
 impl<R> PostViewRow<R> {
     /// Returns the post, its author made of the columns read.
@@ -53,8 +53,9 @@ fn visible_codes(visible: &[Visibility]) -> Visible {
     [code(0), code(1), code(2)]
 }
 
-fn like_row(post: PostId, user: UserId, like: NewRelation) -> LikeRow {
-    LikeRow { post: DbId(post.uuid()), user: DbId(user.uuid()), id: DbId(like.id.uuid()), at: DbInstant(like.at) }
+fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
+    let (post_id, user_id) = (DbId(post.uuid()), DbId(user.uuid()));
+    LikeRecord { post_id, user_id, id: DbId(like.id.uuid()), created_at: DbInstant(like.at) }
 }
 
 #[async_trait]
@@ -104,7 +105,7 @@ impl PostRepository for Database {
     ) -> Result<Page<PostView>> {
         let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
         let call = self.calls.begin("posts.list_followed");
-        let found = call.end(self.feeds.page(self, viewer, visible, feed).await)?;
+        let found = call.end(self.feeds.page(&self.backend, viewer, visible, feed).await)?;
         page_of_views(feed.page, found, AuthorRow::author)
     }
 
@@ -135,12 +136,12 @@ impl PostRepository for Database {
         like: NewRelation,
         attempt: Option<AttemptId>,
     ) -> Result<bool> {
-        let like = like_row(post, user, like);
+        let like = like_record(post, user, like);
         once!(self, attempt, statement posts::toggle_like(like), did likes => Outcome::LikeToggled(likes))
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
-        call!(self, write posts::set_like(like_row(post, user, like)))
+        call!(self, write posts::set_like(like_record(post, user, like)))
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {
@@ -151,36 +152,5 @@ impl PostRepository for Database {
         let found = call!(self, list posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
         let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
         Ok(page_of(page, positioned.collect::<Result<_>>()?))
-    }
-}
-
-impl Source for Database {
-    fn epoch(&self) -> u64 {
-        match &self.backend {
-            // Nobody else has the file.
-            Backend::Sqlite(_) => 0,
-            Backend::Postgres(database) => database.epoch(),
-        }
-    }
-
-    async fn load(&self, viewer: DbId, visible: Visible, limit: usize) -> Result<Option<Loaded>> {
-        run!(self, search feeds::load(viewer, visible, limit))
-    }
-
-    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Result<Vec<Keyset>> {
-        run!(self, search feeds::positions(viewer, visible, slice))
-    }
-
-    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Result<Vec<PostViewRow<AuthorRow>>> {
-        run!(self, list feeds::read(wanted, keys))
-    }
-
-    async fn read_with_changes(
-        &self,
-        wanted: FeedQuery,
-        keys: Vec<Keyset>,
-        since: Snapshot,
-    ) -> Result<(Changes, Vec<PostViewRow<AuthorRow>>)> {
-        run!(self, list feeds::read_with_changes(wanted, keys, since))
     }
 }

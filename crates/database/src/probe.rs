@@ -87,7 +87,7 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     let mut conn = sqlite::open_to_inspect(&file)?;
     let version = "SELECT sqlite_version() AS version";
     let of = diesel::RunQueryDsl::get_result::<OfSqlite>(diesel::sql_query(version), &mut conn);
-    let of = of.map_err(|source| OpenError::Setup { file: file.clone(), source })?;
+    let of = of.map_err(|error| OpenError::Setup(file.clone(), error))?;
     Probe::of(format!("SQLite {}", of.version), sqlite::applied(&mut conn, &file)?, None)
 }
 

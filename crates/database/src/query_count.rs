@@ -143,18 +143,17 @@ fn pages_of_comments_likers_and_users_take_one_query() {
 
 #[test]
 fn a_like_takes_two_statements_and_an_unlike_three() {
-    let like = crate::values::LikeRow {
-        post: post(1),
-        user: user(0),
+    let like = |user| crate::schema::LikeRecord {
+        post_id: post(1),
+        user_id: user,
         id: id(4, 1),
-        at: DbInstant(Timestamp::from_unix_millis(1)),
+        created_at: DbInstant(Timestamp::from_unix_millis(1)),
     };
     expect_queries(2, |conn| {
-        assert!(complete(queries::posts::toggle_like(conn, like)).unwrap());
+        assert!(complete(queries::posts::toggle_like(conn, like(user(0)))).unwrap());
     });
-    let unlike = crate::values::LikeRow { user: user(1), ..like };
     expect_queries(3, |conn| {
-        assert!(!complete(queries::posts::toggle_like(conn, unlike)).unwrap());
+        assert!(!complete(queries::posts::toggle_like(conn, like(user(1)))).unwrap());
     });
 }
 

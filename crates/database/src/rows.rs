@@ -1,17 +1,17 @@
 //! Rows, and how they become the domain's values.
 
 use agora_domain::Error;
-use agora_domain::accounts::{Account, Author, Biography, Email, Roles, UserSummary, Username};
+use agora_domain::accounts::{Account, Author, Biography, Email, NewAccount, Role, Roles, UserSummary, Username};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText, CommentView};
 use agora_domain::media::ImageKey;
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
 use agora_domain::posts::{Liker, Post, PostText, Visibility};
-use diesel::{Insertable, Queryable, Selectable};
+use diesel::{AsChangeset, Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
 use crate::error::{Failure, Outcome};
-use crate::schema::{CommentRow, posts, users};
+use crate::schema::{CommentRow, UserRecord, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Returns a stored value that no longer makes sense: somebody else changed the database.
@@ -115,7 +115,7 @@ pub(crate) fn page_of<T>(page: PageRequest, rows: Vec<(Keyset, T)>) -> Page<T> {
 }
 
 /// The columns of an account, without its password.
-#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct UserRow {
     pub(crate) id: DbId,
@@ -129,13 +129,15 @@ pub(crate) struct UserRow {
     pub(crate) created_at: DbInstant,
 }
 
-impl UserRow {
-    pub(crate) fn of(account: &Account) -> Self {
-        use agora_domain::accounts::Role;
+impl UserRecord {
+    pub(crate) fn of(NewAccount { account, password }: &NewAccount) -> Self {
         Self {
             id: DbId(account.id.uuid()),
             username: account.username.as_str().to_owned(),
+            username_key: account.username.key(),
             email: account.email.as_str().to_owned(),
+            email_key: account.email.key(),
+            password_hash: password.as_str().to_owned(),
             biography: account.biography.as_ref().map(|text| text.as_str().to_owned()),
             profile_picture: key_text(account.profile_picture.as_ref()),
             is_admin: account.roles.contains(Role::Admin),
@@ -144,7 +146,9 @@ impl UserRow {
             created_at: DbInstant(account.created_at),
         }
     }
+}
 
+impl UserRow {
     pub(crate) fn account(self) -> Outcome<Account> {
         Ok(Account {
             id: self.id.0.into(),
@@ -160,7 +164,6 @@ impl UserRow {
 }
 
 pub(crate) fn roles(is_admin: bool, is_user: bool) -> Roles {
-    use agora_domain::accounts::Role;
     Roles::NONE.with(Role::Admin, is_admin).with(Role::User, is_user)
 }
 
@@ -226,8 +229,8 @@ impl LikerRow {
 }
 
 /// The columns of a post that are its own.
-#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
-#[diesel(table_name = posts)]
+#[derive(Debug, Clone, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = posts, treat_none_as_null = true)]
 pub(crate) struct PostRow {
     pub(crate) id: DbId,
     pub(crate) author_id: DbId,

@@ -6,6 +6,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::id::SessionId;
 use async_trait::async_trait;
 
+use crate::schema::SessionRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, rows};
 
@@ -15,9 +16,11 @@ const BATCH: i64 = 1_000;
 #[async_trait]
 impl SessionRepository for Database {
     async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<bool> {
-        let (id, user) = (DbId(session.id.uuid()), DbId(session.user.uuid()));
-        let (opened_at, verified) = (DbInstant(session.opened_at), verified.as_str().to_owned());
-        call!(self, write sessions::open(id, user, opened_at, verified))
+        let (id, user_id, opened_at) =
+            (DbId(session.id.uuid()), DbId(session.user.uuid()), DbInstant(session.opened_at));
+        let (session, verified) =
+            (SessionRecord { id, user_id, opened_at, revoked_at: None }, verified.as_str().to_owned());
+        call!(self, write sessions::open(session, verified))
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {

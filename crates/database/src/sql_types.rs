@@ -9,9 +9,10 @@ use diesel::expression::AsExpression;
 use diesel::pg::Pg;
 use diesel::query_builder::QueryId;
 use diesel::serialize::{IsNull, Output, ToSql};
-use diesel::sql_types::{BigInt, SqlType};
+use diesel::sql_types::{BigInt, Binary, SqlType};
 use diesel::sqlite::Sqlite;
 use diesel::{deserialize, serialize};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The SQL type of identifiers: 16 bytes on SQLite, `uuid` on PostgreSQL.
@@ -27,7 +28,9 @@ pub struct Id;
 pub struct Instant;
 
 /// An identifier of any kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, AsExpression, FromSqlRow)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, AsExpression, FromSqlRow, Serialize, Deserialize,
+)]
 #[diesel(sql_type = Id)]
 pub struct DbId(pub Uuid);
 
@@ -37,10 +40,12 @@ impl FromSql<Id, Sqlite> for DbId {
     }
 }
 
-impl ToSql<Id, Sqlite> for DbId {
-    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
-        out.set_value(self.0.as_bytes().as_slice());
-        Ok(IsNull::No)
+impl<DB: Backend> ToSql<Id, DB> for DbId
+where
+    [u8]: ToSql<Binary, DB>,
+{
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, DB>) -> serialize::Result {
+        self.0.as_bytes().as_slice().to_sql(out)
     }
 }
 
@@ -87,13 +92,6 @@ impl ToSql<Instant, Sqlite> for DbInstant {
 impl FromSql<Id, Pg> for DbId {
     fn from_sql(value: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         Ok(Self(Uuid::from_slice(value.as_bytes())?))
-    }
-}
-
-impl ToSql<Id, Pg> for DbId {
-    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-        out.write_all(self.0.as_bytes())?;
-        Ok(IsNull::No)
     }
 }
 

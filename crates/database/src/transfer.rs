@@ -4,68 +4,19 @@
 //! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
 //! limits of requests.
 
+use agora_domain::Result;
 use agora_domain::media::ImageKey;
-use agora_domain::{Error, Result};
 use futures_util::stream;
 use futures_util::stream::Stream;
 
-use crate::database::{Backend, Database};
-pub use crate::schema::Table;
-use crate::schema::{AnyKey, AnyRows};
+use crate::backend::Backend;
+use crate::database::Database;
+pub use crate::schema::{Position, Rows, Table};
 use crate::sql_types::DbId;
 use crate::{postgres, sqlite};
 
 /// How many rows are handled at once: some megabytes of the longest posts.
 const BATCH: i64 = 500;
-
-/// Some rows of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rows(AnyRows);
-
-impl Rows {
-    /// Returns the table they are of.
-    pub fn table(&self) -> Table {
-        self.0.table()
-    }
-
-    /// Returns how many they are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Where the rows after these begin; nothing when there are none.
-    pub fn end(&self) -> Option<Position> {
-        self.0.last_key().map(Position)
-    }
-
-    /// Returns the rows as text: each a line with a JSON object of all columns. The text is the same for equal rows,
-    /// whatever database they come from. Instants are milliseconds since 1970.
-    ///
-    /// # Errors
-    /// None that is expected.
-    pub fn to_lines(&self) -> Result<Vec<u8>> {
-        let mut text = Vec::new();
-        self.0.write_lines(&mut text)?;
-        Ok(text)
-    }
-
-    /// Returns the rows of a text that [`Self::to_lines`] made.
-    ///
-    /// # Errors
-    /// When the text is no such thing.
-    pub fn from_lines(table: Table, text: &str) -> Result<Self> {
-        AnyRows::parse_lines(table, text).map(Self).map_err(Error::internal)
-    }
-}
-
-/// A place in a table, after one of its rows.
-#[derive(Debug, Clone, Copy)]
-pub struct Position(AnyKey);
 
 /// A transaction on a connection of its own.
 pub(crate) enum Session {
@@ -96,16 +47,20 @@ impl Session {
     /// Begins to read everything, as it is now.
     pub(crate) async fn snapshot(database: &Database) -> Result<Self> {
         Ok(match &database.backend {
-            Backend::Sqlite(database) => Self::Sqlite(database.snapshot().await?),
-            Backend::Postgres(database) => Self::Postgres(Box::new(database.snapshot().await?)),
+            Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::snapshot(database.file()).await?),
+            Backend::Postgres(database) => {
+                Self::Postgres(Box::new(postgres::Session::snapshot(&database.connector).await?))
+            }
         })
     }
 
     /// Begins to change these tables, with everybody else kept from changing them.
     pub(crate) async fn change(database: &Database, tables: &'static [Table]) -> Result<Self> {
         Ok(match &database.backend {
-            Backend::Sqlite(database) => Self::Sqlite(database.load().await?),
-            Backend::Postgres(database) => Self::Postgres(Box::new(database.change(tables).await?)),
+            Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::load(database.file()).await?),
+            Backend::Postgres(database) => {
+                Self::Postgres(Box::new(postgres::Session::change(&database.connector, tables).await?))
+            }
         })
     }
 
@@ -151,8 +106,7 @@ impl Snapshot {
     /// # Errors
     /// When the database fails.
     pub async fn page(&mut self, table: Table, from: Option<Position>) -> Result<Rows> {
-        let after = from.map(|position| position.0);
-        run_in!(&mut self.0, transfer::page(table, after, BATCH)).map(Rows)
+        run_in!(&mut self.0, transfer::page(table, from, BATCH))
     }
 
     /// Returns the images that posts and profiles name, some at a time.
@@ -202,9 +156,9 @@ impl Load {
     /// Adds rows. Tables are filled in the order of [`Table::ALL`].
     ///
     /// # Errors
-    /// [`Error::Conflict`] when such a row is there already, and when the database fails.
+    /// [`agora_domain::Error::Conflict`] when such a row is there already, and when the database fails.
     pub async fn insert(&mut self, rows: Rows) -> Result<()> {
-        run_in!(&mut self.0.0, transfer::insert(rows.0)).map(|_| ())
+        run_in!(&mut self.0.0, transfer::insert(rows)).map(|_| ())
     }
 
     /// Makes everything last.

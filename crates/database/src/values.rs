@@ -1,38 +1,10 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use agora_domain::clock::Timestamp;
-use agora_domain::idempotency::Fingerprints;
 use agora_domain::posts::Liker;
 use diesel::Queryable;
 
-use crate::rows::{PostRow, SummaryRow, UserRow};
+use crate::rows::{PostRow, SummaryRow};
 use crate::sql_types::{DbId, DbInstant};
-
-/// A new account: its row, then what the row of a listing leaves out.
-#[derive(Clone)]
-pub(crate) struct NewUser {
-    pub(crate) row: UserRow,
-    pub(crate) username_key: String,
-    pub(crate) email_key: String,
-    pub(crate) password_hash: String,
-}
-
-/// A new password in place of the one verified.
-#[derive(Clone)]
-pub(crate) struct NewPassword {
-    pub(crate) user: DbId,
-    pub(crate) verified: String,
-    pub(crate) new: String,
-    pub(crate) keep: Option<DbId>,
-    pub(crate) at: DbInstant,
-}
-
-/// Which column names an account at login.
-#[derive(Debug, Clone)]
-pub(crate) enum Login {
-    UsernameKey(String),
-    EmailKey(String),
-}
 
 /// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
 pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
@@ -80,40 +52,11 @@ pub(crate) fn distinct(visible: Visible) -> Vec<i16> {
     distinct
 }
 
-/// A like about to be made.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LikeRow {
-    pub(crate) post: DbId,
-    pub(crate) user: DbId,
-    pub(crate) id: DbId,
-    pub(crate) at: DbInstant,
-}
-
 /// The comment, its author, the author of its post.
 pub(crate) type CommentAccessRow = (DbId, DbId, DbId);
 
-/// An attempt about to be put on record.
-#[derive(Debug, Clone)]
-pub(crate) struct NewAttempt {
-    pub(crate) attempt: DbId,
-    pub(crate) caller: DbId,
-    pub(crate) route: String,
-    pub(crate) key: String,
-    pub(crate) fingerprints: Fingerprints,
-    pub(crate) now: Timestamp,
-}
-
 /// The attempt on record, the digest of what the request said, when it began, and what it did.
 pub(crate) type AttemptRow = (DbId, Vec<u8>, DbInstant, Option<Vec<u8>>);
-
-/// A relation about to be made.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FollowRow {
-    pub(crate) follower: DbId,
-    pub(crate) followed: DbId,
-    pub(crate) id: DbId,
-    pub(crate) at: DbInstant,
-}
 
 /// When the relation was made and its id, then the user at its other end.
 pub(crate) type Related = (DbInstant, DbId, SummaryRow);
@@ -129,15 +72,7 @@ pub(crate) struct TextFilter {
 
 impl TextFilter {
     pub(crate) fn new(text: &str) -> Self {
-        let mut pattern = String::with_capacity(text.len() + 2);
-        pattern.push('%');
-        for c in text.chars() {
-            if matches!(c, '%' | '_' | '\\') {
-                pattern.push('\\');
-            }
-            pattern.push(c);
-        }
-        pattern.push('%');
+        let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let characters: Vec<char> = text.chars().collect();
         let mut ngrams: Vec<String> = characters.windows(3).map(|three| three.iter().collect()).collect();
         if ngrams.is_empty() {

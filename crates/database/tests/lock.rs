@@ -1,4 +1,4 @@
-//! The locks of a task and of a service, on each database.
+//! The locks of the sweep and of a service, on each database.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agora_database::{Database, OpenError, Options, Task, TaskLock};
+use agora_database::{Database, OpenError, Options, SweepLock};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
@@ -22,12 +22,12 @@ async fn open(url: &str) -> Database {
     Database::open(url, &Options { connections: 1, ..Options::default() }).await.unwrap()
 }
 
-async fn lock(database: &Database) -> Option<TaskLock> {
-    database.try_lock(Task::Sweep).await.unwrap()
+async fn lock(database: &Database) -> Option<SweepLock> {
+    database.lock_sweep().await.unwrap()
 }
 
 /// Takes a lock that was just given up, which a server learns a moment later.
-async fn take(database: &Database) -> TaskLock {
+async fn take(database: &Database) -> SweepLock {
     let begun = Instant::now();
     loop {
         if let Some(lock) = lock(database).await {

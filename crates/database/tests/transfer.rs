@@ -331,7 +331,7 @@ async fn what_is_only_looked_at_stays_as_it_is() {
     let mut holder = SqliteConnection::establish(busy.url.strip_prefix("sqlite:").unwrap()).unwrap();
     holder.batch_execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; DELETE FROM users; COMMIT").unwrap();
     let opened = Database::open_existing(&busy.url, &options).await;
-    assert!(matches!(opened, Err(OpenError::Setup { .. })), "{:?}", opened.err());
+    assert!(matches!(opened, Err(OpenError::Setup(..))), "{:?}", opened.err());
 
     let empty = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     for _ in 0..2 {

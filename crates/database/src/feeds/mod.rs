@@ -15,7 +15,7 @@ mod recent;
 mod timeline;
 mod window;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use agora_domain::Result;
@@ -29,7 +29,10 @@ pub(crate) use self::recent::{NewPost, Snapshot};
 pub(crate) use self::timeline::Loaded;
 use self::timeline::{Part, Timeline};
 use self::window::Window;
+use crate::backend::Backend;
+use crate::mutex::lock;
 use crate::rows::{AuthorRow, PostRow, Slice, Toward, keyset};
+use crate::run;
 use crate::sql_types::DbId;
 use crate::values::{PostViewRow, Visible};
 
@@ -82,32 +85,6 @@ pub(crate) struct FeedQuery {
     pub(crate) limit: usize,
 }
 
-/// What a feed is read from.
-pub(crate) trait Source {
-    /// Grows whenever there may be another database in the place of the one that was there: an older state of it, for
-    /// instance, or a replica that had not received everything.
-    fn epoch(&self) -> u64;
-
-    /// Reads the newest positions of the viewer's feed that have one of the visibilities, so many; nothing when the feed
-    /// cannot be remembered.
-    async fn load(&self, viewer: DbId, visible: Visible, limit: usize) -> Result<Option<Loaded>>;
-
-    /// Reads the positions of the viewer's feed from one on that have one of the visibilities, so many.
-    async fn positions(&self, viewer: DbId, visible: Visible, slice: Slice) -> Result<Vec<Keyset>>;
-
-    /// Reads the posts at these positions that are there, whose author the viewer follows and that have one of the
-    /// visibilities.
-    async fn read(&self, wanted: FeedQuery, keys: Vec<Keyset>) -> Result<Vec<PostViewRow<AuthorRow>>>;
-
-    /// Does the same, and reads what has changed since a snapshot.
-    async fn read_with_changes(
-        &self,
-        wanted: FeedQuery,
-        keys: Vec<Keyset>,
-        since: Snapshot,
-    ) -> Result<(Changes, Vec<PostViewRow<AuthorRow>>)>;
-}
-
 /// Returns a number of rows as the value of a query.
 pub(crate) fn limit(of: usize) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
@@ -134,10 +111,6 @@ impl Weighter<DbId, Weighed> for ByWeight {
     fn weight(&self, _: &DbId, weighed: &Weighed) -> u64 {
         weighed.weight
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is remembered of feeds.
@@ -187,7 +160,7 @@ impl Feeds {
     /// is one.
     pub(crate) async fn page(
         &self,
-        source: &impl Source,
+        backend: &Backend,
         viewer: DbId,
         visible: Visible,
         feed: FeedRequest,
@@ -198,7 +171,7 @@ impl Feeds {
         let mut candidates = wanted.limit + wanted.limit / 4;
         let mut is_current = false;
         for _ in 0..ATTEMPTS {
-            match self.attempt(source, wanted, &window, candidates, is_current).await? {
+            match self.attempt(backend, wanted, &window, candidates, is_current).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Again => {}
                 Attempt::Current => is_current = true,
@@ -206,18 +179,18 @@ impl Feeds {
                 Attempt::Uncacheable => break,
             }
         }
-        page_from_authors(source, wanted, window, candidates).await
+        page_from_authors(backend, wanted, window, candidates).await
     }
 
     async fn attempt(
         &self,
-        source: &impl Source,
+        backend: &Backend,
         wanted: FeedQuery,
         window: &Window,
         candidates: usize,
         is_current: bool,
     ) -> Result<Attempt> {
-        let epoch = source.epoch();
+        let epoch = backend.epoch();
         if self.recent().epoch() < epoch {
             self.recent_mut().renew(epoch);
         }
@@ -225,18 +198,21 @@ impl Feeds {
         let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
         let remembered = match remembered.filter(|remembered| lock(remembered).is_of(wanted.visible, MAX_AGE)) {
             Some(remembered) => remembered,
-            None => return self.load(source, wanted, candidates).await,
+            None => return self.load(backend, wanted, candidates).await,
         };
         let Some(Taken { part, version, known, generation }) = self.take(&remembered, window, candidates) else {
             return Ok(self.forget(viewer));
         };
         let keys = match part {
             Part::Enough(keys) => keys,
-            Part::Beyond(end) => return self.extend(source, wanted, &remembered, end, candidates.max(CHUNK)).await,
+            Part::Beyond(end) => return self.extend(backend, wanted, &remembered, end, candidates.max(CHUNK)).await,
             Part::Elsewhere => return Ok(Attempt::Uncacheable),
         };
         let are_all = keys.len() < candidates;
-        let (changes, posts) = source.read_with_changes(wanted, keys.clone(), known.clone()).await?;
+        let (changes, posts) = {
+            let (keys, since) = (keys.clone(), known.clone());
+            run!(backend, list feeds::read_with_changes(wanted, keys, since))?
+        };
         if changes.now.end < known.end || changes.posts.len() >= MAX_CHANGES {
             // Transactions are counted anew, in another database perhaps; or too much came in to follow.
             let mut recent = self.recent_mut();
@@ -257,7 +233,7 @@ impl Feeds {
             self.recent_mut().extend(generation, changes.posts, changes.now);
         }
         Ok(match posts {
-            _ if source.epoch() != epoch => Attempt::Again,
+            _ if backend.epoch() != epoch => Attempt::Again,
             _ if has_changed && !is_current => Attempt::Current,
             posts if posts.len() >= wanted.limit || are_all => Attempt::Done(posts),
             _ => Attempt::Short,
@@ -280,7 +256,7 @@ impl Feeds {
 
     async fn load(
         &self,
-        source: &impl Source,
+        backend: &Backend,
         FeedQuery { viewer, visible, .. }: FeedQuery,
         limit: usize,
     ) -> Result<Attempt> {
@@ -289,7 +265,9 @@ impl Feeds {
             let recent = self.recent();
             (recent.generation(), recent.next(), recent.known().is_some())
         };
-        let Some(loaded) = source.load(viewer, visible, limit).await? else { return Ok(Attempt::Uncacheable) };
+        let Some(loaded) = run!(backend, search feeds::load(viewer, visible, limit))? else {
+            return Ok(Attempt::Uncacheable);
+        };
         if !self.recent_mut().join(generation, was_known, &loaded.snapshot) {
             return Ok(Attempt::Again);
         }
@@ -299,14 +277,15 @@ impl Feeds {
 
     async fn extend(
         &self,
-        source: &impl Source,
+        backend: &Backend,
         FeedQuery { viewer, visible, .. }: FeedQuery,
         remembered: &Remembered,
         end: Keyset,
         limit: usize,
     ) -> Result<Attempt> {
         let next = lock(remembered).next;
-        let older = source.positions(viewer, visible, Slice::new(Toward::Older, Some(end), limit)).await?;
+        let slice = Slice::new(Toward::Older, Some(end), limit);
+        let older = run!(backend, search feeds::positions(viewer, visible, slice))?;
         let has_room = lock(remembered).extend(end, older, limit, next);
         self.remember(viewer, remembered);
         Ok(if has_room { Attempt::Again } else { Attempt::Uncacheable })
@@ -340,7 +319,7 @@ impl Feeds {
 
 /// Makes a page from a look at each followed author's posts.
 async fn page_from_authors(
-    source: &impl Source,
+    backend: &Backend,
     mut wanted: FeedQuery,
     mut window: Window,
     mut candidates: usize,
@@ -348,11 +327,11 @@ async fn page_from_authors(
     let mut found = Vec::new();
     loop {
         let slice = Slice::new(window.toward, window.beginning(), candidates);
-        let mut keys = source.positions(wanted.viewer, wanted.visible, slice).await?;
+        let mut keys = run!(backend, search feeds::positions(wanted.viewer, wanted.visible, slice))?;
         keys.retain(|key| window.contains(*key));
         let are_all = keys.len() < candidates;
         window = keys.last().map_or(window, |last| window.from(*last));
-        let posts = source.read(wanted, keys).await?;
+        let posts = run!(backend, list feeds::read(wanted, keys))?;
         wanted.limit -= posts.len();
         found.extend(posts);
         if are_all || wanted.limit == 0 {

@@ -17,9 +17,14 @@ use tokio::time::timeout;
 use super::tests::{HANG, find, id, toggle_like, write};
 use super::*;
 use crate::rows::Slice;
-use crate::values::LikeRow;
+use crate::schema::LikeRecord;
 
 const AT: crate::sql_types::DbInstant = crate::sql_types::DbInstant(Timestamp::from_unix_millis(1));
+
+/// A like of post 1 by user 1.
+fn like(n: u64) -> LikeRecord {
+    LikeRecord { post_id: id(2, 1), user_id: id(1, 1), id: id(4, n), created_at: AT }
+}
 
 /// Returns a database with user 1, their post 1 and a product, and its URL.
 async fn with_rows(options: &Options) -> (String, Arc<Postgres>) {
@@ -47,8 +52,7 @@ async fn on_every_lane(database: &Postgres) -> Result<()> {
                 .await
         });
         try_join_all(lists).await?;
-        try_join_all((0..16).map(async |n| toggle_like(database, LikeRow { post, user, id: id(4, n), at: AT }).await))
-            .await?;
+        try_join_all((0..16).map(async |n| toggle_like(database, like(n)).await)).await?;
         let reads = (0..16).map(async |_| {
             database.read(move |conn| Box::pin(queries::accounts::find(conn, user))).await?;
             database.search(move |conn| Box::pin(queries::products::list(conn, None, slice()))).await?;
@@ -122,11 +126,11 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
     let connector = Connector::new(&url, &options).unwrap();
     let watcher = connector.connect().await.unwrap();
     let mut holder = connector.connect().await.unwrap();
-    let (user, post) = (id(1, 1), id(2, 1));
+    let post = id(2, 1);
     holder.batch_execute(&format!("BEGIN; SELECT FROM posts WHERE id = '{}' FOR UPDATE", post.0)).await.unwrap();
     for round in 0..10_u64 {
         let impatient = (0..120_u64).map(async |n| {
-            let like = LikeRow { post, user, id: id(4, round * 1000 + n), at: AT };
+            let like = like(round * 1000 + n);
             let single = timeout(Duration::from_millis(20), toggle_like(&database, like));
             assert!(single.await.is_err(), "the post is locked");
             let edit = agora_domain::posts::PostEdit::default();
@@ -139,7 +143,7 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
     // Each turn comes back once the server is done.
-    let likes = (0..64).map(async |n| toggle_like(&database, LikeRow { post, user, id: id(5, n), at: AT }).await);
+    let likes = (0..64).map(async |n| toggle_like(&database, like(100_000 + n)).await);
     timeout(HANG, try_join_all(likes)).await.unwrap().unwrap();
     assert!(others(&watcher).await - 1 <= CONNECTIONS);
 }

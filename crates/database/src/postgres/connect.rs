@@ -126,6 +126,11 @@ impl Target {
     }
 }
 
+/// Checks that a URL names a database of a PostgreSQL server.
+pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
+    Target::parse(url).map(drop)
+}
+
 /// Makes connections to the database of one URL.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -163,11 +168,6 @@ impl Connector {
         config.connect_timeout(timeout);
         let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities.as_deref())).transpose()?;
         Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout, server, made: Arc::default() })
-    }
-
-    /// Checks a URL.
-    pub(crate) fn check(url: &str) -> Result<(), OpenError> {
-        Target::parse(url).map(drop)
     }
 
     /// Makes a connection, which is driven by the runtime that this is called on.

@@ -1,12 +1,13 @@
 //! A PostgreSQL database: its connections, and the work of several steps.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use deadpool::managed::PoolError;
+use deadpool::managed::{Object, PoolError};
 use diesel::QueryResult;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
@@ -14,6 +15,7 @@ use diesel_async::{
     AsyncConnection, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -22,14 +24,12 @@ use tokio::time::timeout;
 use super::connect::Connector;
 use super::dialect::{ATTEMPTS, Conn, RunQueryDsl};
 use super::pipeline::Pipelines;
-use super::pool::{Lease, Manager, Pool, UNPROVEN};
-use super::session::Session;
-use super::{pipeline, queries};
+use super::pool::{Limits, Manager, Pool, UNPROVEN};
+use super::queries;
 use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
+use crate::mutex::lock;
 use crate::options::Options;
-use crate::task::Task;
-use crate::transfer::Table;
 use crate::version;
 use crate::version::{Migrated, Opening, YesOrNo};
 
@@ -37,6 +37,9 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 
 /// The key of the advisory lock under which one node at a time applies migrations.
 const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
+
+/// The key of the advisory lock under which one node at a time sweeps.
+const SWEEP_LOCK: i64 = MIGRATION_LOCK + 1;
 
 /// Keeps the server from ending a connection that holds a lock and is idle otherwise. Servers before version 14 do not
 /// have the setting.
@@ -67,20 +70,9 @@ enum Transaction {
     Explicit,
 }
 
-/// How long things may take.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    /// The wait for a connection.
-    wait: Duration,
-    /// The work on it.
-    work: Duration,
-    /// The wait for a lock.
-    lock: Duration,
-}
-
 /// A PostgreSQL database.
 pub(crate) struct Postgres {
-    connector: Connector,
+    pub(crate) connector: Connector,
     pool: Pool,
     /// For what reads little.
     shared: Arc<Pipelines>,
@@ -115,18 +107,16 @@ impl Postgres {
     ) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
         let runtime = Handle::current();
-        let manager = Manager::new(connector.clone(), options.wait_timeout, unproven);
         let shares = options.shares();
         let limits = Limits {
             wait: options.wait_timeout,
             work: options.statement_timeout + GRACE,
             lock: options.lock_timeout(),
+            unproven,
         };
-        let pipelines = |connections| {
-            let (wait, read, again) = (limits.wait, limits.work, limits.lock);
-            Pipelines::new(connector.clone(), connections, pipeline::Limits { wait, read, again, unproven })
-        };
+        let pipelines = |connections| Pipelines::new(connector.clone(), connections, limits);
         let (shared, lists) = (pipelines(shares.shared), pipelines(shares.lists));
+        let manager = Manager::new(connector.clone(), limits);
         let pool =
             Pool::builder(manager).max_size(shares.pool).build().map_err(|error| OpenError::Connect(error.into()))?;
         prepare(opening, &connector).await?;
@@ -205,7 +195,7 @@ impl Postgres {
         transaction: Transaction,
         work: impl Work<T>,
     ) -> Result<T> {
-        let runs = self.running().clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
+        let runs = lock(&self.running).clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
         let (pool, limits) = (self.pool.clone(), self.limits);
         let (reply, answer) = oneshot::channel();
         self.runtime.spawn(async move {
@@ -214,29 +204,19 @@ impl Postgres {
             // Whoever no longer waits does not miss it.
             let _ = reply.send(outcome);
         });
-        answer.await.unwrap_or_else(|_| Err(Error::internal("work on the database panicked")))
+        answer.await.unwrap_or_else(|_| Err(Error::unavailable("the database is closed")))
     }
 
-    /// Takes the lock of a task if no node has it, on a connection of its own outside the pool, which keeps it.
-    pub(crate) async fn try_lock(&self, task: Task) -> Result<Option<AsyncPgConnection>> {
+    /// Takes the lock of the sweep if no node has it, on a connection of its own outside the pool, which keeps it.
+    pub(crate) async fn lock_sweep(&self) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
-        let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS holds").bind::<BigInt, _>(key(task));
+        let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS holds").bind::<BigInt, _>(SWEEP_LOCK);
         let answer: QueryResult<YesOrNo> = lock.get_result(&mut conn).await;
         if !answer.map_err(Failure::from)?.holds {
             return Ok(None);
         }
         conn.batch_execute(STAY_WHILE_IDLE).await.map_err(Failure::from)?;
         Ok(Some(conn))
-    }
-
-    /// Begins to read everything, as it is now.
-    pub(crate) async fn snapshot(&self) -> Result<Session> {
-        Session::snapshot(&self.connector).await
-    }
-
-    /// Begins to change these tables.
-    pub(crate) async fn change(&self, tables: &'static [Table]) -> Result<Session> {
-        Session::change(&self.connector, tables).await
     }
 
     /// Grows whenever there may be another database in the place of the one that was there.
@@ -252,25 +232,16 @@ impl Postgres {
         [self.shared.lane("shared"), self.lists.lane("list"), pool]
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Sender<Infallible>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets the work at hand end, which takes no longer than its limit, and closes every connection; later work is
     /// refused as unavailable. Blocks until it is done.
     pub(crate) fn close(&self) {
         self.pool.close();
         self.shared.close();
         self.lists.close();
-        *self.running() = None;
+        *lock(&self.running) = None;
         // Nothing is ever sent: it ends, or it does not.
         let _ = self.ended.recv_timeout(self.limits.work + GRACE);
     }
-}
-
-/// Checks that a URL names a database of a PostgreSQL server.
-pub(crate) fn check_url(url: &str) -> std::result::Result<(), OpenError> {
-    Connector::check(url)
 }
 
 /// Connects, to look.
@@ -280,13 +251,6 @@ pub(crate) async fn connect_to_inspect(
 ) -> std::result::Result<AsyncPgConnection, OpenError> {
     let connector = Connector::new(url, options)?;
     connector.connect().await.map_err(|error| OpenError::Connect(error.into()))
-}
-
-/// Returns the key of a task's advisory lock.
-fn key(task: Task) -> i64 {
-    match task {
-        Task::Sweep => MIGRATION_LOCK + 1,
-    }
 }
 
 /// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
@@ -324,20 +288,26 @@ async fn carry_out<T>(
     loop {
         let got = timeout(limits.wait, pool.get()).await;
         let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
-        let mut lease = Lease::new(got.map_err(|error| match error {
+        let mut conn = got.map_err(|error| match error {
             // Whose own text the pool's would repeat.
             PoolError::Backend(error) => Error::unavailable(error),
             error => Error::unavailable(error),
-        })?);
+        })?;
         if is_abandoned() {
-            lease.give_back();
             return Err(Error::unavailable("the request has gone away"));
         }
         let begun = Instant::now();
-        let outcome = timeout(limits.work, transact_again(lease.connection()?, transaction, &work)).await;
-        let outcome = outcome.map_err(|_| Error::unavailable("the database did not answer in time"))?;
-        lease.give_back();
-        match outcome {
+        let transacted = AssertUnwindSafe(transact_again(&mut conn, transaction, &work)).catch_unwind();
+        let outcome = match timeout(limits.work, transacted).await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
+            Err(_) => Err(Error::unavailable("the database did not answer in time")),
+        };
+        if outcome.is_err() {
+            // In no known state, it is closed.
+            drop(Object::take(conn));
+        }
+        match outcome? {
             Err(failure) if is_first && failure.is_unexplained() && begun.elapsed() < limits.lock => {
                 pool.manager().distrust();
                 is_first = false;

@@ -14,7 +14,7 @@ use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, Select
 use futures_util::future::try_join;
 
 use super::dialect::{Conn, RunQueryDsl, built};
-use super::likers::{Likers, likers};
+use super::likers::{likers, with_likers};
 use super::queries::views::{author_followed_by, liked_by, read_at, view};
 use super::statements::statement;
 use crate::error::Outcome;
@@ -22,7 +22,7 @@ use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPos
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{posts, users};
 use crate::sql_types::{DbId, DbInstant, Id, Instant};
-use crate::values::{PostViewRow, ViewRow, Visible, distinct};
+use crate::values::{PostViewRow, Visible, distinct};
 
 /// The positions of the next posts of some authors with some visibilities from a position on: of each author and
 /// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user;
@@ -147,26 +147,24 @@ macro_rules! load_next {
     };
 }
 
-/// Returns views of all posts.
-pub(crate) async fn views_of_all(
-    conn: &mut Conn<'_>,
-    viewer: DbId,
-    slice: Slice,
-) -> Outcome<Vec<ViewRow<UserRow, Likers>>> {
+/// Returns all posts.
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostViewRow<UserRow>>> {
     let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
-    Ok(load_next!(ALL, viewer, [0; 3], slice, views, conn))
+    let rows = load_next!(ALL, viewer, [0; 3], slice, views, conn);
+    with_likers(conn, rows).await
 }
 
-/// Returns views of an author's posts that have one of the visibilities.
-pub(crate) async fn views_by_author(
+/// Returns the posts of an author that have one of the visibilities.
+pub(crate) async fn list_by_author(
     conn: &mut Conn<'_>,
     author: DbId,
     visible: Visible,
     viewer: DbId,
     slice: Slice,
-) -> Outcome<Vec<ViewRow<AuthorRow, Likers>>> {
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
-    Ok(load_next!(AUTHOR, author, visible, slice, views, conn))
+    let rows = load_next!(AUTHOR, author, visible, slice, views, conn);
+    with_likers(conn, rows).await
 }
 
 /// Returns the positions of a feed from one on that have one of the visibilities.

@@ -19,5 +19,6 @@ mod session;
 mod statements;
 mod text_in;
 
-pub(crate) use self::database::{Postgres, check_url, connect_to_inspect};
+pub(crate) use self::connect::check_url;
+pub(crate) use self::database::{Postgres, connect_to_inspect};
 pub(crate) use self::session::Session;

@@ -13,7 +13,7 @@ mod in_flight;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use agora_domain::{Error, Result};
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
@@ -23,31 +23,20 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::timeout;
 
-use self::connection::{Pipeline, Waiting, lock};
+use self::connection::{Pipeline, Waiting};
 use self::in_flight::InFlight;
 use super::connect::Connector;
 use super::dialect::Conn;
-use super::pool::PROOF;
+use super::pool::Limits;
 use crate::error::{Failure, Outcome};
 use crate::figures::Lane;
+use crate::mutex::lock;
 
 /// How many connections a thread that serves requests makes for itself: one that is waited for, one to go on with.
 const PER_RUNTIME: usize = 2;
 
 /// How many reads wait on each connection at most, on average: what comes beyond waits for its turn, and not too long.
 const DEPTH: usize = 16;
-
-/// How connections to one database are used.
-pub(super) struct Limits {
-    /// How long a request waits for a connection.
-    pub(super) wait: Duration,
-    /// How long a read may take.
-    pub(super) read: Duration,
-    /// How long a read may take and be sent again after a failure that is not explained.
-    pub(super) again: Duration,
-    /// After how long without an answer a connection has to prove that it is still there.
-    pub(super) unproven: Duration,
-}
 
 /// Connections that reads share.
 pub(crate) struct Pipelines {
@@ -110,8 +99,8 @@ impl Pipelines {
         let (permit, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         drop(queued);
         let begun = Instant::now();
-        let in_flight = InFlight::begin(&pipeline, permit, self.limits.read);
-        let answer = timeout(self.limits.read, work(&mut &pipeline.conn)).await;
+        let in_flight = InFlight::begin(&pipeline, permit, self.limits.work);
+        let answer = timeout(self.limits.work, work(&mut &pipeline.conn)).await;
         in_flight.end();
         let Ok(answer) = answer else {
             slot.vacate(&pipeline);
@@ -124,7 +113,7 @@ impl Pipelines {
                 // Not once more for what waited behind a read that took too long.
                 if pipeline.is_given_up.load(Ordering::Acquire) { Err(too_late()) } else { Ok(None) }
             }
-            Err(failure) if failure.is_unexplained() && begun.elapsed() < self.limits.again => {
+            Err(failure) if failure.is_unexplained() && begun.elapsed() < self.limits.lock => {
                 self.distrust(begun);
                 Ok(None)
             }
@@ -156,7 +145,7 @@ impl Pipelines {
                 },
             };
             let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
-            if is_proven || pipeline.is_there(PROOF.min(self.limits.wait / 2)).await {
+            if is_proven || pipeline.is_there(self.limits.proof()).await {
                 return Ok((slot, pipeline));
             }
             slot.vacate(&pipeline);

@@ -18,9 +18,8 @@ use super::queries::{accounts, comments, feeds, follows, posts, products, sessio
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{Slice, Toward};
-use crate::schema::CommentRow;
+use crate::schema::{CommentRow, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::LikeRow;
 use crate::version::Opening;
 
 /// How many posts, likes and comments there are beside those looked at, and how many in the larger database.
@@ -135,7 +134,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             }
         )+};
     }
-    let like = |n| LikeRow { post: id(2, 200), user: viewer, id: id(9, n), at };
+    let like = |n| LikeRecord { post_id: id(2, 200), user_id: viewer, id: id(9, n), created_at: at };
     let comment = |n| CommentRow {
         id: id(10, n),
         post_id: post,

@@ -10,9 +10,8 @@ use diesel::{OptionalExtension, QueryResult};
 use super::dialect::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow};
-use crate::schema::CommentRow;
+use crate::schema::{CommentRow, LikeRecord};
 use crate::sql_types::{DbId, Id, Instant};
-use crate::values::LikeRow;
 
 /// Declares a statement: its values, the types of its columns, and its text with the values where they stand in it.
 macro_rules! statement {
@@ -43,14 +42,14 @@ pub(super) use statement;
 // The post is locked first: whoever deletes it, and its likes with it, takes them in the same order. The statement sees
 // likes as they were when it began; when another toggle of the same like was committed while it waited for the lock, it
 // may find the like neither to make nor to delete.
-statement! { ToggleLike { like: LikeRow } -> (Bool, Bool, Bool):
-    "WITH post AS MATERIALIZED (SELECT id FROM posts WHERE id = " like.post as Id,
+statement! { ToggleLike { like: LikeRecord } -> (Bool, Bool, Bool):
+    "WITH post AS MATERIALIZED (SELECT id FROM posts WHERE id = " like.post_id as Id,
     " AND deleted_at IS NULL FOR NO KEY UPDATE), liked AS (\
-        INSERT INTO likes (post_id, user_id, id, created_at) SELECT id, " like.user as Id,
-    ", " like.id as Id, ", " like.at as Instant,
+        INSERT INTO likes (post_id, user_id, id, created_at) SELECT id, " like.user_id as Id,
+    ", " like.id as Id, ", " like.created_at as Instant,
     " FROM post ON CONFLICT (post_id, user_id) DO NOTHING RETURNING id\
     ), unliked AS (\
-        DELETE FROM likes WHERE post_id = (SELECT id FROM post) AND user_id = " like.user as Id,
+        DELETE FROM likes WHERE post_id = (SELECT id FROM post) AND user_id = " like.user_id as Id,
     " AND NOT EXISTS (SELECT FROM liked) RETURNING id\
     ), counted AS (\
         UPDATE posts SET like_count = like_count + (SELECT count(*) FROM liked) - (SELECT count(*) FROM unliked) \
@@ -59,9 +58,9 @@ statement! { ToggleLike { like: LikeRow } -> (Bool, Bool, Bool):
 }
 
 /// Turns the like on if it is off, off if it is on.
-pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> {
+pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
     loop {
-        let toggled = ToggleLike { like }.get_result(conn).await;
+        let toggled = ToggleLike { like: like.clone() }.get_result(conn).await;
         match toggled.map_err(Failure::missing(Resource::User))? {
             (false, _, _) => return Err(Failure::Rule(Error::NotFound(Resource::Post))),
             (true, false, false) => {}

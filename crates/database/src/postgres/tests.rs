@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::rows::AuthorRow;
-use crate::schema::CommentRow;
+use crate::schema::{CommentRow, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{LikeRow, PostViewRow};
+use crate::values::PostViewRow;
 
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;
@@ -54,8 +54,8 @@ pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Resul
 }
 
 /// Toggles a like.
-pub(super) async fn toggle_like(database: &Postgres, like: LikeRow) -> Result<bool> {
-    database.statement(move |conn| Box::pin(queries::posts::toggle_like(conn, like))).await
+pub(super) async fn toggle_like(database: &Postgres, like: LikeRecord) -> Result<bool> {
+    database.statement(move |conn| Box::pin(queries::posts::toggle_like(conn, like.clone()))).await
 }
 
 async fn insert_comment(database: &Postgres, row: CommentRow) -> Result<()> {
@@ -255,7 +255,7 @@ async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20idle_session_timeout%3D1h");
     let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
-    let mut lock = database.try_lock(Task::Sweep).await.unwrap().unwrap();
+    let mut lock = database.lock_sweep().await.unwrap().unwrap();
     let told = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
     lock.batch_execute(told).await.unwrap();
 }
@@ -322,11 +322,11 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
         })
     });
     futures_util::future::try_join_all(reads).await.unwrap();
-    let like = LikeRow { post: id(2, 1), user: id(1, 1), id: id(4, 1), at: AT };
+    let like = LikeRecord { post_id: id(2, 1), user_id: id(1, 1), id: id(4, 1), created_at: AT };
     let single_statements = async || {
         let statements = (0..connections).map(async |_| {
-            assert!(find(&database, like.post, like.user).await.unwrap().is_none());
-            assert!(matches!(toggle_like(&database, like).await, Err(Error::NotFound(_))));
+            assert!(find(&database, like.post_id, like.user_id).await.unwrap().is_none());
+            assert!(matches!(toggle_like(&database, like.clone()).await, Err(Error::NotFound(_))));
         });
         futures_util::future::join_all(statements).await;
     };
@@ -362,7 +362,7 @@ async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
     let (author, number) = (id(1, user), post.0.as_u64_pair().1 * 1000 + user);
     let outcome = match step {
         Step::Like => {
-            let like = LikeRow { post, user: author, id: id(4, number), at: AT };
+            let like = LikeRecord { post_id: post, user_id: author, id: id(4, number), created_at: AT };
             toggle_like(&database, like).await.map(drop)
         }
         Step::Comment => {

@@ -1,5 +1,7 @@
 use agora_domain::Error;
-use agora_domain::accounts::{ProfileChanges, RoleChange, UpdatedProfile};
+use agora_domain::accounts::{
+    Account, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
+};
 use agora_domain::error::Resource;
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
@@ -7,24 +9,15 @@ use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
-use crate::rows::{Slice, UserRow, count};
-use crate::schema::{sessions, users};
+use crate::rows::{Slice, UserRow, count, key_text};
+use crate::schema::{UserRecord, sessions, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{Login, NewPassword, NewUser};
 
 const NO_USER: Failure = Failure::Rule(Error::NotFound(Resource::User));
 
-pub(crate) async fn insert(conn: &mut Conn<'_>, user: NewUser) -> Outcome<()> {
-    let (picture, at) = (user.row.profile_picture.clone(), user.row.created_at);
-    diesel::insert_into(users::table)
-        .values((
-            user.row,
-            users::username_key.eq(user.username_key),
-            users::email_key.eq(user.email_key),
-            users::password_hash.eq(user.password_hash),
-        ))
-        .execute(conn)
-        .await?;
+pub(crate) async fn insert(conn: &mut Conn<'_>, user: UserRecord) -> Outcome<()> {
+    let (picture, at) = (user.profile_picture.clone(), user.created_at);
+    diesel::insert_into(users::table).values(user).execute(conn).await?;
     super::images::replace(conn, None, picture.as_deref(), at).await
 }
 
@@ -33,11 +26,13 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRo
 }
 
 /// Returns the id, password hash and enabled flag of the account named.
-pub(crate) async fn find_login(conn: &mut Conn<'_>, login: Login) -> Outcome<Option<(DbId, String, bool)>> {
+pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> Outcome<Option<(DbId, String, bool)>> {
     let columns = (users::id, users::password_hash, users::enabled);
     let found = match login {
-        Login::UsernameKey(key) => users::table.filter(users::username_key.eq(key)).select(columns).get_result(conn),
-        Login::EmailKey(key) => users::table.filter(users::email_key.eq(key)).select(columns).get_result(conn),
+        LoginIdentifier::Username(key) => {
+            users::table.filter(users::username_key.eq(key)).select(columns).get_result(conn)
+        }
+        LoginIdentifier::Email(key) => users::table.filter(users::email_key.eq(key)).select(columns).get_result(conn),
     };
     Ok(found.await.optional()?)
 }
@@ -73,9 +68,14 @@ async fn count_other_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<i64> {
         .await?)
 }
 
-async fn update_standing(conn: &mut Conn<'_>, row: UserRow) -> Outcome<()> {
-    diesel::update(users::table.find(row.id))
-        .set((users::is_admin.eq(row.is_admin), users::is_user.eq(row.is_user), users::enabled.eq(row.enabled)))
+async fn update_standing(conn: &mut Conn<'_>, account: &Account) -> Outcome<()> {
+    let has = |role| account.roles.contains(role);
+    diesel::update(users::table.find(DbId(account.id.uuid())))
+        .set((
+            users::is_admin.eq(has(Role::Admin)),
+            users::is_user.eq(has(Role::User)),
+            users::enabled.eq(account.enabled),
+        ))
         .execute(conn)
         .await?;
     Ok(())
@@ -87,7 +87,7 @@ pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChang
     let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let others = count(count_other_admins(conn, id).await?);
     let account = row.account()?.with_role_change(change, others)?;
-    update_standing(conn, UserRow::of(&account)).await
+    update_standing(conn, &account).await
 }
 
 /// Applies the domain's rule of disabling to the stored account.
@@ -96,7 +96,7 @@ pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, at
     let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let others = count(count_other_admins(conn, id).await?);
     let account = row.account()?.with_enabled(enabled, others)?;
-    update_standing(conn, UserRow::of(&account)).await?;
+    update_standing(conn, &account).await?;
     if !enabled {
         revoke_sessions(conn, id, None, at).await?;
     }
@@ -113,10 +113,10 @@ pub(crate) async fn update_profile(
     let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let old = row.profile_picture.clone();
     let (account, replaced_picture) = row.account()?.with_profile(&changes);
-    let row = UserRow::of(&account);
-    let new = row.profile_picture.clone();
+    let biography = account.biography.as_ref().map(|text| text.as_str().to_owned());
+    let new = key_text(account.profile_picture.as_ref());
     diesel::update(users::table.find(id))
-        .set((users::biography.eq(row.biography), users::profile_picture.eq(row.profile_picture)))
+        .set((users::biography.eq(biography), users::profile_picture.eq(new.clone())))
         .execute(conn)
         .await?;
     super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;
@@ -125,12 +125,14 @@ pub(crate) async fn update_profile(
 
 /// Stores a new password in place of the one verified and revokes the account's sessions but `keep`; whether it was
 /// still that one.
-pub(crate) async fn change_password(conn: &mut Conn<'_>, change: NewPassword) -> Outcome<bool> {
-    let verified = users::table.find(change.user).filter(users::password_hash.eq(change.verified));
-    if diesel::update(verified).set(users::password_hash.eq(change.new)).execute(conn).await? == 0 {
+pub(crate) async fn change_password(conn: &mut Conn<'_>, change: PasswordChange) -> Outcome<bool> {
+    let PasswordChange { user, verified, new, keep, at } = change;
+    let user = DbId(user.uuid());
+    let verified = users::table.find(user).filter(users::password_hash.eq(verified.as_str().to_owned()));
+    if diesel::update(verified).set(users::password_hash.eq(new.as_str().to_owned())).execute(conn).await? == 0 {
         return Ok(false);
     }
-    revoke_sessions(conn, change.user, change.keep, change.at).await?;
+    revoke_sessions(conn, user, keep.map(|session| DbId(session.uuid())), DbInstant(at)).await?;
     Ok(true)
 }
 

@@ -1,4 +1,5 @@
 use agora_domain::Error;
+use agora_domain::comments::CommentTarget;
 use agora_domain::error::Resource;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
@@ -12,29 +13,26 @@ use crate::values::CommentAccessRow;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
 
-pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<CommentAccessRow>> {
-    Ok(comments::table
-        .inner_join(posts::table)
-        .filter(comments::id.eq(id))
-        .filter(posts::deleted_at.is_null())
-        .select((comments::id, comments::author_id, posts::author_id))
-        .get_result(conn)
-        .await
-        .optional()?)
-}
-
-/// Returns the newest comment of `author` on `post`.
-pub(crate) async fn find_newest(conn: &mut Conn<'_>, post: DbId, author: DbId) -> Outcome<Option<CommentAccessRow>> {
-    Ok(comments::table
-        .inner_join(posts::table)
-        .filter(comments::post_id.eq(post).and(comments::author_id.eq(author)))
-        .filter(posts::deleted_at.is_null())
-        .order((comments::created_at.desc(), comments::id.desc()))
-        .limit(1)
-        .select((comments::id, comments::author_id, posts::author_id))
-        .get_result(conn)
-        .await
-        .optional()?)
+/// Returns the comment that `caller` names, unless its post is deleted.
+pub(crate) async fn find_access(
+    conn: &mut Conn<'_>,
+    target: CommentTarget,
+    caller: DbId,
+) -> Outcome<Option<CommentAccessRow>> {
+    let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null()).select((
+        comments::id,
+        comments::author_id,
+        posts::author_id,
+    ));
+    let found = match target {
+        CommentTarget::Comment(id) => there.filter(comments::id.eq(DbId(id.uuid()))).get_result(conn),
+        CommentTarget::NewestOn(post) => there
+            .filter(comments::post_id.eq(DbId(post.uuid())).and(comments::author_id.eq(caller)))
+            .order((comments::created_at.desc(), comments::id.desc()))
+            .limit(1)
+            .get_result(conn),
+    };
+    Ok(found.await.optional()?)
 }
 
 pub(crate) async fn update(conn: &mut Conn<'_>, id: DbId, content: String, at: DbInstant) -> Outcome<()> {

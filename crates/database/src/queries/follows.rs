@@ -8,18 +8,18 @@ use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::rows::{Slice, SummaryRow};
-use crate::schema::{follows, users};
+use crate::schema::{FollowRecord, follows, users};
 use crate::sql_types::DbId;
-use crate::values::{FollowRow, Related};
+use crate::values::Related;
 
 /// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
 /// two attempts; then it starts again.
-pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<bool> {
+pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord) -> Outcome<bool> {
     loop {
-        if insert(conn, follow).await? {
+        if insert(conn, &follow).await? {
             return Ok(true);
         }
-        if delete(conn, follow.follower, follow.followed).await? {
+        if delete(conn, follow.follower_id, follow.followed_id).await? {
             return Ok(false);
         }
     }
@@ -31,8 +31,8 @@ pub(crate) async fn is_following(conn: &mut Conn<'_>, follower: DbId, followed: 
     Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
 }
 
-pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<()> {
-    insert(conn, follow).await.map(|_| ())
+pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord) -> Outcome<()> {
+    insert(conn, &follow).await.map(|_| ())
 }
 
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
@@ -44,14 +44,9 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     Ok(())
 }
 
-async fn insert(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<bool> {
+async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
-        .values((
-            follows::follower_id.eq(follow.follower),
-            follows::followed_id.eq(follow.followed),
-            follows::id.eq(follow.id),
-            follows::created_at.eq(follow.at),
-        ))
+        .values(follow)
         .on_conflict((follows::follower_id, follows::followed_id))
         .do_nothing()
         .execute(conn)
@@ -59,8 +54,8 @@ async fn insert(conn: &mut Conn<'_>, follow: FollowRow) -> Outcome<bool> {
         .map_err(Failure::missing(Resource::User))?;
     if inserted > 0 {
         // Which also has others wait who turn on a relation of the same follower.
-        count_change(conn, follow.follower).await?;
-        ensure_within_limit(conn, follow.follower).await?;
+        count_change(conn, follow.follower_id).await?;
+        ensure_within_limit(conn, follow.follower_id).await?;
     }
     Ok(inserted > 0)
 }

@@ -1,6 +1,7 @@
 use agora_domain::Error;
+use agora_domain::clock::Timestamp;
 use agora_domain::error::Conflict;
-use agora_domain::idempotency::{Begun, Fingerprint, Outcome as Done, Record};
+use agora_domain::idempotency::{Begun, Fingerprint, Fingerprints, Outcome as Done, Record, RequestName};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use uuid::Uuid;
 
@@ -9,32 +10,39 @@ use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::schema::idempotency;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{AttemptRow, NewAttempt};
+use crate::values::AttemptRow;
 
 /// Puts an attempt on record, unless it meets one there.
-pub(crate) async fn begin(conn: &mut Conn<'_>, new: NewAttempt) -> Outcome<Begun> {
+pub(crate) async fn begin(
+    conn: &mut Conn<'_>,
+    name: RequestName,
+    fingerprints: Fingerprints,
+    attempt: DbId,
+    now: Timestamp,
+) -> Outcome<Begun> {
+    let caller = caller(&name);
     loop {
         let inserted = diesel::insert_into(idempotency::table)
             .values((
-                idempotency::attempt.eq(new.attempt),
-                idempotency::caller.eq(new.caller),
-                idempotency::route.eq(new.route.clone()),
-                idempotency::key.eq(new.key.clone()),
-                idempotency::fingerprint.eq(new.fingerprints.own.0.to_vec()),
-                idempotency::begun_at.eq(DbInstant(new.now)),
+                idempotency::attempt.eq(attempt),
+                idempotency::caller.eq(caller),
+                idempotency::route.eq(name.route.clone()),
+                idempotency::key.eq(name.key.as_str().to_owned()),
+                idempotency::fingerprint.eq(fingerprints.own.0.to_vec()),
+                idempotency::begun_at.eq(DbInstant(now)),
             ))
             .on_conflict((idempotency::caller, idempotency::key, idempotency::route))
             .do_nothing()
             .execute(conn)
             .await?;
         if inserted > 0 {
-            forget_oldest(conn, new.caller).await?;
+            forget_oldest(conn, caller).await?;
             return Ok(Begun::First);
         }
         // If somebody else took it off the record meanwhile, its place is free.
-        let Some((attempt, record)) = find(conn, &new).await? else { continue };
+        let Some((attempt, record)) = find(conn, &name).await? else { continue };
         let is_done = record.outcome.is_some();
-        if let Some(met) = record.meet(new.fingerprints, new.now) {
+        if let Some(met) = record.meet(fingerprints, now) {
             return Ok(Begun::Found(met));
         }
         // What was lost may be found at the last moment: then it stays.
@@ -68,11 +76,16 @@ async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
     Ok(())
 }
 
-async fn find(conn: &mut Conn<'_>, new: &NewAttempt) -> Outcome<Option<(DbId, Record)>> {
+/// Returns the account that sends a request; that of nobody has the nil id.
+fn caller(name: &RequestName) -> DbId {
+    DbId(name.caller.map_or(Uuid::nil(), |caller| caller.uuid()))
+}
+
+async fn find(conn: &mut Conn<'_>, name: &RequestName) -> Outcome<Option<(DbId, Record)>> {
     let is_named = idempotency::caller
-        .eq(new.caller)
-        .and(idempotency::key.eq(new.key.clone()))
-        .and(idempotency::route.eq(new.route.clone()));
+        .eq(caller(name))
+        .and(idempotency::key.eq(name.key.as_str().to_owned()))
+        .and(idempotency::route.eq(name.route.clone()));
     let found: Option<AttemptRow> = idempotency::table
         .filter(is_named)
         .select((idempotency::attempt, idempotency::fingerprint, idempotency::begun_at, idempotency::outcome))

@@ -42,8 +42,11 @@ pub(crate) async fn recorded(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<
 /// An image that a row names, and whose it is.
 type Named = (Option<String>, DbId);
 
-/// Returns the images that rows name, from one text on to before another, and whose they are.
-pub(crate) async fn named_between(conn: &mut Conn<'_>, from: String, to: String) -> Outcome<Vec<Named>> {
+/// Returns the images of a folder that rows name, and whose they are.
+pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<Named>> {
+    let from = format!("{folder:02x}");
+    // What comes after the last hexadecimal digit, after the last folder.
+    let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
     let posted = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
     let mut named: Vec<Named> = posted.select((posts::image, posts::author_id)).load(conn).await?;
     let shown = users::table.filter(users::profile_picture.ge(from).and(users::profile_picture.lt(to)));

@@ -6,13 +6,13 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelpe
 use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::rows::{LikerRow, Slice};
-use crate::schema::{likes, posts, users};
+use crate::schema::{LikeRecord, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::LikeRow;
 
-pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<()> {
-    super::lock_counters(conn, like.post).await?;
-    if insert(conn, like).await? || is_there(conn, like.post).await? { Ok(()) } else { Err(no_post()) }
+pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<()> {
+    let post = like.post_id;
+    super::lock_counters(conn, post).await?;
+    if insert(conn, like).await? || is_there(conn, post).await? { Ok(()) } else { Err(no_post()) }
 }
 
 pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
@@ -33,14 +33,10 @@ fn no_post() -> Failure {
     Failure::Rule(Error::NotFound(Resource::Post))
 }
 
-pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
+    let post = like.post_id;
     let inserted = diesel::insert_into(likes::table)
-        .values((
-            likes::post_id.eq(like.post),
-            likes::user_id.eq(like.user),
-            likes::id.eq(like.id),
-            likes::created_at.eq(like.at),
-        ))
+        .values(like)
         .on_conflict((likes::post_id, likes::user_id))
         .do_nothing()
         .execute(conn)
@@ -49,7 +45,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> 
     if inserted == 0 {
         return Ok(false);
     }
-    let counted = diesel::update(posts::table.find(like.post).filter(posts::deleted_at.is_null()))
+    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
         .set(posts::like_count.eq(posts::like_count + 1))
         .execute(conn)
         .await?;

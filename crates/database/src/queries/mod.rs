@@ -8,7 +8,7 @@ pub(crate) use super::dialect::{
     Conn, RunQueryDsl, built, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
     lock_user, post_in,
 };
-pub(crate) use super::feeds::{feed_positions, load_feed, read_with_changes, views_by_author, views_of_all};
+pub(crate) use super::feeds::{feed_positions, list_all, list_by_author, load_feed, read_with_changes};
 pub(crate) use super::likers::{likers, with_likers};
 pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;

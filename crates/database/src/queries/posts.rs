@@ -6,14 +6,14 @@ use agora_domain::posts::PostEdit;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
-pub(crate) use super::toggle_like;
 use super::views::{author_followed_by, liked_by, view};
-use super::{Conn, RunQueryDsl, built, insert_post, likers, views_by_author, views_of_all, with_likers};
+use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
+pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AccessRow, AuthorRow, PostRow, Slice, UserRow};
+use crate::rows::{AccessRow, AuthorRow, PostRow};
 use crate::schema::{comments, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{PostViewRow, Visible};
+use crate::values::PostViewRow;
 
 const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
 
@@ -36,36 +36,6 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
         .get_result(conn)
         .await
         .optional()?)
-}
-
-pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostViewRow<UserRow>>> {
-    let rows = views_of_all(conn, viewer, slice).await?;
-    with_likers(conn, rows).await
-}
-
-/// Returns the posts of an author that have one of the visibilities.
-pub(crate) async fn list_by_author(
-    conn: &mut Conn<'_>,
-    author: DbId,
-    visible: Visible,
-    viewer: DbId,
-    slice: Slice,
-) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
-    let rows = views_by_author(conn, author, visible, viewer, slice).await?;
-    with_likers(conn, rows).await
-}
-
-async fn update(conn: &mut Conn<'_>, row: PostRow) -> Outcome<()> {
-    diesel::update(posts::table.find(row.id))
-        .set((
-            posts::content.eq(row.content),
-            posts::image.eq(row.image),
-            posts::visibility.eq(row.visibility),
-            posts::updated_at.eq(row.updated_at),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 /// How many likes and comments are deleted with their post at once, and how many of others' are erased at a time: a
@@ -135,9 +105,8 @@ pub(crate) async fn edit(
     let (author, old) = (row.author_id, row.image.clone());
     let (edited, replaced) = row.post()?.apply(&edit, at)?;
     let row = PostRow::of(&edited);
-    let new = row.image.clone();
-    update(conn, row).await?;
-    super::images::replace(conn, old.as_deref(), new.as_deref(), DbInstant(at)).await?;
+    diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
+    super::images::replace(conn, old.as_deref(), row.image.as_deref(), DbInstant(at)).await?;
     let seen = find(conn, id, author).await?.ok_or(NO_POST)?;
     Ok((seen, replaced))
 }

@@ -18,19 +18,19 @@ use crate::values::TextFilter;
 
 const NO_PRODUCT: Failure = Failure::Rule(Error::NotFound(Resource::Product));
 
-pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
-    for row in rows.products {
-        diesel::insert_into(products::table).values(row).execute(conn).await?;
-    }
-    insert_parts(conn, rows.variants, rows.images).await
-}
+/// How many rows a statement adds at most: a database takes 32,766 parameters or more.
+const AT_ONCE: usize = 1_000;
 
-async fn insert_parts(conn: &mut Conn<'_>, variants: Vec<VariantRow>, images: Vec<ImageRow>) -> Outcome<()> {
-    for row in variants {
-        diesel::insert_into(product_variants::table).values(row).execute(conn).await?;
+/// Adds products with what belongs to them.
+pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
+    for rows in rows.products.chunks(AT_ONCE) {
+        diesel::insert_into(products::table).values(rows).execute(conn).await?;
     }
-    for row in images {
-        diesel::insert_into(product_images::table).values(row).execute(conn).await?;
+    for rows in rows.variants.chunks(AT_ONCE) {
+        diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
+    }
+    for rows in rows.images.chunks(AT_ONCE) {
+        diesel::insert_into(product_images::table).values(rows).execute(conn).await?;
     }
     Ok(())
 }
@@ -149,49 +149,22 @@ pub(crate) async fn list_short(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec
 }
 
 /// Replaces a product with what belongs to it.
-async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
-    for row in rows.products {
-        let id = row.id;
-        diesel::update(products::table.find(id))
-            .set((
-                products::sku.eq(row.sku),
-                products::sku_key.eq(row.sku_key),
-                products::name.eq(row.name),
-                products::description.eq(row.description),
-                products::price.eq(row.price),
-                products::category.eq(row.category),
-                products::category_key.eq(row.category_key),
-                products::stock.eq(row.stock),
-                products::search_key.eq(row.search_key),
-                products::updated_at.eq(row.updated_at),
-            ))
-            .execute(conn)
-            .await?;
-        diesel::delete(product_variants::table.filter(product_variants::product_id.eq(id))).execute(conn).await?;
-        diesel::delete(product_images::table.filter(product_images::product_id.eq(id))).execute(conn).await?;
+async fn update(conn: &mut Conn<'_>, mut rows: ProductRows) -> Outcome<()> {
+    for row in std::mem::take(&mut rows.products) {
+        diesel::update(products::table.find(row.id)).set(&row).execute(conn).await?;
+        diesel::delete(product_variants::table.filter(product_variants::product_id.eq(row.id))).execute(conn).await?;
+        diesel::delete(product_images::table.filter(product_images::product_id.eq(row.id))).execute(conn).await?;
     }
-    insert_parts(conn, rows.variants, rows.images).await
+    insert(conn, rows).await
 }
 
-/// How many rows a statement adds at most: a database takes 32,766 parameters or more.
-const AT_ONCE: usize = 1_000;
-
-/// Puts products in the place of those of some ids, and adds others: many, with a statement for each table.
+/// Puts products in the place of those of some ids, and adds others.
 pub(crate) async fn replace(conn: &mut Conn<'_>, replaced: Vec<DbId>, rows: ProductRows) -> Outcome<()> {
     if !replaced.is_empty() {
         // What belongs to them goes with them.
         diesel::delete(products::table.filter(products::id.eq_any(replaced))).execute(conn).await?;
     }
-    for rows in rows.products.chunks(AT_ONCE) {
-        diesel::insert_into(products::table).values(rows).execute(conn).await?;
-    }
-    for rows in rows.variants.chunks(AT_ONCE) {
-        diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
-    }
-    for rows in rows.images.chunks(AT_ONCE) {
-        diesel::insert_into(product_images::table).values(rows).execute(conn).await?;
-    }
-    Ok(())
+    insert(conn, rows).await
 }
 
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {

@@ -3,7 +3,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
-use crate::schema::{sessions, users};
+use crate::schema::{SessionRecord, sessions, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::SessionRow;
 
@@ -26,23 +26,15 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<Sessio
 }
 
 /// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.
-pub(crate) async fn open(
-    conn: &mut Conn<'_>,
-    id: DbId,
-    user: DbId,
-    opened_at: DbInstant,
-    verified: String,
-) -> Outcome<bool> {
+pub(crate) async fn open(conn: &mut Conn<'_>, session: SessionRecord, verified: String) -> Outcome<bool> {
     // Others must not change the account before the session is there.
-    super::lock_user(conn, user).await?;
-    let in_standing = users::table.find(user).filter(users::enabled.eq(true).and(users::password_hash.eq(verified)));
+    super::lock_user(conn, session.user_id).await?;
+    let in_standing =
+        users::table.find(session.user_id).filter(users::enabled.eq(true).and(users::password_hash.eq(verified)));
     if !diesel::select(exists(in_standing)).get_result::<bool>(conn).await? {
         return Ok(false);
     }
-    diesel::insert_into(sessions::table)
-        .values((sessions::id.eq(id), sessions::user_id.eq(user), sessions::opened_at.eq(opened_at)))
-        .execute(conn)
-        .await?;
+    diesel::insert_into(sessions::table).values(session).execute(conn).await?;
     Ok(true)
 }
 

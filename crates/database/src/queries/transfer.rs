@@ -9,28 +9,11 @@ pub(crate) use super::has_migrations;
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::schema::{
-    AnyKey, AnyRows, CommentRow, FollowRecord, ImageRow, LikeRecord, PostRecord, ProductRow, SessionRecord, Table,
-    UserRecord, VariantRow, comments, follows, idempotency, likes, posts, product_images, product_variants, products,
-    sessions, unnamed_images, users,
+    AnyKey, AnyRows, CommentRow, FollowRecord, ImageRow, LikeRecord, Position, PostRecord, ProductRow, Rows,
+    SessionRecord, Table, UserRecord, VariantRow, comments, follows, for_table, idempotency, likes, posts,
+    product_images, product_variants, products, sessions, unnamed_images, users,
 };
 use crate::sql_types::DbId;
-
-/// Runs `$run!(Variant, table, row, key columns...)` for the table.
-macro_rules! for_table {
-    ($table:expr, $run:ident) => {
-        match $table {
-            Table::Users => $run!(Users, users, UserRecord, id),
-            Table::Sessions => $run!(Sessions, sessions, SessionRecord, id),
-            Table::Posts => $run!(Posts, posts, PostRecord, id),
-            Table::Likes => $run!(Likes, likes, LikeRecord, post_id, user_id),
-            Table::Comments => $run!(Comments, comments, CommentRow, id),
-            Table::Follows => $run!(Follows, follows, FollowRecord, follower_id, followed_id),
-            Table::Products => $run!(Products, products, ProductRow, id),
-            Table::ProductVariants => $run!(ProductVariants, product_variants, VariantRow, product_id, position),
-            Table::ProductImages => $run!(ProductImages, product_images, ImageRow, product_id, position),
-        }
-    };
-}
 
 #[derive(QueryableByName)]
 struct Applied {
@@ -59,16 +42,16 @@ pub(crate) async fn count(conn: &mut Conn<'_>, table: Table) -> Outcome<i64> {
 }
 
 /// Returns the rows that follow the one of a key.
-pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<AnyKey>, limit: i64) -> Outcome<AnyRows> {
+pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<Position>, limit: i64) -> Outcome<Rows> {
     macro_rules! page {
         ($variant:ident, $table:ident, $row:ident, $key:ident) => {{
             let mut page = $table::table.select($row::as_select()).order($table::$key).limit(limit).into_boxed();
             match after {
                 None => {}
-                Some(AnyKey::$variant(after)) => page = page.filter($table::$key.gt(after)),
+                Some(Position(AnyKey::$variant(after))) => page = page.filter($table::$key.gt(after)),
                 Some(_) => return Err(other_table()),
             }
-            AnyRows::$variant(page.load(conn).await?)
+            Rows(AnyRows::$variant(page.load(conn).await?))
         }};
         ($variant:ident, $table:ident, $row:ident, $first:ident, $second:ident) => {{
             let mut page = $table::table
@@ -78,13 +61,13 @@ pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<AnyKey
                 .into_boxed();
             match after {
                 None => {}
-                Some(AnyKey::$variant(first, second)) => {
+                Some(Position(AnyKey::$variant(first, second))) => {
                     let later = $table::$first.gt(first).or($table::$second.gt(second));
                     page = page.filter($table::$first.ge(first).and(later));
                 }
                 Some(_) => return Err(other_table()),
             }
-            AnyRows::$variant(page.load(conn).await?)
+            Rows(AnyRows::$variant(page.load(conn).await?))
         }};
     }
     Ok(for_table!(table, page))
@@ -109,10 +92,10 @@ fn refused(error: DieselError) -> Failure {
 }
 
 /// Adds the rows.
-pub(crate) async fn insert(conn: &mut Conn<'_>, rows: AnyRows) -> Outcome<usize> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, rows: Rows) -> Outcome<usize> {
     macro_rules! insert {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
-            match rows {
+            match rows.0 {
                 AnyRows::$variant(rows) => {
                     diesel::insert_into($table::table).values(&rows).execute(conn).await.map_err(refused)?
                 }

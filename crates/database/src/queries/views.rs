@@ -24,7 +24,7 @@ pub(crate) fn author_followed_by(viewer: DbId) -> _ {
     exists(follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id))))
 }
 
-/// The columns of a [`ViewRow`] as `viewer` sees it, who follows its author or not.
+/// The columns of a [`crate::values::ViewRow`] as `viewer` sees it, who follows its author or not.
 macro_rules! view {
     ($author:ident, $viewer:expr) => {
         view!($author, $viewer, author_followed_by($viewer))

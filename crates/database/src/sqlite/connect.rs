@@ -7,23 +7,15 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::result::Error as DieselError;
-use diesel::sql_types::Text;
-use diesel::{Connection, QueryableByName, RunQueryDsl, SqliteConnection};
+use diesel::{Connection, SqliteConnection};
 use url::Url;
 
 use super::dialect::complete;
 use super::queries;
 use crate::error::{Failure, OpenError, Outcome};
-use crate::version;
-use crate::version::Opening;
 
 /// How long a lock held by another process (such as `agora admin grant`) is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Checks that the file is a database with the schema of this program.
-pub(super) fn inspect(file: &Path) -> Result<(), OpenError> {
-    version::check(&applied(&mut connect_to_inspect(file)?, file)?, Opening::Inspect)
-}
 
 /// Returns a connection that changes nothing, not even how the file keeps its log: one that may write would make it a
 /// database that keeps a write-ahead log.
@@ -46,9 +38,9 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<SqliteConnection, OpenE
         whole.and_then(|path| Url::from_file_path(path).ok()).ok_or_else(|| OpenError::Missing(file.into()))?;
     url.set_query(Some(parameters));
     let conn = SqliteConnection::establish(url.as_str());
-    let mut conn = conn.map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    let mut conn = conn.map_err(|source| OpenError::Open(file.to_owned(), source))?;
     let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
-    conn.batch_execute(&patience).map_err(|source| OpenError::Setup { file: file.to_owned(), source })?;
+    conn.batch_execute(&patience).map_err(|source| OpenError::Setup(file.to_owned(), source))?;
     Ok(conn)
 }
 
@@ -82,8 +74,7 @@ pub(super) enum Access {
 
 pub(super) fn connect(file: &Path, access: Access) -> Result<SqliteConnection, OpenError> {
     let url = file.to_str().ok_or_else(|| OpenError::Path(file.to_owned()))?;
-    let mut conn =
-        SqliteConnection::establish(url).map_err(|source| OpenError::Open { file: file.to_owned(), source })?;
+    let mut conn = SqliteConnection::establish(url).map_err(|source| OpenError::Open(file.to_owned(), source))?;
     // synchronous = FULL: a commit that was acknowledged is on disk, so that it survives a power failure too.
     let pragmas = format!(
         "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
@@ -96,31 +87,6 @@ pub(super) fn connect(file: &Path, access: Access) -> Result<SqliteConnection, O
     Ok(conn)
 }
 
-/// The options without which SQLite is slower than it is meant to be here, set by `LIBSQLITE3_FLAGS` in
-/// `.cargo/config.toml`.
-const BUILT_WITH: [&str; 3] = ["ENABLE_QPSG", "THREADSAFE=2", "DEFAULT_MEMSTATUS=0"];
-
-/// The options with which it is, taken away there.
-const BUILT_WITHOUT: [&str; 2] = ["ENABLE_MEMORY_MANAGEMENT", "DIRECT_OVERFLOW_READ"];
-
-#[derive(QueryableByName)]
-struct BuildOption {
-    #[diesel(sql_type = Text)]
-    compile_options: String,
-}
-
-/// Returns how SQLite was built unlike it was meant to be, by a build that did not read those flags.
-pub(super) fn built_unlike(conn: &mut SqliteConnection) -> Outcome<Vec<String>> {
-    let rows: Vec<BuildOption> = diesel::sql_query("PRAGMA compile_options").load(conn)?;
-    Ok(unlike(&rows.iter().map(|row| row.compile_options.as_str()).collect::<Vec<_>>()))
-}
-
-fn unlike(options: &[&str]) -> Vec<String> {
-    let missing = BUILT_WITH.into_iter().filter(|option| !options.contains(option));
-    let unwanted = BUILT_WITHOUT.into_iter().filter(|option| options.contains(option));
-    missing.map(|option| format!("without {option}")).chain(unwanted.map(|option| format!("with {option}"))).collect()
-}
-
 /// Why a file could be opened but not be used.
 fn unusable(file: &Path, source: DieselError) -> OpenError {
     // More than SQLite needs for a start: its shared memory, and a page of each file.
@@ -128,8 +94,8 @@ fn unusable(file: &Path, source: DieselError) -> OpenError {
     let space = file.canonicalize().ok().and_then(|file| rustix::fs::statvfs(file.parent()?).ok());
     let file = file.to_owned();
     match space {
-        Some(space) if space.f_bavail.saturating_mul(space.f_frsize) < ENOUGH => OpenError::Full { file, source },
-        _ => OpenError::Setup { file, source },
+        Some(space) if space.f_bavail.saturating_mul(space.f_frsize) < ENOUGH => OpenError::Full(file, source),
+        _ => OpenError::Setup(file, source),
     }
 }
 
@@ -147,13 +113,26 @@ pub(super) fn give_to_owner(file: &File, database: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use diesel::{QueryableByName, RunQueryDsl};
+
     use super::*;
 
+    #[derive(QueryableByName)]
+    struct BuildOption {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        compile_options: String,
+    }
+
     #[test]
-    fn sqlite_is_built_as_it_is_meant_to_be_and_otherwise_it_is_told_how_not() {
+    fn sqlite_is_built_with_the_flags_that_make_it_quick() {
         let mut conn = SqliteConnection::establish(":memory:").unwrap();
-        assert_eq!(built_unlike(&mut conn).unwrap(), [""; 0]);
-        let told = ["without ENABLE_QPSG", "without THREADSAFE=2", "with DIRECT_OVERFLOW_READ"];
-        assert_eq!(unlike(&["DEFAULT_MEMSTATUS=0", "DIRECT_OVERFLOW_READ", "THREADSAFE=1"]), told);
+        let rows: Vec<BuildOption> = diesel::sql_query("PRAGMA compile_options").load(&mut conn).unwrap();
+        let has = |option: &str| rows.iter().any(|row| row.compile_options == option);
+        for option in ["ENABLE_QPSG", "THREADSAFE=2", "DEFAULT_MEMSTATUS=0"] {
+            assert!(has(option), "without {option}");
+        }
+        for option in ["ENABLE_MEMORY_MANAGEMENT", "DIRECT_OVERFLOW_READ"] {
+            assert!(!has(option), "with {option}");
+        }
     }
 }

@@ -7,20 +7,17 @@ use std::thread::JoinHandle;
 
 use agora_domain::Error;
 use crossbeam_channel::{Sender, bounded};
-use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
-use super::connect::{Access, applied, built_unlike, connect, connect_to_inspect, create, inspect};
-use super::jobs::{Job, Next, Write, WriteJob, receive, submit, write_loop};
+use super::connect::{Access, applied, connect, connect_to_inspect, create};
+use super::jobs::{Job, Next, Work, Write, WriteJob, receive, submit, write_loop};
 use super::locks::{lock_companion, lock_directory, lock_service};
 use super::migrate;
 use super::readers::Readers;
-use super::session::Session;
-use super::threads::{lock, spawn};
-use super::work::Work;
+use super::threads::spawn;
 use crate::error::OpenError;
 use crate::figures::{Lane, WriteGroups};
-use crate::task::Task;
+use crate::mutex::lock;
 use crate::version;
 use crate::version::{Migrated, Opening};
 
@@ -42,15 +39,15 @@ pub(crate) struct Sqlite {
     writer_thread: Mutex<Option<JoinHandle<()>>>,
     /// The right to serve it, until it is closed.
     service: Mutex<Option<File>>,
-    work: Arc<Work>,
+    work: Arc<Mutex<Work>>,
 }
 
 impl Sqlite {
     /// Opens the file; unless it is to be inspected, makes it when missing and brings its schema up to date.
     pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::Create { file: file.to_owned(), source };
+        let failed = |source| OpenError::Create(file.to_owned(), source);
         if opening == Opening::Inspect {
-            inspect(file)?;
+            version::check(&Self::applied(file)?, opening)?;
         }
         let _starting = lock_directory(file).map_err(failed)?;
         drop(create(file).map_err(failed)?);
@@ -62,11 +59,8 @@ impl Sqlite {
         if opening != Opening::Inspect {
             migrate::run(&mut connection, file, found.last(), service.is_some())?;
         }
-        if service.is_some() {
-            warn_if_built_unlike(&mut connection);
-        }
         let (write, write_jobs) = bounded(QUEUE);
-        let work = Arc::<Work>::default();
+        let work = Arc::<Mutex<Work>>::default();
         let writing = Arc::clone(&work);
         let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs, &writing))?;
         Ok(Self {
@@ -82,7 +76,7 @@ impl Sqlite {
 
     /// Brings the schema of the file, which is made when missing, up to date, and does no more.
     pub(crate) fn migrate(file: &Path) -> Result<Migrated, OpenError> {
-        let failed = |source| OpenError::Create { file: file.to_owned(), source };
+        let failed = |source| OpenError::Create(file.to_owned(), source);
         let _starting = lock_directory(file).map_err(failed)?;
         drop(create(file).map_err(failed)?);
         let mut connection = connect(file, Access::Write)?;
@@ -145,27 +139,12 @@ impl Sqlite {
         receive(answer).await
     }
 
-    /// Takes the lock of a task if no handle on the same file has it, in this process or another. It goes with the
+    /// Takes the lock of the sweep if no handle on the same file has it, in this process or another. It goes with the
     /// returned file.
-    pub(crate) fn try_lock(&self, task: Task) -> agora_domain::Result<Option<File>> {
-        let name = match task {
-            Task::Sweep => "-sweep",
-        };
-        lock_companion(&self.file, name).map_err(Error::unavailable)
+    pub(crate) fn lock_sweep(&self) -> agora_domain::Result<Option<File>> {
+        lock_companion(&self.file, "-sweep").map_err(Error::unavailable)
     }
 
-    /// Begins to read everything, as it is now.
-    pub(crate) async fn snapshot(&self) -> agora_domain::Result<Session> {
-        Session::snapshot(&self.file).await
-    }
-
-    /// Begins to fill the database.
-    pub(crate) async fn load(&self) -> agora_domain::Result<Session> {
-        Session::load(&self.file).await
-    }
-}
-
-impl Sqlite {
     /// Returns the file of the database.
     pub(crate) fn file(&self) -> &Path {
         &self.file
@@ -174,28 +153,20 @@ impl Sqlite {
     /// Returns how busy the readers and the writer are.
     pub(crate) fn lanes(&self) -> [Lane; 3] {
         let writers = usize::from(lock(&self.writer_thread).is_some());
-        let (busy, waiting) = (self.work.in_progress(), self.writer.len());
+        let (busy, waiting) = (lock(&self.work).writing, self.writer.len());
         let writer = Lane { name: "write", size: writers, open: writers, busy, waiting };
         [self.readers.lane("read"), self.lists.lane("list"), writer]
     }
 
     /// Returns what the writer has committed.
     pub(crate) fn write_groups(&self) -> WriteGroups {
-        self.work.groups()
+        lock(&self.work).done
     }
 }
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-fn warn_if_built_unlike(conn: &mut SqliteConnection) {
-    match built_unlike(conn) {
-        Ok(unlike) if unlike.is_empty() => {}
-        Ok(unlike) => tracing::warn!(?unlike, "SQLite was built without the flags of .cargo/config.toml: it is slower"),
-        Err(error) => tracing::warn!(%error, "SQLite does not say how it was built"),
     }
 }
 

@@ -84,20 +84,12 @@ pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<P
     .optional()?)
 }
 
-/// Returns the post's counters, locked against changes by others.
-pub(crate) async fn lock_counters(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
+/// Returns what is locked already.
+pub(crate) async fn no_lock(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the counters of the post that the comment belongs to, locked against changes by others.
-pub(crate) async fn lock_counters_of(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
-    Ok(())
-}
-
-/// Returns the product, locked against changes by others.
-pub(crate) async fn lock_product(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
-    Ok(())
-}
+pub(crate) use self::{no_lock as lock_counters, no_lock as lock_counters_of, no_lock as lock_product};
 
 /// Returns whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {

@@ -7,7 +7,7 @@ use diesel::{
 };
 
 use super::dialect::{Conn, RunQueryDsl, built, post_in};
-use super::likers::{Likers, coalesce, likers};
+use super::likers::{coalesce, likers, with_likers};
 use super::queries::load;
 use super::queries::views::{author_followed_by, liked_by, load_in_order, read_at, view};
 use crate::error::Outcome;
@@ -15,26 +15,23 @@ use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limi
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{follows, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{PostViewRow, ViewRow, Visible, distinct};
+use crate::values::{PostViewRow, Visible, distinct};
 
-/// Returns views of all posts.
-pub(crate) async fn views_of_all(
-    conn: &mut Conn<'_>,
-    viewer: DbId,
-    slice: Slice,
-) -> Outcome<Vec<ViewRow<UserRow, Likers>>> {
+/// Returns all posts.
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostViewRow<UserRow>>> {
     let all = posts::table.inner_join(users::table).filter(posts::deleted_at.is_null());
-    Ok(load!(all.select(view!(UserRow, viewer)), posts, slice, conn)?)
+    let rows = load!(all.select(view!(UserRow, viewer)), posts, slice, conn)?;
+    with_likers(conn, rows).await
 }
 
-/// Returns views of an author's posts that have one of the visibilities.
-pub(crate) async fn views_by_author(
+/// Returns the posts of an author that have one of the visibilities.
+pub(crate) async fn list_by_author(
     conn: &mut Conn<'_>,
     author: DbId,
     visible: Visible,
     viewer: DbId,
     slice: Slice,
-) -> Outcome<Vec<ViewRow<AuthorRow, Likers>>> {
+) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
     let mut found = Vec::new();
     for visibility in distinct(visible) {
         let of_author = posts::table
@@ -47,7 +44,8 @@ pub(crate) async fn views_by_author(
     }
     let found = ids(slice.first_of(found));
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(AuthorRow, viewer));
-    Ok(load_in_order!(views, slice.toward, conn))
+    let rows = load_in_order!(views, slice.toward, conn);
+    with_likers(conn, rows).await
 }
 
 /// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make

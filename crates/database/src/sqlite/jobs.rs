@@ -1,6 +1,7 @@
 //! What the threads take from their queues, and what they do with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
@@ -10,8 +11,9 @@ use diesel::result::Error as DieselError;
 use diesel::{Connection, SqliteConnection};
 use tokio::sync::oneshot;
 
-use super::work::Work;
 use crate::error::{Failure, Outcome};
+use crate::figures::WriteGroups;
+use crate::mutex::lock;
 
 /// Work on the database.
 pub(crate) trait Job<T>: FnOnce(&mut SqliteConnection) -> Outcome<T> + Send + 'static {}
@@ -184,7 +186,16 @@ pub(super) fn catching_panics<T>(
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
 }
 
-pub(super) fn write_loop(mut conn: SqliteConnection, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Work) {
+/// What the writer is at.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// How many writes it commits at this moment.
+    pub(super) writing: usize,
+    /// What it has committed.
+    pub(super) done: WriteGroups,
+}
+
+pub(super) fn write_loop(mut conn: SqliteConnection, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Mutex<Work>) {
     let mut open = true;
     while open {
         let Ok(Some(first)) = jobs.recv() else { return };
@@ -199,7 +210,13 @@ pub(super) fn write_loop(mut conn: SqliteConnection, jobs: &Receiver<Next<Box<dy
                 Err(_) => break,
             }
         }
-        work.writing(group.len(), || write_group(&mut conn, group));
+        let writes = group.len();
+        lock(work).writing = writes;
+        write_group(&mut conn, group);
+        let mut work = lock(work);
+        work.writing = 0;
+        work.done.groups += 1;
+        work.done.writes += u64::try_from(writes).unwrap_or(u64::MAX);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::OpenError;
 /// else serves it.
 pub(super) fn lock_service(database: &Path) -> Result<File, OpenError> {
     let locked = lock_companion(database, "-service");
-    let locked = locked.map_err(|source| OpenError::Create { file: database.to_owned(), source })?;
+    let locked = locked.map_err(|source| OpenError::Create(database.to_owned(), source))?;
     locked.ok_or_else(|| OpenError::Served(database.to_owned()))
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(
 /// Saves the database beside itself, for its owner alone; where. What is there already is left.
 fn save(conn: &mut SqliteConnection, file: &Path, schema: &str) -> Result<PathBuf, OpenError> {
     // Beside the file itself, whatever links lead to it.
-    let file = file.canonicalize().map_err(|source| OpenError::Create { file: file.to_owned(), source })?;
+    let file = file.canonicalize().map_err(|source| OpenError::Create(file.to_owned(), source))?;
     let named = |ending: &str| {
         let mut name = file.clone().into_os_string();
         name.push(format!("-schema-{schema}{ending}"));
@@ -51,8 +51,8 @@ fn save(conn: &mut SqliteConnection, file: &Path, schema: &str) -> Result<PathBu
     let saved = write(conn, &file, &draft).and_then(|()| place(&draft, named));
     // Of no use any more, whatever became of it; what a crash left is replaced the next time.
     let _ = fs::remove_file(&draft);
-    let saved = saved.map_err(|source| OpenError::Save { file: named(""), source })?;
-    sync_directory(&saved).map_err(|source| OpenError::Save { file: saved.clone(), source: source.into() })?;
+    let saved = saved.map_err(|source| OpenError::Save(named(""), source))?;
+    sync_directory(&saved).map_err(|source| OpenError::Save(saved.clone(), source.into()))?;
     Ok(saved)
 }
 

@@ -22,7 +22,6 @@ mod session;
 mod statements;
 mod text_in;
 mod threads;
-mod work;
 
 pub(crate) use self::connect::{applied, open_to_inspect};
 pub(crate) use self::database::Sqlite;

@@ -11,9 +11,10 @@ use tokio::sync::oneshot;
 
 use super::connect::{Access, connect};
 use super::jobs::{Job, Next, Read, read_loop, receive, submit};
-use super::threads::{lock, spawn};
+use super::threads::spawn;
 use crate::error::OpenError;
 use crate::figures::Lane;
+use crate::mutex::lock;
 
 /// Threads that read.
 #[derive(Debug)]

@@ -8,14 +8,14 @@ use super::dialect::{Conn, RunQueryDsl};
 use super::queries::{images, likes};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow};
-use crate::schema::{CommentRow, comments, posts, users};
-use crate::values::LikeRow;
+use crate::schema::{CommentRow, LikeRecord, comments, posts, users};
 
 /// Turns the like on if it is off, off if it is on.
-pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRow) -> Outcome<bool> {
+pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
+    let (post, user) = (like.post_id, like.user_id);
     let likes = likes::insert(conn, like).await?;
     if !likes {
-        likes::delete(conn, like.post, like.user).await?;
+        likes::delete(conn, post, user).await?;
     }
     Ok(likes)
 }

@@ -1,4 +1,5 @@
 use diesel::QueryDsl as _;
+use diesel::SqliteConnection;
 use diesel::connection::SimpleConnection;
 use tempfile::TempDir;
 

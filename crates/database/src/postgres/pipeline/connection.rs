@@ -1,13 +1,15 @@
 //! A connection that reads are sent over one behind the other.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::runtime;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+
+use crate::mutex::lock;
 
 /// A connection, driven by the runtime that made it.
 pub(super) struct Pipeline {
@@ -58,8 +60,4 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
