@@ -13,7 +13,7 @@
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
-//! | [`limits`] | how often one may try to log in and to register |
+//! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
 //! | [`health`] | whether what the service depends on answers |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!

@@ -261,16 +261,16 @@ contract! { $
     }
     /// The record of the images that no row names, kept in step with the rows.
     images {
-        images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first,
-        a_condemned_image_comes_again_after_the_others_until_it_is_forgotten,
+        images_recorded_before_a_cutoff_are_marked_the_oldest_records_first,
+        a_marked_image_comes_again_after_the_others_until_it_is_forgotten,
         images_are_forgotten_by_their_whole_keys,
         a_row_takes_the_image_that_it_names_off_the_record,
         a_row_that_names_an_image_not_on_record_is_refused,
-        a_row_that_names_a_condemned_image_is_refused,
+        a_row_that_names_a_marked_image_is_refused,
         an_image_given_up_is_on_record_from_the_time_of_the_change,
         a_change_of_something_else_leaves_the_record,
         an_image_is_named_by_two_rows_never,
-        an_image_is_either_named_or_condemned,
+        an_image_is_either_named_or_marked,
         images_given_and_given_up_at_once_are_all_accounted_for,
         named_images_are_found_by_the_beginning_of_their_keys_each_with_whose_it_is,
         of_keys_those_that_rows_name_and_those_on_record_are_told,

@@ -181,10 +181,10 @@ impl World {
         }
     }
 
-    /// Returns what is on record. It is condemned by that.
+    /// Returns what is on record. It is marked by that.
     pub(crate) async fn unnamed(&self) -> HashSet<ImageKey> {
-        let condemned = self.db.images.mark_for_deletion(at(1_000_000_000), self.now(), 10_000).await.unwrap();
-        condemned.into_iter().collect()
+        let marked = self.db.images.mark_for_deletion(at(1_000_000_000), self.now(), 10_000).await.unwrap();
+        marked.into_iter().collect()
     }
 
     /// Returns an account with role USER, a name, and nothing else that can be left out.

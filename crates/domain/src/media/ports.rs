@@ -62,19 +62,19 @@ pub trait ImageStore: Send + Sync {
 ///
 /// It is of one database with the rows. Whatever writes a row that names an image MUST, in the same transaction, take
 /// the image off the record, and fail with [`ImageCollected`](crate::error::ImageCollected) as the cause when it is not
-/// on it or is condemned. Whatever ends that a row names an image MUST put it on the record in the same transaction.
+/// on it or is marked for deletion. Whatever ends that a row names an image MUST put it on the record in the same transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnreferencedImages: Send + Sync {
     /// Records an image that is about to be stored. The record MUST be durable when this returns.
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()>;
 
-    /// Condemns up to `limit` of the images recorded before `cutoff`, those recorded first before the others, and
+    /// Marks for deletion up to `limit` of the images recorded before `cutoff`, those recorded first before the others, and
     /// returns them. No row may name them from then on, so that they can be deleted. They count as recorded at `now`:
     /// one that cannot be deleted comes again, after those that were not tried.
     async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
 
-    /// Returns those of the images that are on record, condemned or not, in any order.
+    /// Returns those of the images that are on record, marked for deletion or not, in any order.
     async fn recorded(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
 
     /// Takes images off the record whose objects are deleted; no error when they are not on it.

@@ -17,7 +17,7 @@ pub struct MediaSweep {
 }
 
 impl MediaSweep {
-    /// How many images are condemned at once.
+    /// How many images are marked for deletion at once.
     const BATCH: usize = 100;
 
     /// How many images are deleted at once: each may have to wait for a store that is slow.
@@ -40,17 +40,17 @@ impl MediaSweep {
     /// The first failure of the store or the database. An image that cannot be deleted stays on record for the next
     /// time and does not keep the others; when not one of many can be, the store is away, and the rest is left as well.
     pub async fn run(&self) -> Result<usize> {
-        // Once for all: what is condemned now is not old again before this is over.
+        // Once for all: what is marked now is not old again before this is over.
         let now = self.clock.now();
         let cutoff = now.plus_millis(-self.min_age_millis);
         let mut deleted = 0;
         let mut failure = None;
         loop {
-            let condemned = self.unnamed.mark_for_deletion(cutoff, now, Self::BATCH).await?;
-            if condemned.is_empty() {
+            let marked = self.unnamed.mark_for_deletion(cutoff, now, Self::BATCH).await?;
+            if marked.is_empty() {
                 break;
             }
-            let deletions = stream::iter(condemned).map(async |key| self.store.delete(&key).await.map(|()| key));
+            let deletions = stream::iter(marked).map(async |key| self.store.delete(&key).await.map(|()| key));
             let outcomes: Vec<_> = deletions.buffer_unordered(Self::AT_ONCE).collect().await;
             let mut gone = Vec::with_capacity(outcomes.len());
             for outcome in outcomes {

@@ -52,7 +52,7 @@ fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
 }
 
 /// A record that gives these batches, one after the other.
-fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
+fn marking(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
     let mut unnamed = MockUnreferencedImages::new();
     let mut batches = batches.into_iter();
     unnamed
@@ -66,7 +66,7 @@ fn condemning(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
 async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
     let mut order = Sequence::new();
     let mut store = MockImageStore::new();
-    let mut unnamed = condemning(vec![vec![key(1)], vec![key(2)], vec![]]);
+    let mut unnamed = marking(vec![vec![key(1)], vec![key(2)], vec![]]);
     for n in [1, 2] {
         store.expect_delete().once().in_sequence(&mut order).withf(move |k| *k == key(n)).returning(|_| Ok(()));
         unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
@@ -79,7 +79,7 @@ async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_o
     let mut store = MockImageStore::new();
     store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Err(Error::unavailable("locked")));
     store.expect_delete().times(2).returning(|_| Ok(()));
-    let mut unnamed = condemning(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
+    let mut unnamed = marking(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
     for n in [2, 3] {
         unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
     }
@@ -91,7 +91,7 @@ async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_o
 async fn a_store_that_is_away_ends_the_sweep() {
     let mut store = MockImageStore::new();
     store.expect_delete().times(2).returning(|_| Err(Error::unavailable("no answer")));
-    let unnamed = condemning(vec![vec![key(1), key(2)]]);
+    let unnamed = marking(vec![vec![key(1), key(2)]]);
     assert!(matches!(sweep(store, unnamed).run().await, Err(Error::Unavailable(_))));
 }
 

@@ -28,7 +28,7 @@ async fn mark_for_deletion(db: &Repositories, cutoff: i64, now: i64, limit: usiz
     db.images.mark_for_deletion(at(cutoff), at(now), limit).await.unwrap().into_iter().collect()
 }
 
-pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_first(db: Repositories) {
+pub async fn images_recorded_before_a_cutoff_are_marked_the_oldest_records_first(db: Repositories) {
     let w = World::new(&db);
     let [one, two, three, four] = [(); 4].map(|()| w.new_image());
     // Not in the order of their keys.
@@ -43,7 +43,7 @@ pub async fn images_recorded_before_a_cutoff_are_condemned_the_oldest_records_fi
     assert_eq!(marked(41, 2).await, set(&[&four]));
 }
 
-pub async fn a_condemned_image_comes_again_after_the_others_until_it_is_forgotten(db: Repositories) {
+pub async fn a_marked_image_comes_again_after_the_others_until_it_is_forgotten(db: Repositories) {
     let w = World::new(&db);
     let [one, two, three] = [(); 3].map(|()| w.new_image());
     for (key, since) in [(&one, 10), (&two, 20), (&three, 30)] {
@@ -133,13 +133,13 @@ pub async fn a_row_that_names_an_image_not_on_record_is_refused(db: Repositories
     assert_eq!(w.unnamed().await, set(&[&left]), "no image was given up");
 }
 
-pub async fn a_row_that_names_a_condemned_image_is_refused(db: Repositories) {
+pub async fn a_row_that_names_a_marked_image_is_refused(db: Repositories) {
     let w = World::new(&db);
     let rows = Rows::new(&w).await;
     let key = w.image().await;
     assert_eq!(w.unnamed().await, set(&[&key]));
     rows.expect_refusals(&db, &w, &key).await;
-    assert_eq!(w.unnamed().await, set(&[&key]), "and it stays condemned");
+    assert_eq!(w.unnamed().await, set(&[&key]), "and it stays marked");
 }
 
 pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repositories) {
@@ -202,7 +202,7 @@ pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
     assert_eq!(w.unnamed().await, set(&[]));
 }
 
-pub async fn an_image_is_either_named_or_condemned(db: Repositories) {
+pub async fn an_image_is_either_named_or_marked(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let keys = w.images(60).await;
@@ -219,14 +219,14 @@ pub async fn an_image_is_either_named_or_condemned(db: Repositories) {
         }
     }))
     .await;
-    let (mut named, mut condemned) = (HashSet::new(), HashSet::new());
+    let (mut named, mut marked) = (HashSet::new(), HashSet::new());
     for (key, taken) in outcomes {
         named.extend(key);
-        condemned.extend(taken);
+        marked.extend(taken);
     }
-    assert!(named.is_disjoint(&condemned));
-    assert_eq!(w.unnamed().await, condemned);
-    assert_eq!(named.len() + condemned.len(), keys.len(), "what was refused was condemned");
+    assert!(named.is_disjoint(&marked));
+    assert_eq!(w.unnamed().await, marked);
+    assert_eq!(named.len() + marked.len(), keys.len(), "what was refused was marked");
 }
 
 pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Repositories) {
@@ -291,16 +291,16 @@ pub async fn named_images_are_found_by_the_beginning_of_their_keys_each_with_who
 pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
-    let [posted, shown, condemned, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
+    let [posted, shown, marked, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let post = w.post(ada).await;
     db.posts.edit(post.id, &replace(&posted), w.now()).await.unwrap();
     db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap();
-    assert_eq!(w.unnamed().await, set(&[&condemned]));
+    assert_eq!(w.unnamed().await, set(&[&marked]));
     w.announce(Some(&recorded)).await;
     let unknown = w.new_image();
-    let keys = [&posted, &shown, &condemned, &recorded, &unknown].map(Clone::clone);
+    let keys = [&posted, &shown, &marked, &recorded, &unknown].map(Clone::clone);
     let told = |keys: Vec<ImageKey>| keys.into_iter().collect::<HashSet<_>>();
     assert_eq!(told(db.named_images.named_of(&keys).await.unwrap()), set(&[&posted, &shown]));
-    assert_eq!(told(db.images.recorded(&keys).await.unwrap()), set(&[&condemned, &recorded]));
+    assert_eq!(told(db.images.recorded(&keys).await.unwrap()), set(&[&marked, &recorded]));
 }
