@@ -133,7 +133,7 @@ impl People {
                 followed.into_iter().chain(writers).collect()
             }
             // Of so many, those whom hardly anybody follows would have to be drawn as well.
-            Some(Special::Reader(count @ 5_000..)) => random.sample(count, &self.all_users()),
+            Some(Special::Reader(count @ 5_000..)) => random.sample(count, &(0..self.users as u32).collect::<Vec<_>>()),
             Some(Special::Reader(count)) => random.distinct(count, popular).into_iter().collect(),
             Some(Special::Silent) => {
                 let mut followed = random.sample(SILENT.1, &self.lurkers);
@@ -145,47 +145,17 @@ impl People {
         }
     }
 
-    fn all_users(&self) -> Vec<u32> {
-        (0..self.users as u32).collect()
-    }
-}
-
-/// The ordinary followers of each ordinary account.
-pub(super) struct Followers {
-    /// Where those of an account end in the list of all; they begin where those of the one before end.
-    ends: Vec<usize>,
-    all: Vec<u32>,
-}
-
-impl Followers {
-    pub(super) fn new(people: &People) -> Self {
-        let users = people.users;
-        let follows = || {
-            let of_users = people.follows().take(users).zip(0_u32..);
-            of_users.flat_map(move |(followed, by)| {
-                followed.into_iter().filter(move |one| (*one as usize) < users).map(move |one| (one as usize, by))
-            })
-        };
-        let mut ends = vec![0; users];
-        for (followed, _) in follows() {
-            ends[followed] += 1;
+    /// Returns the ordinary followers of each ordinary account.
+    pub(super) fn followers(&self) -> Vec<Vec<u32>> {
+        let mut followers = vec![Vec::new(); self.users];
+        for (followed, by) in self.follows().take(self.users).zip(0_u32..) {
+            for one in followed {
+                // The special accounts come behind the ordinary ones.
+                if let Some(followers) = followers.get_mut(one as usize) {
+                    followers.push(by);
+                }
+            }
         }
-        let mut total = 0;
-        for count in &mut ends {
-            // For now the beginning, which moves on to the end while the list is filled.
-            total += std::mem::replace(count, total);
-        }
-        let mut all = vec![0; total];
-        for (followed, by) in follows() {
-            all[ends[followed]] = by;
-            ends[followed] += 1;
-        }
-        Self { ends, all }
-    }
-
-    /// Returns those of one account.
-    pub(super) fn of(&self, user: usize) -> &[u32] {
-        let begin = user.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.all[begin..self.ends[user]]
+        followers
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use agora_domain::posts::Visibility;
 use uuid::Uuid;
 
-use super::people::{Followers, People};
+use super::people::People;
 use super::random::{END, FOLLOWS_UNTIL, HOUR};
 use super::random::{Ids, Purpose, Random, Ranks};
 
@@ -32,7 +32,8 @@ const RHYTHM: [u64; 24] = [14, 8, 5, 4, 4, 7, 16, 30, 42, 46, 48, 52, 60, 56, 50
 pub(super) struct Network {
     pub(super) seed: u64,
     pub(super) people: People,
-    pub(super) followers: Followers,
+    /// The ordinary followers of each ordinary account.
+    pub(super) followers: Vec<Vec<u32>>,
     /// How much is posted up to the end of each hour, relative to each other.
     hours: Vec<u64>,
     /// How many ordinary followers the author of a post has on average.
@@ -43,28 +44,80 @@ pub(super) struct Network {
 impl Network {
     pub(super) fn new(seed: u64, users: usize, posts: u64) -> Self {
         let people = People::new(seed, users);
-        let followers = Followers::new(&people);
+        let followers = people.followers();
         let activity = Ranks::new(people.posters.len());
         let ranked = people.posters.iter().enumerate();
-        let average = ranked.map(|(rank, user)| activity.share(rank) * followers.of(*user as usize).len() as f64).sum();
+        let average = ranked.map(|(rank, user)| activity.share(rank) * followers[*user as usize].len() as f64).sum();
         Self { seed, people, followers, hours: hours(seed), average, posts }
     }
 
     /// Returns the posts in their order. They can be gone through again.
-    pub(super) fn posts(&self) -> Posts<'_> {
-        let random = Random::new(self.seed, Purpose::Posts);
+    pub(super) fn posts(&self) -> impl Iterator<Item = Post> {
+        let (mut random, mut ids) = (Random::new(self.seed, Purpose::Posts), Ids::default());
         let activity = Ranks::new(self.people.posters.len());
-        Posts { network: self, activity, random, ids: Ids::default(), next: 0, hour: 0, recent: VecDeque::new() }
+        let (mut hour, mut recent) = (0, VecDeque::new());
+        (0..self.posts).map(move |nth| {
+            let at = self.time(nth, &mut hour, &mut random);
+            let id = ids.next(&mut random, at);
+            let author = if !recent.is_empty() && random.percent(AGAIN) {
+                recent[random.index(recent.len())]
+            } else {
+                self.people.posters[activity.draw(&mut random)] as usize
+            };
+            recent.push_back(author);
+            if recent.len() > RECENT {
+                recent.pop_front();
+            }
+            self.post(id, author, at, &mut random)
+        })
+    }
+
+    /// When a post is made: in this hour or in a later one, which this then is.
+    fn time(&self, nth: u64, hour: &mut usize, random: &mut Random) -> i64 {
+        let total = self.hours.last().copied().unwrap_or_default();
+        let nth = u128::from(nth) * u128::from(total) + u128::from(random.below(total));
+        let place = (nth / u128::from(self.posts)) as u64;
+        while self.hours.get(*hour).is_some_and(|end| *end <= place) {
+            *hour += 1;
+        }
+        let begin = hour.checked_sub(1).and_then(|before| self.hours.get(before)).copied().unwrap_or_default();
+        let weight = self.hours.get(*hour).map_or(1, |end| end - begin);
+        let within = u128::from(place - begin) * u128::from(HOUR.unsigned_abs()) / u128::from(weight);
+        FOLLOWS_UNTIL + HOUR * *hour as i64 + within as i64
+    }
+
+    /// Makes a post of so many likes and comments as it comes to have.
+    fn post(&self, id: Uuid, author: usize, at: i64, random: &mut Random) -> Post {
+        let visibility = match random.below(100) {
+            ..85 => Visibility::Public,
+            85..95 => Visibility::Followers,
+            95.. => Visibility::Private,
+        };
+        let viewers = match visibility {
+            Visibility::Public => self.people.users,
+            Visibility::Followers => self.followers[author].len(),
+            Visibility::Private => 0,
+        };
+        let liked = LIKES * self.appeal(author) * random.tail();
+        let commented = COMMENTS * random.unit();
+        if viewers == 0 {
+            return Post { id, author, at, visibility, likes: 0, comments: 0 };
+        }
+        // The more like it already, the fewer are left who could.
+        let liked = liked / (1.0 + liked / (viewers as f64 * MOST_LIKES));
+        let root = liked.sqrt();
+        let (likes, comments) = (liked as usize, (commented * root * root.sqrt()) as usize);
+        Post { id, author, at, visibility, likes, comments }
     }
 
     /// Returns how likely the author's posts are liked: 1 on average.
     fn appeal(&self, author: usize) -> f64 {
-        (2.0 + self.followers.of(author).len() as f64) / (2.0 + self.average)
+        (2.0 + self.followers[author].len() as f64) / (2.0 + self.average)
     }
 
     /// Returns an ordinary account that may see the post, most likely a follower. There must be one.
     fn viewer(&self, post: &Post, random: &mut Random) -> usize {
-        let followers = self.followers.of(post.author);
+        let followers = &self.followers[post.author];
         let by_follower = post.visibility == Visibility::Followers || random.percent(FROM_FOLLOWERS);
         if by_follower && !followers.is_empty() {
             random.pick(followers) as usize
@@ -97,81 +150,6 @@ pub(super) struct Post {
     pub(super) visibility: Visibility,
     pub(super) likes: usize,
     pub(super) comments: usize,
-}
-
-/// The posts, one after the other.
-pub(super) struct Posts<'a> {
-    network: &'a Network,
-    activity: Ranks,
-    random: Random,
-    ids: Ids,
-    next: u64,
-    hour: usize,
-    recent: VecDeque<usize>,
-}
-
-impl Posts<'_> {
-    /// When the next one is made.
-    fn time(&mut self) -> i64 {
-        let hours = &self.network.hours;
-        let total = hours.last().copied().unwrap_or_default();
-        let nth = u128::from(self.next) * u128::from(total) + u128::from(self.random.below(total));
-        let place = (nth / u128::from(self.network.posts)) as u64;
-        while hours.get(self.hour).is_some_and(|end| *end <= place) {
-            self.hour += 1;
-        }
-        let begin = self.hour.checked_sub(1).and_then(|before| hours.get(before)).copied().unwrap_or_default();
-        let weight = hours.get(self.hour).map_or(1, |end| end - begin);
-        let within = u128::from(place - begin) * u128::from(HOUR.unsigned_abs()) / u128::from(weight);
-        FOLLOWS_UNTIL + HOUR * self.hour as i64 + within as i64
-    }
-
-    fn author(&mut self) -> usize {
-        let author = if !self.recent.is_empty() && self.random.percent(AGAIN) {
-            self.recent[self.random.index(self.recent.len())]
-        } else {
-            self.network.people.posters[self.activity.draw(&mut self.random)] as usize
-        };
-        self.recent.push_back(author);
-        if self.recent.len() > RECENT {
-            self.recent.pop_front();
-        }
-        author
-    }
-}
-
-impl Iterator for Posts<'_> {
-    type Item = Post;
-
-    fn next(&mut self) -> Option<Post> {
-        if self.next == self.network.posts {
-            return None;
-        }
-        let at = self.time();
-        self.next += 1;
-        let id = self.ids.next(&mut self.random, at);
-        let author = self.author();
-        let visibility = match self.random.below(100) {
-            ..85 => Visibility::Public,
-            85..95 => Visibility::Followers,
-            95.. => Visibility::Private,
-        };
-        let viewers = match visibility {
-            Visibility::Public => self.network.people.users,
-            Visibility::Followers => self.network.followers.of(author).len(),
-            Visibility::Private => 0,
-        };
-        let liked = LIKES * self.network.appeal(author) * self.random.tail();
-        let commented = COMMENTS * self.random.unit();
-        if viewers == 0 {
-            return Some(Post { id, author, at, visibility, likes: 0, comments: 0 });
-        }
-        // The more like it already, the fewer are left who could.
-        let liked = liked / (1.0 + liked / (viewers as f64 * MOST_LIKES));
-        let root = liked.sqrt();
-        let (likes, comments) = (liked as usize, (commented * root * root.sqrt()) as usize);
-        Some(Post { id, author, at, visibility, likes, comments })
-    }
 }
 
 /// A like or a comment.

@@ -110,10 +110,6 @@ impl Random {
     }
 }
 
-fn fourth_root(of: f64) -> f64 {
-    of.sqrt().sqrt()
-}
-
 /// Ranks from 0 on, the first the likeliest: Zipf's distribution with the exponent 3/4. Of 10,000 the first is drawn
 /// once in fifty times.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +121,7 @@ pub(super) struct Ranks {
 impl Ranks {
     /// Of so many, at least one.
     pub(super) fn new(count: usize) -> Self {
-        Self { count, scale: fourth_root(count as f64 + 1.0) - 1.0 }
+        Self { count, scale: (count as f64 + 1.0).sqrt().sqrt() - 1.0 }
     }
 
     pub(super) fn draw(self, random: &mut Random) -> usize {
@@ -137,7 +133,7 @@ impl Ranks {
 
     /// Returns how likely the rank is.
     pub(super) fn share(self, rank: usize) -> f64 {
-        (fourth_root(rank as f64 + 2.0) - fourth_root(rank as f64 + 1.0)) / self.scale
+        ((rank as f64 + 2.0).sqrt().sqrt() - (rank as f64 + 1.0).sqrt().sqrt()) / self.scale
     }
 }
 

@@ -189,7 +189,7 @@ fn special_accounts_follow_exactly_as_many_as_their_names_say() {
 #[test]
 fn a_network_is_as_uneven_as_life() {
     let network = Network::new(1, 10_000, 100_000);
-    let mut followers: Vec<_> = (0..10_000).map(|user| network.followers.of(user).len()).collect();
+    let mut followers: Vec<_> = (0..10_000).map(|user| network.followers[user].len()).collect();
     followers.sort_unstable();
     let mean = followers.iter().sum::<usize>() / followers.len();
     assert!((25..=36).contains(&mean), "{mean} follows each");

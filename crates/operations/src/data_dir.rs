@@ -32,20 +32,11 @@ pub fn signing_secret(data_dir: &Path) -> Result<(Secret, bool)> {
     if let Some(secret) = existing_secret(data_dir)? {
         return Ok((secret, false));
     }
-    let file = data_dir.join(SECRET_FILE);
-    generate(&file).with_context(|| format!("cannot make {}", file.display()))?;
-    Ok((read(&file)?, true))
-}
-
-fn read(file: &Path) -> Result<Secret> {
-    let secret = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let secret = secret.trim().to_owned();
-    ensure!(secret.len() >= Config::MIN_SECRET_BYTES, "{} is damaged: delete it to log everybody out", file.display());
-    let mode = fs::metadata(file)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        tracing::warn!(file = %file.display(), "others can read the signing secret: chmod 600 it");
-    }
-    Ok(Secret::from(secret))
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).context("no randomness")?;
+    let drawn: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    place(&data_dir.join(SECRET_FILE), &drawn)?;
+    Ok((existing_secret(data_dir)?.context("the signing secret has just vanished")?, true))
 }
 
 /// Returns the secret kept in the directory, if there is one.
@@ -54,7 +45,17 @@ fn read(file: &Path) -> Result<Secret> {
 /// When it cannot be read, or is damaged.
 pub fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
     let file = data_dir.join(SECRET_FILE);
-    file.exists().then(|| read(&file)).transpose()
+    if !file.exists() {
+        return Ok(None);
+    }
+    let secret = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let secret = secret.trim().to_owned();
+    ensure!(secret.len() >= Config::MIN_SECRET_BYTES, "{} is damaged: delete it to log everybody out", file.display());
+    let mode = fs::metadata(&file)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(file = %file.display(), "others can read the signing secret: chmod 600 it");
+    }
+    Ok(Some(Secret::from(secret)))
 }
 
 /// Keeps this secret in the directory, which has none or this one.
@@ -67,14 +68,6 @@ pub fn keep_secret(data_dir: &Path, secret: &Secret) -> Result<()> {
     let is_kept = existing_secret(data_dir)?.as_ref() == Some(secret);
     ensure!(is_kept, "another process has just made another {}", file.display());
     Ok(())
-}
-
-/// Draws a secret and keeps it in the file.
-fn generate(file: &Path) -> Result<()> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random).context("no randomness")?;
-    let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    place(file, &secret)
 }
 
 /// Writes a secret, for the owner alone, where there is none yet. Another process may be first: its secret is the one.

@@ -24,10 +24,13 @@ pub enum NotUpToDate {
 /// [`NotUpToDate`]; and when the database cannot be read.
 pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result<()> {
     let url = database_url(config, &config.data_dir);
-    let migrations = Database::migrations(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
-    say(&listed(&migrations))?;
-    ensure!(migrations.unknown.is_empty(), NotUpToDate::Newer);
-    ensure!(migrations.pending.is_empty(), NotUpToDate::Pending);
+    let found = Database::migrations(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
+    let Migrations { applied, pending, unknown } = &found;
+    let states = [(applied, "applied"), (pending, "pending"), (unknown, "applied, but unknown to this program")];
+    let lines = states.into_iter().flat_map(|(names, state)| names.iter().map(move |name| format!("{name}: {state}")));
+    say(&lines.collect::<Vec<_>>().join("\n"))?;
+    ensure!(unknown.is_empty(), NotUpToDate::Newer);
+    ensure!(pending.is_empty(), NotUpToDate::Pending);
     Ok(())
 }
 
@@ -38,24 +41,14 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
 pub async fn run(config: &Config) -> Result<String> {
     let data_dir = data_dir::prepare(&config.data_dir)?;
     let url = database_url(config, &data_dir);
-    Ok(summary(&Database::migrate(url.expose(), &config.database()).await.context(CANNOT_OPEN)?))
-}
-
-fn listed(migrations: &Migrations) -> String {
-    let Migrations { applied, pending, unknown } = migrations;
-    let states = [(applied, "applied"), (pending, "pending"), (unknown, "applied, but unknown to this program")];
-    let lines = states.into_iter().flat_map(|(names, state)| names.iter().map(move |name| format!("{name}: {state}")));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn summary(migrated: &Migrated) -> String {
+    let migrated = Database::migrate(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
     let Migrated { applied, saved } = migrated;
     if applied.is_empty() {
-        return "No migration is pending.".to_owned();
+        return Ok("No migration is pending.".to_owned());
     }
     let mut text = format!("Applied {}.", applied.join(", "));
     if let Some(saved) = saved {
         text += &format!("\nThe database as it was before: {}. It is not deleted by itself.", saved.display());
     }
-    text
+    Ok(text)
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
-use agora_database::{Database, Task};
+use agora_database::Database;
 use agora_domain::accounts::{Session, SessionRepository};
 use agora_domain::clock::Clock;
 use agora_domain::idempotency::Idempotency;
@@ -82,7 +82,7 @@ impl Sweep {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
-            let is_done = match self.database.try_lock(Task::Sweep).await {
+            let is_done = match self.database.lock_sweep().await {
                 Ok(Some(_lock)) => self.sweep().await,
                 Ok(None) => {
                     tracing::info!("another node sweeps");

@@ -1,13 +1,12 @@
 //! The database: whether it can be reached, its version, its schema.
 
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 
 use agora_config::{Config, Loaded, SETTINGS};
 use agora_database::{OpenError, Probe, ServerProbe};
 use rustix::fs::Access;
-use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::clock::Reference;
@@ -46,17 +45,8 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
 
 /// Returns what is wrong within the file of an embedded database.
 async fn damage(url: &str) -> Option<Finding> {
-    let (sender, looked) = oneshot::channel();
     let url = url.to_owned();
-    // A thread that nobody waits for at the end: a large file may take longer.
-    let looking = thread::Builder::new().spawn(move || {
-        // Whoever has given up does not miss it.
-        let _ = sender.send(agora_database::damage(&url));
-    });
-    if let Err(error) = looking {
-        return Some(warning(format!("cannot be looked through: {error}")));
-    }
-    match timeout(PATIENCE, looked).await {
+    match timeout(PATIENCE, spawn_blocking(move || agora_database::damage(&url))).await {
         Ok(Ok(Ok(damage))) => {
             let damage = damage?;
             let first = damage.lines().next().unwrap_or_default();

@@ -1,13 +1,12 @@
 //! `agora products import`: a file into the catalog.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use agora_config::Config;
 use agora_domain::FieldErrors;
 use agora_domain::error::Violation;
-use agora_domain::products::{CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition, Sku};
+use agora_domain::products::{CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition};
 use anyhow::{Result, ensure};
 
 use super::row::{BadRow, Format, ParsedRow, Row, count_of, spelling};
@@ -43,49 +42,11 @@ impl Tally {
         }
     }
 
-    fn total(self) -> u64 {
-        self.created + self.updated + self.unchanged
-    }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// As in "2 products: 1 created, 1 updated, 0 unchanged."
+    fn in_words(self) -> String {
         let Self { created, updated, unchanged } = self;
-        write!(f, "{created} created, {updated} updated, {unchanged} unchanged")
-    }
-}
-
-/// The rows that cannot be taken over: how many they are, and the first of them.
-#[derive(Default)]
-struct Refusals {
-    count: u64,
-    first: Vec<String>,
-}
-
-impl Refusals {
-    /// Adds some of one part of the file.
-    fn add(&mut self, mut rows: Vec<(RowPosition, Option<Sku>, String)>) {
-        rows.sort_by_key(|(at, ..)| at.row);
-        for (RowPosition { row, line }, sku, reason) in rows {
-            self.count += 1;
-            if self.first.len() < MAX_REPORTED {
-                let sku = sku.map(|sku| format!(", SKU \"{}\"", sku.as_str())).unwrap_or_default();
-                let told = format!("row {row} (line {line}{sku}): {reason}");
-                // Without the characters that a terminal would obey.
-                self.first.push(told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect());
-            }
-        }
-    }
-
-    fn judge(self) -> Result<()> {
-        let Self { count, first } = self;
-        let rows = if count == 1 { "row" } else { "rows" };
-        let more = match count.saturating_sub(u64::try_from(first.len())?) {
-            0 => String::new(),
-            more => format!("\nand {more} more"),
-        };
-        ensure!(count == 0, "{count} bad {rows}; nothing was changed\n{}{more}", first.join("\n"));
-        Ok(())
+        let all = count_of(created + updated + unchanged);
+        format!("{all}: {created} created, {updated} updated, {unchanged} unchanged.")
     }
 }
 
@@ -94,8 +55,10 @@ struct Pass<'a> {
     batches: Background<Batch>,
     planning: ImportPass,
     tally: Tally,
-    refusals: Refusals,
-    /// How many bytes of it were read.
+    /// How many rows cannot be taken over, and what is told of the first of them.
+    bad: u64,
+    told: Vec<String>,
+    /// How many bytes of the file were read.
     read: u64,
     progress: &'a mut Progress,
 }
@@ -103,8 +66,8 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn begin(source: &Source, progress: &'a mut Progress) -> Result<Self> {
         let planning = ImportPass::new(Arc::new(SystemClock), Arc::new(SystemIds));
-        let (tally, refusals) = (Tally::default(), Refusals::default());
-        Ok(Self { batches: source.batches()?, planning, tally, refusals, read: 0, progress })
+        let (tally, told) = (Tally::default(), Vec::new());
+        Ok(Self { batches: source.batches()?, planning, tally, bad: 0, told, read: 0, progress })
     }
 
     /// Returns what the next rows do to the catalog; nothing after the last.
@@ -120,7 +83,14 @@ impl<'a> Pass<'a> {
         let plan = self.planning.plan(catalog, parsed).await.operator_context(CATALOG)?;
         self.tally.add(&plan);
         refused.extend(plan.refused.into_iter().map(|row| (row.at, row.sku, in_words(&row.reasons))));
-        self.refusals.add(refused);
+        refused.sort_by_key(|(at, ..)| at.row);
+        self.bad += u64::try_from(refused.len())?;
+        for (RowPosition { row, line }, sku, reason) in refused.into_iter().take(MAX_REPORTED - self.told.len()) {
+            let sku = sku.map(|sku| format!(", SKU \"{}\"", sku.as_str())).unwrap_or_default();
+            let told = format!("row {row} (line {line}{sku}): {reason}");
+            // Without the characters that a terminal would obey.
+            self.told.push(told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect());
+        }
         self.progress.advance((end >> 10) - (self.read >> 10))?;
         self.read = end;
         Ok(Some(plan.changes))
@@ -128,8 +98,14 @@ impl<'a> Pass<'a> {
 
     /// Returns how many rows do what, unless one cannot be taken over.
     fn end(self) -> Result<Tally> {
-        self.refusals.judge()?;
-        Ok(self.tally)
+        let Self { bad, told, tally, .. } = self;
+        let rows = if bad == 1 { "row" } else { "rows" };
+        let more = match bad - u64::try_from(told.len())? {
+            0 => String::new(),
+            more => format!("\nand {more} more"),
+        };
+        ensure!(bad == 0, "{bad} bad {rows}; nothing was changed\n{}{more}", told.join("\n"));
+        Ok(tally)
     }
 }
 
@@ -164,10 +140,10 @@ pub async fn import(
     let found = pass.end()?;
     drop(catalog);
     if dry_run {
-        return Ok(format!("A dry run of {}: {found}. Nothing was changed.", count_of(found.total())));
+        return Ok(format!("A dry run of {} Nothing was changed.", found.in_words()));
     }
     if found.created + found.updated == 0 {
-        return Ok(summary(found));
+        return Ok(format!("Imported {}", found.in_words()));
     }
     progress.phase("write (KiB)", Some(kib));
     let mut catalog = catalogs.change().await.operator_context(CATALOG)?;
@@ -179,9 +155,5 @@ pub async fn import(
     }
     let done = pass.end()?;
     catalog.commit().await.operator_context(CATALOG)?;
-    Ok(summary(done))
-}
-
-fn summary(tally: Tally) -> String {
-    format!("Imported {}: {tally}.", count_of(tally.total()))
+    Ok(format!("Imported {}", done.in_words()))
 }

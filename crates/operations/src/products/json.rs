@@ -8,6 +8,7 @@ use agora_domain::products::{Category, Description, ImageUrl, Price, ProductName
 use anyhow::{Context, bail, ensure};
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::error::Category as Kind;
 use serde_json::value::RawValue;
 
@@ -34,12 +35,6 @@ struct VariantJson {
     color: Option<String>,
     size: Option<String>,
     stock: Option<i64>,
-}
-
-/// What names a row whose other fields are wrong.
-#[derive(Deserialize)]
-struct SkuJson {
-    sku: String,
 }
 
 impl ParsedRow {
@@ -87,7 +82,8 @@ fn parse_row(json: &str) -> Result<ParsedRow, BadRow> {
         return Err(BadRow::new("it is no JSON object"));
     }
     let json: RowJson = serde_json::from_str(json).map_err(|error| {
-        let sku = serde_json::from_str(json).ok().and_then(|SkuJson { sku }| Sku::parse(&sku).ok());
+        // What names a row whose other fields are wrong.
+        let sku = serde_json::from_str::<Value>(json).ok().and_then(|row| Sku::parse(row["sku"].as_str()?).ok());
         BadRow { reason: in_words(&error), sku }
     })?;
     let mut row = ParsedRow::default();
@@ -157,7 +153,7 @@ pub(super) fn read_array(input: impl Read, position: &Position, take: Take<'_>) 
     match error.classify() {
         _ if !is_wanted => {}
         _ if is_array && position.is_too_long() => {
-            take(position.line.get(), Err(BadRow::too_long("; what follows was not read")));
+            take(position.line.get() + 1, Err(BadRow::too_long("; what follows was not read")));
         }
         Kind::Io => return Err(error).context("the file cannot be read"),
         _ if is_array => {
@@ -205,7 +201,7 @@ impl<'de> DeserializeSeed<'de> for Element<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         // The first byte of the element is read already, and it ends no line.
-        let line = self.0.line.get();
+        let line = self.0.line.get() + 1;
         self.0.begin_row();
         Ok((line, Box::deserialize(deserializer)?))
     }

@@ -92,19 +92,14 @@ impl BadRow {
 pub(super) type Take<'a> = &'a mut dyn FnMut(u64, Result<ParsedRow, BadRow>) -> bool;
 
 /// How far a file is read.
+#[derive(Default)]
 pub(super) struct Position {
-    /// The line of the next byte, counted from 1.
+    /// How many lines have ended.
     pub(super) line: Cell<u64>,
     /// How many bytes were read.
     pub(super) offset: Cell<u64>,
     /// How many had been when the present row began.
     row: Cell<u64>,
-}
-
-impl Default for Position {
-    fn default() -> Self {
-        Self { line: Cell::new(1), offset: Cell::new(0), row: Cell::new(0) }
-    }
 }
 
 impl Position {

@@ -162,59 +162,44 @@ impl Writer {
     }
 }
 
-/// An archive that is known to be whole.
-pub(crate) struct Archive {
-    file: File,
+/// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can
+/// restore it; returns its file, and the secret in it.
+pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(File, Option<String>)> {
+    let name = path.display();
+    let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
+    ensure!(metadata.is_file(), "{name} is no file");
+    let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    check(&file, metadata.len(), progress).with_context(|| format!("{name} is no backup, or is damaged"))?;
+    let mut beginning = Vec::new();
+    read(&file, |entry| {
+        beginning.push(entry);
+        beginning.len() < 2
+    })?;
+    let mut beginning = beginning.into_iter();
+    let header = beginning.next().filter(|entry| entry.name == HEADER);
+    let header = header.context("the archive does not begin as a backup does")?;
+    let Header { format, agora, schema, .. } = serde_json::from_slice(&header.bytes).context(HEADER)?;
+    ensure!(format == FORMAT, "the archive is of format {format}, and this program reads {FORMAT}");
+    let own = schema_version();
+    ensure!(
+        schema == own,
+        "the backup was made by Agora {agora:?} with the schema {schema:?}, and this program has {own:?}: restore it \
+         with that version"
+    );
+    let secret = beginning.next().filter(|entry| entry.name == SECRET);
+    let secret = secret.map(|entry| String::from_utf8(entry.bytes.into())).transpose().context(SECRET)?;
+    Ok((file, secret))
 }
 
-impl Archive {
-    /// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can
-    /// restore it; returns it, and the secret in it.
-    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Option<String>)> {
-        let name = path.display();
-        let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
-        ensure!(metadata.is_file(), "{name} is no file");
-        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-        check(&file, metadata.len(), progress).with_context(|| format!("{name} is no backup, or is damaged"))?;
-        let archive = Self { file };
-        let mut beginning = Vec::new();
-        archive.read(|entry| {
-            beginning.push(entry);
-            beginning.len() < 2
-        })?;
-        let mut beginning = beginning.into_iter();
-        let header = beginning.next().filter(|entry| entry.name == HEADER);
-        let header = header.context("the archive does not begin as a backup does")?;
-        let Header { format, agora, schema, .. } = serde_json::from_slice(&header.bytes).context(HEADER)?;
-        ensure!(format == FORMAT, "the archive is of format {format}, and this program reads {FORMAT}");
-        let own = schema_version();
-        ensure!(
-            schema == own,
-            "the backup was made by Agora {agora:?} with the schema {schema:?}, and this program has {own:?}: restore it \
-             with that version"
-        );
-        let secret = beginning.next().filter(|entry| entry.name == SECRET);
-        let secret = secret.map(|entry| String::from_utf8(entry.bytes.into())).transpose().context(SECRET)?;
-        Ok((archive, secret))
-    }
-
-    /// Gives the entries one by one, until none is wanted any more.
-    pub(crate) fn read(&self, take: impl FnMut(Entry) -> bool) -> Result<()> {
-        let mut content = &self.file;
-        content.rewind()?;
-        read(content, take)
-    }
-
-    /// Returns the entries, one by one, read by a thread of their own. Nobody else reads meanwhile.
-    pub(crate) fn entries(&self) -> Result<Background<Entry>> {
-        let mut content = self.file.try_clone()?;
-        content.rewind()?;
-        Ok(Background::begin(move |take| read(content, take)))
-    }
+/// Returns the entries, one by one, read by a thread of their own. Nobody else reads meanwhile.
+pub(crate) fn entries(file: &File) -> Result<Background<Entry>> {
+    let file = file.try_clone()?;
+    Ok(Background::begin(move |take| read(&file, take)))
 }
 
-/// Gives the entries one by one, until none is wanted any more.
-pub(super) fn read(content: impl Read, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
+/// Gives the entries from the first on, one by one, until none is wanted any more.
+pub(super) fn read(mut content: impl Read + Seek, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
+    content.rewind()?;
     // What it says of itself is shown without the characters that a terminal would obey.
     let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
     let mut archive = tar::Archive::new(BufReader::new(content));

@@ -14,7 +14,6 @@ use anyhow::{Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines};
-use super::images::Memory;
 use super::rows::{SOURCE, Sums};
 use super::{images, rows};
 use crate::context::OperatorContext;
@@ -98,7 +97,7 @@ async fn save_images(
     archive: &mut Writer,
     progress: &mut Progress,
 ) -> Result<SavedImages> {
-    let memory = Memory::new();
+    let memory = &images::memory();
     // With the last turn whose rows named them.
     let mut saved = HashMap::new();
     let mut gone = HashSet::new();
@@ -132,7 +131,7 @@ async fn save_images(
         drop(snapshot);
         progress.phase("images", Some(u64::try_from(new.len())?));
         let fetched = stream::iter(new).map(async |key| {
-            let image = images::read(store, &key, &memory).await?;
+            let image = images::read(store, &key, memory).await?;
             Ok::<_, anyhow::Error>((key, image))
         });
         let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));

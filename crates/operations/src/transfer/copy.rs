@@ -1,7 +1,5 @@
 //! `agora copy`: from one database to another, from one image store to another.
 
-use std::fmt::Display;
-
 use agora_config::{Config, Invalid, Secret};
 use agora_database::Database;
 use anyhow::{Context, Result, ensure};
@@ -36,16 +34,6 @@ pub struct CopyArguments {
     allow_missing_images: bool,
 }
 
-/// Refuses a command line of which this does not hold.
-fn must(holds: bool, what: &str) -> Result<(), Invalid> {
-    if holds { Ok(()) } else { Err(Invalid(what.to_owned())) }
-}
-
-/// Refuses a URL in the command line that cannot be.
-fn usable<E: Display>(name: &str, checked: Result<(), E>) -> Result<(), Invalid> {
-    checked.map_err(|error| Invalid(format!("{name}: {error}")))
-}
-
 /// Copies what is named; returns what to tell the operator.
 ///
 /// # Errors
@@ -60,25 +48,35 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
     };
     let stores = media_from.zip(media_to);
     // Everything is checked before anything is opened, since that can make what is not there.
-    must(databases.is_some() || stores.is_some(), "say what to copy: --from and --to, --media-from and --media-to")?;
+    let nothing = "say what to copy: --from and --to, --media-from and --media-to";
+    ensure!(databases.is_some() || stores.is_some(), Invalid(nothing.to_owned()));
     if let Some((from, to)) = &databases {
-        usable("--from", agora_database::check_url(from.expose()))?;
-        usable("--to", agora_database::check_url(to.expose()))?;
-        must(from != to, "--from and --to are the same database")?;
+        for (name, url) in [("--from", from), ("--to", to)] {
+            agora_database::check_url(url.expose()).map_err(|error| Invalid(format!("{name}: {error}")))?;
+        }
+        ensure!(from != to, Invalid("--from and --to are the same database".to_owned()));
     }
     if let Some((from, to)) = &stores {
-        usable("--media-from", agora_media::check_url(from))?;
-        usable("--media-to", agora_media::check_url(to))?;
-        must(from != to, "--media-from and --media-to are the same store")?;
+        for (name, url) in [("--media-from", from), ("--media-to", to)] {
+            agora_media::check_url(url).map_err(|error| Invalid(format!("{name}: {error}")))?;
+        }
+        ensure!(from != to, Invalid("--media-from and --media-to are the same store".to_owned()));
         expect_directory(from)?;
     }
-    let databases = match databases {
+    // Refused before hours are spent on images.
+    let mut databases = match databases {
         Some((from, to)) => {
             let options = config.database();
             let from = Database::open_existing(from.expose(), &options).await;
             let from = from.context("cannot open the database --from")?;
             let to = Database::open(to.expose(), &options).await.context("cannot open the database --to")?;
-            Some((from, to))
+            let mut load = to.load().await.operator_context(rows::TARGET)?;
+            let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
+            ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
+            let mut snapshot = from.snapshot().await.operator_context(rows::SOURCE)?;
+            ensure!(!snapshot.is_empty().await.operator_context(rows::SOURCE)?, "the source database is empty");
+            // Not closed before the work is done.
+            Some((snapshot, load, [from, to]))
         }
         None => None,
     };
@@ -91,18 +89,6 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
     };
     let mut progress = Progress::new(interrupt);
     let mut told = Vec::new();
-    // Refused before hours are spent on images.
-    let mut databases = match &databases {
-        Some((from, to)) => {
-            let mut load = to.load().await.operator_context(rows::TARGET)?;
-            let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
-            ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
-            let mut snapshot = from.snapshot().await.operator_context(rows::SOURCE)?;
-            ensure!(!snapshot.is_empty().await.operator_context(rows::SOURCE)?, "the source database is empty");
-            Some((snapshot, load))
-        }
-        None => None,
-    };
     if let Some((from, to)) = &stores {
         if databases.is_none() {
             images::refuse_empty(from).await?;
@@ -112,7 +98,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         }
         told.push(images::copy(from, to, &mut progress).await?.in_words("Copied"));
     }
-    if let Some((snapshot, load)) = &mut databases {
+    if let Some((snapshot, load, _)) = &mut databases {
         if replace {
             load.clear().await.operator_context(rows::TARGET)?;
         }
@@ -130,7 +116,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
                 .to_owned(),
         );
     }
-    if let Some((_, load)) = databases {
+    if let Some((_, load, _databases)) = databases {
         load.commit().await.operator_context(rows::TARGET)?;
     }
     Ok(told.join("\n"))

@@ -1,5 +1,7 @@
 //! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 
+use std::io::Cursor;
+
 use agora_database::Rows;
 use anyhow::{Context, Result};
 
@@ -16,7 +18,7 @@ use super::{archive, restore};
 /// When rows are not written as they were read.
 pub fn read_archive(bytes: &[u8]) -> Result<usize> {
     let (mut total, mut outcome) = (0, Ok(()));
-    archive::read(bytes, |entry| {
+    archive::read(Cursor::new(bytes), |entry| {
         total += entry.bytes.len();
         outcome = read_entry(&entry.name, &entry.bytes);
         outcome.is_ok()

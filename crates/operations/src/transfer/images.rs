@@ -1,7 +1,5 @@
 //! Images from a source into a target, each read back.
 
-use std::sync::Arc;
-
 use agora_database::Snapshot;
 use agora_domain::Result;
 use agora_domain::media::{ByteRange, ImageKey, ImageStore, OpenImage};
@@ -10,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::DecimalBytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::rows;
 use crate::context::OperatorContext;
@@ -55,36 +53,29 @@ impl Tally {
     }
 }
 
-/// The memory that images on their way share. An image that is larger than all of it goes alone.
-#[derive(Clone)]
-pub(crate) struct Memory(Arc<Semaphore>);
+/// The memory that images on their way share, in KiB. An image that is larger than all of it goes alone.
+const MEMORY: u32 = 32 * 1024;
 
-/// An image's part of the memory.
-pub(crate) type Room = OwnedSemaphorePermit;
+/// Returns that memory.
+pub(crate) fn memory() -> Semaphore {
+    Semaphore::new(MEMORY as usize)
+}
 
-impl Memory {
-    const KIB: u32 = 32 * 1024;
-
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(Self::KIB as usize)))
-    }
-
-    /// Waits until there is room for so many bytes.
-    pub(crate) async fn room(&self, bytes: u64) -> anyhow::Result<Room> {
-        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, Self::KIB);
-        Ok(Arc::clone(&self.0).acquire_many_owned(kib).await?)
-    }
+/// Waits until there is room in it for so many bytes.
+pub(crate) async fn room(memory: &Semaphore, bytes: u64) -> anyhow::Result<SemaphorePermit<'_>> {
+    let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, MEMORY);
+    Ok(memory.acquire_many(kib).await?)
 }
 
 /// Returns all bytes of an image, and their room; nothing when there is none of that key.
-pub(crate) async fn read(
+pub(crate) async fn read<'a>(
     store: &ObjectImageStore,
     key: &ImageKey,
-    memory: &Memory,
-) -> anyhow::Result<Option<(Bytes, Room)>> {
+    memory: &'a Semaphore,
+) -> anyhow::Result<Option<(Bytes, SemaphorePermit<'a>)>> {
     let Some(mut image) = store.open(key, None).await.operator_context(SOURCE)? else { return Ok(None) };
     ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
-    let room = memory.room(image.size).await?;
+    let room = room(memory, image.size).await?;
     let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
     while let Some(part) = image.bytes.try_next().await.operator_context(SOURCE)? {
         let longer = all.len() + part.len();
@@ -128,10 +119,10 @@ pub(crate) async fn copy(
     progress: &mut Progress,
 ) -> anyhow::Result<Tally> {
     progress.phase("images", None);
-    let memory = Memory::new();
+    let memory = &memory();
     let arrivals = from.list().await.operator_context(SOURCE)?.map(async |key| {
         let key = key.operator_context(SOURCE)?;
-        match read(from, &key, &memory).await? {
+        match read(from, &key, memory).await? {
             Some((bytes, _room)) => put(to, &key, bytes).await,
             None => Ok(Tally::default()),
         }

@@ -1,6 +1,7 @@
 //! `agora restore`: what `agora backup` saved, into an empty target.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
 use std::path::PathBuf;
 
 use agora_config::{Config, Secret};
@@ -11,10 +12,10 @@ use anyhow::{Context, Result, ensure};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, TryStreamExt};
 
-use super::archive::{Archive, Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines};
-use super::images::{Memory, Tally};
+use super::archive::{Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines};
+use super::images::{Tally, room};
 use super::rows::{Summing, Sums, TARGET, count};
-use super::{images, rows};
+use super::{archive, images, rows};
 use crate::context::OperatorContext;
 use crate::progress::{Interrupt, Progress};
 use crate::{data_dir, open};
@@ -26,7 +27,7 @@ use crate::{data_dir, open};
 /// no whole backup is refused before anything is made, and so is a data directory with another secret.
 pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
-    let (archive, saved) = Archive::open(&file, &mut progress)?;
+    let (archive, saved) = archive::open(&file, &mut progress)?;
     let saved = saved.map(|secret| Secret::from(secret.trim().to_owned()));
     let is_secret = saved.as_ref().is_none_or(|secret| secret.expose().len() >= Config::MIN_SECRET_BYTES);
     ensure!(is_secret, "the signing secret in the archive is too short");
@@ -54,14 +55,14 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     ensure!(is_empty, "the database is not empty: restore into a new one");
     refuse_others(&archive, store).await?;
     let mut contents = Contents::default();
-    let mut entries = archive.entries()?;
+    let mut entries = archive::entries(&archive)?;
     progress.phase("images", None);
-    let memory = Memory::new();
+    let memory = images::memory();
     let mut arriving = FuturesUnordered::new();
     while let Some(Entry { name, bytes }) = entries.next().await? {
         if let Some(key) = image_key(&name) {
             // Some arrive while this one waits for room.
-            let mut room = std::pin::pin!(memory.room(u64::try_from(bytes.len())?));
+            let mut room = std::pin::pin!(room(&memory, u64::try_from(bytes.len())?));
             let room = loop {
                 tokio::select! {
                     Some(arrival) = arriving.next(), if !arriving.is_empty() => contents.arrived(arrival, &mut progress)?,
@@ -167,10 +168,10 @@ pub(super) fn table(name: &str) -> Option<Table> {
 }
 
 /// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
-async fn refuse_others(archive: &Archive, store: &ObjectImageStore) -> Result<()> {
+async fn refuse_others(archive: &File, store: &ObjectImageStore) -> Result<()> {
     let present = store.list().await.operator_context(images::TARGET)?.try_collect();
     let mut present: HashSet<ImageKey> = present.await.operator_context(images::TARGET)?;
-    archive.read(|entry| {
+    archive::read(archive, |entry| {
         image_key(&entry.name).map(|key| present.remove(&key));
         !present.is_empty()
     })?;
