@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::setting::{Form, Setting, find};
@@ -13,63 +12,49 @@ impl Values {
     /// Takes what a file says. No message repeats a value, which may be a secret.
     pub fn take_file(&mut self, path: &Path, text: &str) {
         self.file = Some(path.to_owned());
-        let mut reader = Reader { path, text, values: self };
-        match DeTable::parse(text) {
-            Ok(table) => reader.table(table.get_ref(), &[]),
+        let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        let at_line = |at: usize, what: &str| format!("{}:{}: {what}", path.display(), line(at));
+        let table = match DeTable::parse(text) {
+            Ok(table) => table,
             Err(error) => {
                 let what = error.message().lines().collect::<Vec<_>>().join(", ");
-                reader.refuse(error.span().map_or(0, |span| span.start), &[], &format!("this is no TOML: {what}"));
+                let at = error.span().map_or(0, |span| span.start);
+                self.refuse(&[], at_line(at, &format!("this is no TOML: {what}")));
                 self.is_file_unreadable = true;
+                return;
+            }
+        };
+        let mut entries = entries(table.get_ref(), &[]);
+        entries.sort_by_key(|(at, ..)| *at);
+        for (at, keys, value) in entries {
+            let (setting, is_path) = match setting(&keys) {
+                Ok(found) => found,
+                Err((meant, what)) => {
+                    self.refuse(meant.as_slice(), at_line(at, &what));
+                    continue;
+                }
+            };
+            match in_form(if is_path { Form::Text } else { setting.form }, value) {
+                Ok(text) => self.take(setting, is_path, &text, ValueSource::File(path.to_owned(), line(at))),
+                Err(wanted) => {
+                    let suffix = if is_path { "_file" } else { "" };
+                    self.refuse(&[setting], at_line(at, &format!("{}{suffix} must be {wanted}", setting.key)));
+                }
             }
         }
     }
 }
 
-struct Reader<'a> {
-    path: &'a Path,
-    text: &'a str,
-    values: &'a mut Values,
-}
-
-impl Reader<'_> {
-    /// Takes the entries of a table with this path of keys.
-    fn table(&mut self, table: &DeTable<'_>, above: &[&str]) {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        for (key, value) in entries {
-            let at = key.span().start;
-            let keys = [above, &[key.get_ref().as_ref()]].concat();
-            match value.get_ref() {
-                DeValue::Table(table) if !table.is_empty() => self.table(table, &keys),
-                _ => match setting(&keys) {
-                    Ok((setting, is_path)) => self.entry(setting, is_path, at, value),
-                    Err((meant, what)) => self.refuse(at, meant.as_slice(), &what),
-                },
-            }
+/// Returns the entries of a table and of those in it, each with where it is and its path of keys.
+fn entries<'a>(table: &'a DeTable<'_>, above: &[&'a str]) -> Vec<(usize, Vec<&'a str>, &'a DeValue<'a>)> {
+    let entries = table.iter().flat_map(|(key, value)| {
+        let keys = [above, &[key.get_ref().as_ref()]].concat();
+        match value.get_ref() {
+            DeValue::Table(table) if !table.is_empty() => entries(table, &keys),
+            value => vec![(key.span().start, keys, value)],
         }
-    }
-
-    fn entry(&mut self, setting: &'static Setting, is_path: bool, at: usize, value: &Spanned<DeValue<'_>>) {
-        let form = if is_path { Form::Text } else { setting.form };
-        match in_form(form, value.get_ref()) {
-            Ok(text) => {
-                let place = ValueSource::File(self.path.to_owned(), self.line(at));
-                self.values.take(setting, is_path, &text, place);
-            }
-            Err(wanted) => {
-                let suffix = if is_path { "_file" } else { "" };
-                self.refuse(at, &[setting], &format!("{}{suffix} must be {wanted}", setting.key));
-            }
-        }
-    }
-
-    fn line(&self, at: usize) -> usize {
-        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
-    }
-
-    fn refuse(&mut self, at: usize, of: &[&'static Setting], what: &str) {
-        self.values.refuse(of, format!("{}:{}: {what}", self.path.display(), self.line(at)));
-    }
+    });
+    entries.collect()
 }
 
 /// Returns the setting of a key, and whether the key is the one of its own file; where there is none, the setting that

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::io::{BufRead, IsTerminal};
+use std::sync::Arc;
 
 use agora_config::{Config, Invalid, parse_registration, shown_url};
 use agora_database::{OpenError, Probe, probe};
@@ -9,14 +10,15 @@ use agora_domain::Error;
 use agora_domain::accounts::{
     AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Role, RoleAction, RoleChange,
 };
-use agora_domain::clock::Timestamp;
 use agora_operations::open::database_url;
+use agora_operations::system::SystemClock;
+use agora_operations::{data_dir, open};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::app::Adapters;
+use crate::adapters::Adapters;
 
 /// When a change counts on the nodes that run.
 const SOON: &str = "A running service sees it within 5 seconds.";
@@ -79,10 +81,16 @@ pub(crate) async fn admin(config: &Config, command: AdminCommand) -> Result<Stri
     // An account can be made before the first start, but others must be somewhere.
     let makes = matches!(command, AdminCommand::Create { .. });
     let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
-    let database = database(config, makes).await?;
-    let adapters = if makes { Adapters::open(config).await? } else { Adapters::open_existing(config).await? };
+    let shown = database(config, makes).await?;
+    let (database, data_dir) = if makes {
+        let data_dir = data_dir::prepare(&config.data_dir)?;
+        (open::database(config, &data_dir).await?, data_dir)
+    } else {
+        (open::existing_database(config).await?, std::path::absolute(&config.data_dir)?)
+    };
+    let adapters = Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await?;
     let told = execute(config, command, &adapters.accounts()).await?;
-    Ok(if changes { format!("{told}\n{database}") } else { told })
+    Ok(if changes { format!("{told}\n{shown}") } else { told })
 }
 
 /// Returns which database it is, for whoever called the command without the settings of the service; and that it is a
@@ -164,13 +172,8 @@ fn show(AccountDetails { account, sessions }: AccountDetails) -> Result<String> 
         account.email.as_str(),
         if roles.is_empty() { "none".to_owned() } else { roles.join(", ") },
         if account.enabled { "enabled" } else { "disabled" },
-        in_utc(account.created_at)?
+        OffsetDateTime::from_unix_timestamp(account.created_at.unix_seconds())?.format(&Rfc3339)?
     ))
-}
-
-/// Returns an instant to the second, such as `2026-11-22T10:30:00Z`.
-fn in_utc(at: Timestamp) -> Result<String> {
-    Ok(OffsetDateTime::from_unix_timestamp(at.unix_seconds())?.format(&Rfc3339)?)
 }
 
 /// Returns a new password: asked for twice on a terminal, otherwise the first line of the standard input.

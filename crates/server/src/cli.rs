@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{io, process};
 
@@ -13,6 +14,7 @@ use agora_demo::SeedArguments;
 use agora_operations::migrate::NotUpToDate;
 use agora_operations::products::Format;
 use agora_operations::progress::{INTERRUPTED, Interrupt};
+use agora_operations::system::SystemClock;
 use agora_operations::transfer::CopyArguments;
 use agora_operations::{doctor, health, media, migrate, products, transfer};
 use anyhow::{Result, bail};
@@ -223,8 +225,10 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     survive_limits_of_files(&runtime)?;
     if let Some(Command::Doctor) = command {
-        let is_well = runtime.block_on(doctor::examine(&loaded, say))?;
-        return Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        let is_well = runtime.block_on(doctor::examine(&loaded, say));
+        // A large file may still be looked through.
+        runtime.shutdown_background();
+        return Ok(if is_well? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let config = loaded.config()?;
     logging::start(config)?;
@@ -287,14 +291,10 @@ fn show_config(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
 /// Prints a text that is there to be read: whoever has read enough of it, as `head` does, is served.
 fn print(text: &str) -> Result<ExitCode> {
     match say(text.trim_end()) {
-        Err(error) if is_of_closed_pipe(&error) => {}
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe) => {}
         said => said?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn is_of_closed_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
@@ -351,10 +351,10 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
 const ARRIVING: Duration = Duration::from_millis(200);
 
 async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
-    let app = App::start(config).await?;
+    let app = App::start(Arc::new(SystemClock), config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let (server, stopping) = (app.handle(), app.stopping());
+    let (server, stopping) = (app.server.handle(), app.stopping.clone());
     tokio::spawn(async move {
         // The first word lets requests in flight finish, the second does not.
         for graceful in [true, false] {

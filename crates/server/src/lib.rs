@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adapters;
 mod admin;
 pub mod app;
 pub mod cli;

@@ -18,17 +18,9 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> String {
 
 /// Returns the manual page of the command, with its settings.
 pub(crate) fn page(command: Command) -> Result<String> {
-    let man = Man::new(command.disable_help_subcommand(true)).manual("Agora");
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    man.render_subcommands_section(&mut page)?;
+    Man::new(command.disable_help_subcommand(true)).manual("Agora").render(&mut page)?;
     settings().to_writer(&mut page)?;
-    man.render_extra_section(&mut page)?;
-    man.render_version_section(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
@@ -53,16 +45,9 @@ fn settings() -> Roff {
         let variable = setting.variable();
         let names = if setting.may_be_in_own_file() { format!("{variable}, {variable}_FILE") } else { variable };
         section.text([bold(names)]);
-        section.text([roman(format!(
-            "{}. Default: {}.",
-            plain(setting.documentation),
-            plain(setting.default_in_words())
-        ))]);
+        let text = format!("{}. Default: {}.", setting.documentation, setting.default_in_words());
+        // Without the marks of Markdown.
+        section.text([roman(text.replace('`', ""))]);
     }
     section
-}
-
-/// Returns a text without the marks of Markdown.
-fn plain(text: &str) -> String {
-    text.replace('`', "")
 }

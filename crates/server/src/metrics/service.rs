@@ -4,27 +4,21 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agora_database::Database;
 use agora_domain::clock::Timestamp;
 use agora_http::metrics::Page;
-use agora_media::{Cleaner, ObjectImageStore};
 use agora_operations::sweep::SweepRecord;
-use agora_security::{BcryptHasher, CachedSessions};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use rustix::process::{Resource, getrlimit};
+
+use crate::adapters::Adapters;
 
 /// The parts of the service whose figures are shown.
 pub(crate) struct ServiceMetrics {
     /// When the process began, about.
     pub(crate) begun: Timestamp,
-    pub(crate) database: Database,
-    pub(crate) hasher: Arc<BcryptHasher>,
-    pub(crate) cleaner: Arc<Cleaner>,
-    pub(crate) sessions: Arc<CachedSessions>,
+    pub(crate) adapters: Adapters,
     pub(crate) sweep: Arc<SweepRecord>,
-    pub(crate) images: Arc<ObjectImageStore>,
-    pub(crate) data_dir: PathBuf,
 }
 
 impl fmt::Debug for ServiceMetrics {
@@ -40,7 +34,7 @@ impl Collector for ServiceMetrics {
         self.database(&mut page)?;
         self.hashing(&mut page)?;
         self.checks(&mut page)?;
-        page.gauge("agora_sessions_cached", "Sessions in memory", self.sessions.remembered_sessions())?;
+        page.gauge("agora_sessions_cached", "Sessions in memory", self.adapters.sessions.remembered_sessions())?;
         self.sweep(&mut page)?;
         self.disks(&mut page)
     }
@@ -70,7 +64,7 @@ impl ServiceMetrics {
     }
 
     fn database(&self, page: &mut Page<'_>) -> fmt::Result {
-        let figures = self.database.figures();
+        let figures = self.adapters.database.figures();
         let lanes = |figure: fn(&agora_database::Lane) -> usize| {
             figures.lanes.iter().map(move |lane| (lane.name, figure(lane))).collect::<Vec<_>>()
         };
@@ -88,7 +82,7 @@ impl ServiceMetrics {
     }
 
     fn hashing(&self, page: &mut Page<'_>) -> fmt::Result {
-        let figures = self.hasher.figures();
+        let figures = self.adapters.passwords.figures();
         page.gauge("agora_password_hashes_running", "Password hashes that run", figures.running)?;
         page.gauge("agora_password_hashes_waiting", "Password hashes that wait", figures.waiting)?;
         page.gauge("agora_password_hashes_waiting_max", "The most password hashes that wait", figures.most_waiting)?;
@@ -97,7 +91,7 @@ impl ServiceMetrics {
     }
 
     fn checks(&self, page: &mut Page<'_>) -> fmt::Result {
-        let figures = self.cleaner.figures();
+        let figures = self.adapters.cleaner.figures();
         page.gauge("agora_image_checks_running", "Images that are being checked", figures.running)?;
         page.gauge("agora_image_checks_waiting", "Images that wait to be checked", figures.waiting)?;
         page.gauge("agora_image_check_memory_bytes", "Memory reckoned for images being checked", figures.memory)?;
@@ -116,9 +110,9 @@ impl ServiceMetrics {
     }
 
     fn disks(&self, page: &mut Page<'_>) -> fmt::Result {
-        let database = self.database.file().and_then(|file| file.parent().map(PathBuf::from));
-        let images = self.images.directory().map(PathBuf::from);
-        let places = [("data", Some(self.data_dir.clone())), ("database", database), ("images", images)];
+        let database = self.adapters.database.file().and_then(|file| file.parent().map(PathBuf::from));
+        let images = self.adapters.store.directory().map(PathBuf::from);
+        let places = [("data", Some(self.adapters.data_dir.clone())), ("database", database), ("images", images)];
         let known = places.into_iter().filter_map(|(place, path)| {
             let space = rustix::fs::statvfs(&path?).ok()?;
             let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);

@@ -1,0 +1,133 @@
+//! The wiring: adapters into ports, ports into use cases.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agora_config::Config;
+use agora_database::Database;
+use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::clock::Clock;
+use agora_domain::comments::Comments;
+use agora_domain::follows::Follows;
+use agora_domain::health::Probes;
+use agora_domain::id::IdGenerator;
+use agora_domain::idempotency::Idempotency;
+use agora_domain::limits::Limits;
+use agora_domain::media::{ImagePorts, Media, MediaSweep};
+use agora_domain::posts::Posts;
+use agora_domain::products::Products;
+use agora_http::Services;
+use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
+use agora_operations::open;
+use agora_operations::sweep::Sweep;
+use agora_operations::system::SystemIds;
+use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
+use anyhow::Result;
+
+/// How many password hashes wait per hash that runs: at the default cost, what is done within the time of a request.
+const WAITING_HASHES: usize = 100;
+
+/// The adapters, each behind its port.
+pub(crate) struct Adapters {
+    pub(crate) database: Database,
+    pub(crate) sessions: Arc<CachedSessions>,
+    pub(crate) passwords: Arc<BcryptHasher>,
+    pub(crate) cleaner: Arc<Cleaner>,
+    pub(crate) store: Arc<ObjectImageStore>,
+    images: ImagePorts,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+    pub(crate) data_dir: PathBuf,
+}
+
+impl Adapters {
+    /// Makes them over a database. Blocks while it works, so it is called on a runtime of several threads.
+    ///
+    /// # Errors
+    /// When the image store cannot be opened.
+    pub(crate) async fn over(
+        database: Database,
+        config: &Config,
+        data_dir: PathBuf,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let store = Arc::new(open::images(config, &data_dir).await?);
+        let limits =
+            ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
+        let parallel = agora_workers::default_parallelism();
+        let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
+        let cleaner = Arc::new(Cleaner::new(limits, at_once, config.decode_memory.into()));
+        Ok(Self {
+            sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
+            passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
+            images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.unnamed_images() },
+            cleaner,
+            store,
+            clock,
+            ids: Arc::new(SystemIds),
+            database,
+            data_dir,
+        })
+    }
+
+    /// Returns the use cases of accounts.
+    pub(crate) fn accounts(&self) -> Accounts {
+        Accounts::new(
+            self.database.accounts(),
+            self.sessions.clone(),
+            self.passwords.clone(),
+            self.images.clone(),
+            Arc::clone(&self.clock),
+            Arc::clone(&self.ids),
+        )
+    }
+
+    pub(crate) fn services(&self, tokens: JwtIssuer) -> Services {
+        let (clock, ids) = (|| Arc::clone(&self.clock), || Arc::clone(&self.ids));
+        let limits = Limits { counters: Arc::new(BoundedCounters::new()), clock: clock() };
+        Services {
+            authentication: Authentication {
+                accounts: self.database.accounts(),
+                sessions: self.sessions.clone(),
+                passwords: self.passwords.clone(),
+                limits: limits.clone(),
+                tokens: Arc::new(tokens),
+                clock: clock(),
+                ids: ids(),
+            },
+            accounts: self.accounts(),
+            posts: Posts::new(self.database.posts(), self.database.follows(), self.images.clone(), clock(), ids()),
+            comments: Comments {
+                comments: self.database.comments(),
+                posts: self.database.posts(),
+                clock: clock(),
+                ids: ids(),
+            },
+            follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
+            products: Products { products: self.database.products(), clock: clock(), ids: ids() },
+            media: Media::new(Arc::clone(&self.images.store)),
+            limits,
+            idempotency: self.idempotency(),
+            ids: ids(),
+            probes: Probes {
+                database: self.database.probe(),
+                images: self.store.clone(),
+                migrations: self.database.migrations_probe(),
+            },
+        }
+    }
+
+    fn idempotency(&self) -> Idempotency {
+        Idempotency { records: self.database.idempotency(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
+    }
+
+    pub(crate) fn sweep(&self, interval: Duration) -> Sweep {
+        let ImagePorts { store, unnamed, .. } = self.images.clone();
+        let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
+        let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
+        let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
+        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
+    }
+}
