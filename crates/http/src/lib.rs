@@ -78,7 +78,7 @@ pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> i
     let acceptor = Acceptor::new(shared.state.clone().into_inner(), shared.capacity.clone().into_inner());
     let builder = Server::build();
     let stopping = builder.graceful_shutdown_signal();
-    // What `HttpServer` does, but with a stream that looks after the time its client takes.
+    // What `HttpServer` does, but with a stream with deadlines for its client.
     let connections = move || {
         let (shared, acceptor, stopping) = (shared.clone(), acceptor.clone(), stopping.clone());
         let asks_origins = origins != CorsOrigins::None;

@@ -33,7 +33,7 @@ pub struct Settings {
     pub trusted_proxies: TrustedProxies,
     /// How many requests are served.
     pub throttling: Throttling,
-    /// What is taken on at once, and how long clients may take.
+    /// What is served at once, and how long clients may take.
     pub load: LoadLimits,
     /// Makes the codes in cursors and of requests: the same on every node.
     pub mac_keys: MacKeys,

@@ -18,7 +18,7 @@ pub(crate) const MAX_PARTS: usize = 64;
 /// the refusal. A client that sends still more is cut off.
 pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
 
-/// How much the service takes on at once, and how long a client may take for its part of a request.
+/// How much the service serves at once, and how long a client may take for its part of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadLimits {
     /// The most connections at once. One more is answered 503 and closed.

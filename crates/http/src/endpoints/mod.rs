@@ -1,4 +1,4 @@
-//! The handlers, each beside the types of its requests. They use every layer above them.
+//! The handlers, each beside the types of its requests. They use every layer below them.
 //!
 //! The method and the path of a handler stand in [`routes`](crate::routes). `#[utoipa::path]` asks for both as well, and is
 //! given `get` and an empty path, whatever the endpoint is.

@@ -113,7 +113,7 @@ async fn carry_out(
     outcome
 }
 
-/// Forgets what was refused or failed, which wrote nothing: it may be sent again.
+/// Forgets what was refused or failed, so that it may be sent again. What was carried out all the same stays on record.
 async fn abandon(state: &State, attempt: AttemptId) {
     if let Err(error) = state.services.idempotency.abandon(attempt).await {
         // A retry is told that it is under way, until the attempt is given up for lost.

@@ -1,4 +1,4 @@
-//! What the service takes on at once, and how long a client may take for its part.
+//! What the service serves at once, and how long a client may take for its part.
 //!
 //! | limit | beyond it |
 //! |---|---|

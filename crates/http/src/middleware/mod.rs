@@ -1,4 +1,4 @@
-//! What happens before and after every handler. It uses what stands above it: `core`, `transport`, `request` and
+//! What happens before and after every handler. It uses what stands below it: `core`, `transport`, `request` and
 //! `response`. The order in which it happens, and why, stands in
 //! `lib.rs`.
 

@@ -39,7 +39,7 @@ const SECURITY: &str = "bearerAuth";
         (name = "Follows", description = "Who follows whom."),
         (name = "Products", description = "The catalog."),
         (name = "Images", description = "The images of posts and profiles."),
-        (name = "Health", description = "How the service is, for what looks after it."),
+        (name = "Health", description = "Health of the service, for probes."),
         (name = "Documentation", description = "This document, and a page to read it and try it out."),
     ),
 )]

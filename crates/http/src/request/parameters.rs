@@ -73,7 +73,7 @@ const IMAGE_TAG: &str = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
 /// Returns the header that names a request which may be sent again.
 pub(crate) fn idempotency_key() -> Parameter {
     let description = "A word of your own, new for each request, such as a UUID. For 24 hours the same request under the \
-                       same key gets the first answer and does nothing more; see the section on retries.";
+                       same key does nothing more and shows what it created as it is now; see the section on retries.";
     let schema = text().min_length(Some(1)).max_length(Some(IdempotencyKey::MAX)).pattern(Some("^[!-~]+$"));
     optional("Idempotency-Key", ParameterIn::Header, description, schema)
 }

@@ -107,7 +107,7 @@ macro_rules! failures {
 failures! {
     BadRequest
     "The request cannot be understood, fields of it are invalid (each is named in `data`), or a state forbids the operation."
-    [REPLAYED CONTENT_ENCODING] {
+    [CONTENT_ENCODING] {
         invalidFields: invalid_fields(),
         malformedId: ApiError::Malformed("postId must be a UUID".to_owned()),
         malformedJson: ApiError::Malformed("Malformed JSON at line 1 column 17".to_owned()),
@@ -121,7 +121,7 @@ failures! {
         expiredToken: Error::ExpiredToken,
         wrongCredentials: Error::InvalidCredentials,
     }
-    Forbidden "The caller lacks the role, or may not do this to this thing." [REPLAYED] {
+    Forbidden "The caller lacks the role, or may not do this to this thing." [] {
         missingRole: Error::Forbidden(Forbidden::NotAdmin),
     }
     NotFound "There is no such thing, or no such route." [REPLAYED] {
@@ -141,7 +141,7 @@ failures! {
     Conflict
     "A username, an email address or a SKU is taken in some letter case; or the same request is under way under its \
      `Idempotency-Key`; or the request conflicts with what is stored in a way that no rule foresaw."
-    [RETRY_WHEN_RUNNING REPLAYED] {
+    [RETRY_WHEN_RUNNING] {
         username: Error::Conflict(Conflict::Username),
         email: Error::Conflict(Conflict::Email),
         sku: Error::Conflict(Conflict::Sku),
@@ -151,11 +151,11 @@ failures! {
     PreconditionFailed "The post or product was edited since the version that `If-Match` names." [] {
         stale: Error::Stale,
     }
-    PayloadTooLarge "The body, a text in a form or an image is beyond its limit." [REPLAYED] {
+    PayloadTooLarge "The body, a text in a form or an image is beyond its limit." [] {
         body: ApiError::TooLarge("The body must be at most 64 KiB".to_owned()),
         image: ApiError::TooLarge("image must be at most 5 MiB".to_owned()),
     }
-    UnsupportedMediaType "The content type is not one that the endpoint takes." [REPLAYED] {
+    UnsupportedMediaType "The content type is not one that the endpoint takes." [] {
         notJson: ApiError::UnsupportedMediaType("application/json"),
     }
     RangeNotSatisfiable "The range lies outside the image." [CONTENT_RANGE] {
@@ -169,7 +169,7 @@ failures! {
     [RETRY_AFTER] {
         tooMany: Error::TooMany(ALLOWANCE),
     }
-    InternalServerError "A defect. Nothing about it is told; the log names its cause under the `x-request-id`." [] {
+    InternalServerError "A defect. Its cause is not sent; the log names its cause under the `x-request-id`." [] {
         defect: ApiError::Panicked,
     }
     ServiceUnavailable "Too much is asked at once, a dependency is out of reach, or the request took too long." [RETRY_AFTER] {

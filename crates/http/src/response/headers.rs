@@ -77,7 +77,7 @@ headers! {
     RETRY_WHEN_RUNNING RetryWhenRunning "Retry-After" Sometimes "1"
         "Present when the same request is under way: seconds after which to try again.";
     REPLAYED Replayed "Idempotency-Replayed" Sometimes "true"
-        "`true` when this is the answer to an earlier request under the same `Idempotency-Key`.";
+        "`true` when the same request was carried out before under this `Idempotency-Key`: nothing more was done.";
     VARY Vary "Vary" Sometimes "Accept-Encoding"
         "The headers of the request on which the response depends, if any: `Accept-Encoding` when the body may be \
          compressed; `Origin` and others where pages of other sites may call.";

@@ -1,4 +1,4 @@
-//! Takes connections on, up to their limit.
+//! Accepts connections, up to their limit.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::transport::reject::turn_away;
 /// How many connections beyond the limit are answered 503 at once; others are closed without.
 const MAX_REJECTIONS_IN_FLIGHT: usize = 256;
 
-/// Takes connections on, unless there are too many.
+/// Accepts connections, unless there are too many.
 #[derive(Clone)]
 pub(crate) struct Acceptor {
     state: Arc<State>,

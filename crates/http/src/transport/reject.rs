@@ -11,11 +11,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::core::{ApiError, Services, security_headers};
 
 /// How long a connection that is one too many may take to end.
-const FAREWELL: Duration = Duration::from_secs(1);
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Answers a connection that is one too many, and closes it.
 pub(crate) async fn turn_away(mut tcp: TcpStream, services: &Services) {
-    let farewell = async {
+    let rejection = async {
         tcp.write_all(&answer(&ApiError::Busy, services)).await?;
         tcp.shutdown().await?;
         // Closed before what came was read, the answer might not reach the client.
@@ -23,7 +23,7 @@ pub(crate) async fn turn_away(mut tcp: TcpStream, services: &Services) {
         while tcp.read(&mut thrown).await? > 0 {}
         Ok::<_, io::Error>(())
     };
-    let _ = timeout(FAREWELL, farewell).await;
+    let _ = timeout(REJECTION_TIMEOUT, rejection).await;
 }
 
 /// Returns the whole answer, after which the connection is closed.
