@@ -19,13 +19,9 @@ test:
 release *ARGUMENTS:
     scripts/release {{ARGUMENTS}}
 
-# What CI checks besides the tests
+# Form, lints, documentation and dependencies, as CI checks them
 check:
-    cargo fmt --all --check
-    cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
-    cargo fetch --locked
-    cargo deny --offline check bans licenses sources
+    .ci/run checks
 
 # Known weaknesses of dependencies: fetches the database of RustSec from GitHub
 advisories:
