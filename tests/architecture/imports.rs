@@ -1,4 +1,4 @@
-//! What the modules of a crate import from each other: no circles, and in `http` nothing from a layer below.
+//! What the modules of a crate import from each other: no circles, and in `http` nothing from a layer above.
 //!
 //! It is read from `use` items and from paths that begin with `crate`, `self` or `super`; a re-export is followed to where
 //! the item is. Tests are left out.

@@ -1,7 +1,7 @@
 //! The end-to-end tests unchanged on PostgreSQL and S3, and what happens when S3 is away.
 //!
-//! Two are left out: `../end_to_end/embedded.rs` is about the files of the embedded default, and
-//! `../end_to_end/metrics.rs` about all that it shows (here, `lanes.rs`).
+//! Four are left out: `../end_to_end/embedded.rs` is about the files of the embedded default, `../end_to_end/metrics.rs` about
+//! all that it shows (here, `lanes.rs`), and `hashes.rs` and `interrupts.rs` would be the same here.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

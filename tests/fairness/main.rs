@@ -1,7 +1,7 @@
 //! No request costs others more than its share: each endpoint is asked for the worst that it allows by many clients of one
 //! account at once, while others are at their ordinary work.
 //!
-//! What a request costs is a matter of the program as it is released: without optimisation, putting an answer together takes
+//! What a request costs is a matter of the optimised program: without optimisation, putting an answer together takes
 //! so much longer than waiting for it that even small answers cost others more. `AGORA_FAIRNESS_BINARY` names the program;
 //! `scripts/fairness` builds it and runs this. `AGORA_FAIRNESS_ONLY` is a part of the method and path of those endpoints
 //! that are of interest.

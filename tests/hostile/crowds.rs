@@ -36,13 +36,13 @@ async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
         taken.push(raw);
     }
     for _ in 0..50 {
-        let refused = Raw::sending(&service.address, ASKS).await.farewell().await;
+        let refused = Raw::sending(&service.address, ASKS).await.until_closed().await;
         refused.expect_error(503).expect_within(Duration::ZERO, QUICK);
         assert!(refused.text.contains("retry-after: 1\r\n"), "{refused:?}");
     }
     drop(taken);
     eventually("there is a place", async || {
-        let answer = Raw::sending(&service.address, ASKS).await.farewell().await;
+        let answer = Raw::sending(&service.address, ASKS).await.until_closed().await;
         answer.text.starts_with("HTTP/1.1 200").then_some(())
     })
     .await;
@@ -64,7 +64,7 @@ async fn of_a_crowd_of_connections_beyond_the_limit_the_log_tells_how_many_were_
         crowd.push(Raw::open(&service.address).await);
     }
     for raw in crowd {
-        let refused = raw.farewell().await;
+        let refused = raw.until_closed().await;
         if !refused.text.is_empty() {
             refused.expect_error(503);
         }
@@ -90,13 +90,13 @@ async fn a_request_beyond_the_limit_is_answered_503() {
         held.push(raw);
     }
     for _ in 0..50 {
-        let refused = Raw::sending(&service.address, ASKS).await.farewell().await;
+        let refused = Raw::sending(&service.address, ASKS).await.until_closed().await;
         refused.expect_error(503).expect_within(Duration::ZERO, QUICK);
         assert!(refused.text.contains("retry-after: 1\r\n") && refused.text.contains("x-request-id"), "{refused:?}");
     }
     drop(held);
     eventually("there is a place", async || {
-        let answer = Raw::sending(&service.address, ASKS).await.farewell().await;
+        let answer = Raw::sending(&service.address, ASKS).await.until_closed().await;
         answer.text.starts_with("HTTP/1.1 200").then_some(())
     })
     .await;

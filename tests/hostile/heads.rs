@@ -9,7 +9,7 @@ async fn a_head_that_is_too_large_is_answered_431_and_cut() {
     let service = home.start();
     let long = format!("GET / HTTP/1.1\r\nHost: agora\r\nX-Long: {}", "x".repeat(200_000));
     let raw = Raw::sending(&service.address, long.as_bytes()).await;
-    raw.farewell().await.expect_error(431);
+    raw.until_closed().await.expect_error(431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(97));
     let answer = Raw::only(&service.address, many.as_bytes()).await;
     assert!(answer.verify(431).closes(), "{answer:?}");
@@ -25,7 +25,7 @@ async fn requests_in_a_row_are_not_taken_for_a_large_head() {
     let requests = format!("{one}\r\n").repeat(REQUESTS) + one + "Connection: close\r\n\r\n";
     assert!(requests.len() > 128 * 1024);
     let raw = Raw::sending(&service.address, requests.as_bytes()).await;
-    let answers = raw.farewell().await;
+    let answers = raw.until_closed().await;
     assert_eq!(answers.text.matches("HTTP/1.1 200 OK").count(), REQUESTS + 1);
     service.stop();
 }

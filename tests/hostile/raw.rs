@@ -19,12 +19,12 @@ pub(crate) struct Raw {
 
 /// What came until the service closed the connection, and when it did.
 #[derive(Debug)]
-pub(crate) struct Farewell {
+pub(crate) struct Closed {
     pub(crate) text: String,
     pub(crate) after: Duration,
 }
 
-impl Farewell {
+impl Closed {
     /// Checks that it ends with one answer of this status, in the error envelope.
     #[track_caller]
     pub(crate) fn expect_error(&self, status: u16) -> &Self {
@@ -79,13 +79,13 @@ impl Raw {
     }
 
     /// Reads until the service closes the connection.
-    pub(crate) async fn farewell(mut self) -> Farewell {
+    pub(crate) async fn until_closed(mut self) -> Closed {
         let mut bytes = Vec::new();
         match timeout(HANG, self.stream.read_to_end(&mut bytes)).await.expect("it is never closed") {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
         }
-        Farewell { text: String::from_utf8_lossy(&bytes).into_owned(), after: self.opened.elapsed() }
+        Closed { text: String::from_utf8_lossy(&bytes).into_owned(), after: self.opened.elapsed() }
     }
 
     /// Waits until the service cuts a client that reads nothing; how long that took.

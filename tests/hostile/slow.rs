@@ -31,7 +31,7 @@ async fn a_head_that_dawdles_is_answered_408_and_cut() {
     let mut second = Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
     second.until("\"products\":[]").await;
     second.send(b"GET /api/products/findAll HTTP/1.1\r\n").await;
-    let (begun, silent, second) = tokio::join!(begun.farewell(), silent.farewell(), second.farewell());
+    let (begun, silent, second) = tokio::join!(begun.until_closed(), silent.until_closed(), second.until_closed());
     begun.expect_error(408).expect_within(TIME, CUT);
     second.expect_error(408).expect_within(TIME, CUT);
     assert_eq!(silent.text, "", "nothing was asked");
@@ -59,7 +59,7 @@ async fn a_body_that_dawdles_is_answered_408_and_cut() {
         dawdling.push(Raw::sending(&service.address, request.as_bytes()).await);
     }
     for raw in dawdling {
-        raw.farewell().await.expect_error(408).expect_within(TIME, CUT);
+        raw.until_closed().await.expect_error(408).expect_within(TIME, CUT);
     }
     assert_eq!(service.api.get(&alice, &format!("/api/posts/user/{}", alice.id)).await.data(), serde_json::json!([]));
     service.stop();
@@ -79,7 +79,7 @@ async fn a_body_that_drips_is_answered_408_and_cut() {
         }
         tokio::time::sleep(TIME / 10).await;
     }
-    raw.farewell().await.expect_error(408).expect_within(TIME, CUT);
+    raw.until_closed().await.expect_error(408).expect_within(TIME, CUT);
     service.stop();
 }
 
@@ -89,7 +89,7 @@ async fn a_refused_body_that_dawdles_is_cut() {
     let service = impatient(&home);
     for length in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
         let head = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{length}\r\n\r\n3e8\r\n");
-        let refused = Raw::sending(&service.address, head.as_bytes()).await.farewell().await;
+        let refused = Raw::sending(&service.address, head.as_bytes()).await.until_closed().await;
         refused.expect_error(401).expect_within(Duration::ZERO, CUT);
     }
     service.stop();

@@ -42,8 +42,8 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
             if reads_nothing {
                 (n, raw.cut().await, None)
             } else {
-                let farewell = raw.farewell().await;
-                (n, farewell.after, Some(farewell))
+                let closed = raw.until_closed().await;
+                (n, closed.after, Some(closed))
             }
         });
     }
@@ -57,11 +57,11 @@ async fn ordinary_requests_are_answered_beside_600_stalled_connections_which_are
         }
     }
     while let Some(cut) = stalled.join_next().await {
-        let (n, after, farewell) = cut.unwrap();
+        let (n, after, closed) = cut.unwrap();
         assert!(after < CUT, "{n}: {after:?}");
-        match (n % 3, farewell) {
-            (0, Some(farewell)) => assert_eq!(farewell.text, ""),
-            (_, Some(farewell)) => drop(farewell.expect_error(408)),
+        match (n % 3, closed) {
+            (0, Some(closed)) => assert_eq!(closed.text, ""),
+            (_, Some(closed)) => drop(closed.expect_error(408)),
             (_, None) => {}
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use agora_config::Config;
 use agora_domain::clock::Clock;
+use agora_operations::system::SystemClock;
 use agora_server::app::App;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -54,10 +55,7 @@ impl Server {
         config.admin_email = Some("root@example.org".to_owned());
         config.admin_password = Some(PASSWORD.to_owned().into());
         change(&mut config);
-        let app = match clock {
-            Some(clock) => App::start_by(clock, &config).await.unwrap(),
-            None => App::start(&config).await.unwrap(),
-        };
+        let app = App::start(clock.unwrap_or_else(|| Arc::new(SystemClock)), &config).await.unwrap();
         let client = Client::new(&format!("http://{}", app.address)).checking(contract::check);
         tokio::spawn(app.run());
         Self { client, _data_dir: data_dir }
