@@ -1,8 +1,9 @@
 //! The database adapter: the domain's repositories over SQL.
 //!
-//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of a database (`sqlite/`, `postgres/`) says what these mean there and
-//! mounts `queries/` below itself, so that one text is compiled for each database. The ports (`accounts.rs`,
-//! `posts.rs`, ...) turn domain values into rows' values and back, and dispatch.
+//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of a
+//! database (`sqlite/`, `postgres/`) says what these mean there and mounts `queries/` below itself, so that one text is
+//! compiled for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and back,
+//! and dispatch.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
@@ -51,7 +52,8 @@ pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use version::{Migrated, Migrations, schema_version};
 
-/// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it again.
+/// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it
+/// again.
 ///
 /// With `then` and a function of what it gives, SQLite does that once it is stored, before anybody is told so.
 macro_rules! run {
@@ -89,7 +91,7 @@ macro_rules! on_sqlite {
 /// |---|---|
 /// | `read` | what reads little |
 /// | `list` | what reads a part of a list |
-/// | `search` | what reads a part of a list, and takes longer the more there is to choose from |
+/// | `search` | the same, where it takes longer the more there is to choose from, or belongs to each entry |
 /// | `statement` | what writes with one statement on PostgreSQL |
 /// | `write` | what writes, as one transaction |
 macro_rules! call {

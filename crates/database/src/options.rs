@@ -23,6 +23,9 @@ pub(crate) struct Shares {
     pub(crate) lists: usize,
     /// Everything else.
     pub(crate) pool: usize,
+    /// How many of these last may search at a time. A search keeps a core of the server busy: with the default, there are
+    /// as many at a time as cores, and others' requests find one that is free in time.
+    pub(crate) searches: usize,
 }
 
 impl Options {
@@ -34,7 +37,8 @@ impl Options {
     pub(crate) fn shares(&self) -> Shares {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let shared = (self.connections / 5).clamp(1, 2 * cores);
-        Shares { shared, lists: shared, pool: self.connections.saturating_sub(2 * shared).max(1) }
+        let pool = self.connections.saturating_sub(2 * shared).max(1);
+        Shares { shared, lists: shared, pool, searches: (self.connections / 10).max(1) }
     }
 
     /// Returns how long a statement may wait for a lock.

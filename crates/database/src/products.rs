@@ -35,7 +35,8 @@ impl ProductRepository for Database {
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
         let (category, slice) = (filter.category_key.clone(), Slice::oldest_first(page));
         let found = match filter.text_key.as_deref().map(TextFilter::new) {
-            None => call!(self, list products::list(category, slice)),
+            // With hundreds of variants each, they would keep a thread that serves requests busy for long.
+            None => call!(self, search products::list(category, slice)),
             Some(text) => call!(self, search products::search(category, text, slice)),
         };
         Ok(page.page_of(found?.products()?, |product| Keyset { at: product.created_at, id: product.id.uuid() }))

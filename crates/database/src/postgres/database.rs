@@ -78,7 +78,7 @@ pub(crate) struct Postgres {
     shared: Arc<Pipelines>,
     /// For what reads a part of a list: nothing that reads little waits behind it.
     lists: Arc<Pipelines>,
-    /// A permit for each of the pool's connections that searches may have at once: half of them.
+    /// A permit for each of the pool's connections that searches may have at once.
     pool_for_searches: Arc<Semaphore>,
     /// A permit for each search that may wait for one of them.
     searches_in_line: Semaphore,
@@ -126,7 +126,7 @@ impl Postgres {
             pool,
             shared,
             lists,
-            pool_for_searches: Arc::new(Semaphore::new((shares.pool / 2).max(1))),
+            pool_for_searches: Arc::new(Semaphore::new(shares.searches)),
             searches_in_line: Semaphore::new(SEARCHES_IN_LINE),
             runtime,
             limits,
@@ -164,7 +164,7 @@ impl Postgres {
     }
 
     /// Runs work that reads a part of a list and takes longer the more there is to choose from: no other waits behind it,
-    /// and together they have no more than half of the pool's connections.
+    /// and together they have a few of the pool's connections.
     pub(crate) async fn search<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let too_many = || Error::unavailable("too many lists are read from the database");
         let permit = {
