@@ -82,8 +82,15 @@ impl JsonList {
     /// Allows it to have its most bytes, for which this memory is set aside.
     pub(crate) fn grow(&mut self, memory: MemoryPermit) {
         self.memory = Some(memory);
-        // At once, and an entry more, which may turn out to be too much: by doubling it would take twice as much.
-        self.json.reserve_exact((self.max_bytes + SMALL).saturating_sub(self.json.len()));
+    }
+
+    /// Makes room for the next entry of a large list, by doubling, but never beyond its most bytes and one entry more,
+    /// which may turn out to be too much. All of it at once would be new pages of memory for each list.
+    fn make_room(&mut self) {
+        let (length, capacity) = (self.json.len(), self.json.capacity());
+        if self.memory.is_some() && capacity - length < SMALL {
+            self.json.reserve_exact(capacity.min((self.max_bytes + SMALL).saturating_sub(length)));
+        }
     }
 
     /// Adds an entry, if the list does not become too large by it; a single entry may be of any size.
@@ -92,6 +99,7 @@ impl JsonList {
         render: impl FnOnce(Entry<'_>) -> serde_json::Result<()>,
     ) -> agora_domain::Result<Push> {
         let end = self.json.len();
+        self.make_room();
         if self.count > 0 {
             self.json.push(b',');
         }
