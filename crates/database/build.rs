@@ -1,6 +1,6 @@
-//! Refuses a build whose SQLite would lack the flags of `.cargo/config.toml`: it would serve a tenth fewer pages of comments.
-//! SQLite's crate takes flags from the environment alone, and Cargo reads that file only when it is called in the
-//! repository.
+//! Refuses a build whose SQLite would lack the flags of `.cargo/config.toml`: it would serve a tenth fewer pages of
+//! comments. SQLite's crate takes flags from the environment alone, and Cargo reads that file only when it is called in
+//! the repository.
 
 #![forbid(unsafe_code)]
 

@@ -127,9 +127,9 @@ impl Database {
     }
 
     /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
-    /// refused as unavailable. Reads on PostgreSQL's shared connections are not waited for. Blocks
-    /// until it is done, so it is not called on a thread that drives connections.
-    /// Dropping the last clone does the same on SQLite; on PostgreSQL, it lets the work at hand go on.
+    /// refused as unavailable. Reads on PostgreSQL's shared connections are not waited for. Blocks until it is done, so it
+    /// is not called on a thread that drives connections. Dropping the last clone does the same on SQLite; on PostgreSQL,
+    /// it lets the work at hand go on.
     pub fn close(&self) {
         match &self.backend {
             Backend::Sqlite(database) => database.close(),

@@ -5,7 +5,6 @@ use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 
 pub(crate) use super::built::built;
-
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
 use crate::schema::{comments, posts, products, users};
