@@ -38,14 +38,13 @@ impl UnreferencedImages for Database {
 impl ImageReferences for Database {
     async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>> {
         let named = call!(self, read images::named_in(folder))?;
-        let named = named.into_iter().filter_map(|(key, owner)| Some((ImageKey::parse(&key?)?, owner.0.into())));
-        Ok(named.collect())
+        Ok(named.iter().filter_map(|(key, owner)| Some((ImageKey::parse(key)?, owner.0.into()))).collect())
     }
 
     async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
         let keys = texts(keys);
         let named = call!(self, read images::named_of(keys))?;
-        Ok(named.into_iter().filter_map(|key| ImageKey::parse(&key?)).collect())
+        Ok(named.iter().filter_map(|text| ImageKey::parse(text)).collect())
     }
 }
 

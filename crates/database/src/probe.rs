@@ -1,7 +1,7 @@
 //! A look at a database that changes nothing about it.
 
 use agora_domain::clock::Timestamp;
-use diesel::QueryableByName;
+use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool, Integer, Text};
 
 use crate::database::is_postgres;
@@ -38,31 +38,12 @@ pub struct ServerProbe {
 /// The oldest version of PostgreSQL that this program works with, as the server counts them.
 const OLDEST: i32 = 130_000;
 
-#[derive(QueryableByName)]
-struct OfPostgres {
-    #[diesel(sql_type = Text)]
-    version: String,
-    #[diesel(sql_type = Integer)]
-    number: i32,
-    #[diesel(sql_type = Bool)]
-    may_change: bool,
-    #[diesel(sql_type = Integer)]
-    connections: i32,
-    #[diesel(sql_type = BigInt)]
-    now: i64,
-}
-
-const OF_POSTGRES: &str = "SELECT current_setting('server_version') AS version, \
-    current_setting('server_version_num')::int4 AS number, \
-    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_change, \
-    current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 AS connections, \
-    (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now";
-
-#[derive(QueryableByName)]
-struct OfSqlite {
-    #[diesel(sql_type = Text)]
-    version: String,
-}
+/// Asks for the version in words and as a number, whether we may change the schema, how many connections the server takes
+/// and its time.
+const OF_POSTGRES: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), \
+    current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4, \
+    (extract(epoch FROM clock_timestamp()) * 1000)::int8";
 
 /// Looks at the database that the URL names. Blocks while it works, so it is called on a runtime of several threads.
 ///
@@ -72,23 +53,26 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     let failed = |failure: Failure| OpenError::Migration(failure.into());
     if is_postgres(url) {
         let mut conn = postgres::connect_to_inspect(url, options).await?;
-        let of = diesel_async::RunQueryDsl::get_result::<OfPostgres>(diesel::sql_query(OF_POSTGRES), &mut conn);
-        let of = of.await.map_err(|error| OpenError::Connect(error.into()))?;
+        let of = sql::<(Text, Integer, Bool, Integer, BigInt)>(OF_POSTGRES);
+        let (version, number, may_change_schema, connections, now): (String, i32, bool, i32, i64) =
+            diesel_async::RunQueryDsl::get_result(of, &mut conn)
+                .await
+                .map_err(|error| OpenError::Connect(error.into()))?;
         let applied = postgres::queries::transfer::applied(&mut &conn).await.map_err(failed)?;
         let server = ServerProbe {
-            is_supported: of.number >= OLDEST,
-            may_change_schema: of.may_change,
-            connections: usize::try_from(of.connections).unwrap_or_default(),
-            now: Timestamp::from_unix_millis(of.now),
+            is_supported: number >= OLDEST,
+            may_change_schema,
+            connections: usize::try_from(connections).unwrap_or_default(),
+            now: Timestamp::from_unix_millis(now),
         };
-        return Probe::of(format!("PostgreSQL {}", of.version), applied, Some(server));
+        return Probe::of(format!("PostgreSQL {version}"), applied, Some(server));
     }
     let file = Database::named_file(url).ok_or(OpenError::Scheme)?;
     let mut conn = sqlite::open_to_inspect(&file)?;
-    let version = "SELECT sqlite_version() AS version";
-    let of = diesel::RunQueryDsl::get_result::<OfSqlite>(diesel::sql_query(version), &mut conn);
-    let of = of.map_err(|error| OpenError::Setup(file.clone(), error))?;
-    Probe::of(format!("SQLite {}", of.version), sqlite::applied(&mut conn, &file)?, None)
+    let version = sql::<Text>("SELECT sqlite_version()");
+    let version: String =
+        diesel::RunQueryDsl::get_result(version, &mut conn).map_err(|error| OpenError::Setup(file.clone(), error))?;
+    Probe::of(format!("SQLite {version}"), sqlite::applied(&mut conn, &file)?, None)
 }
 
 impl Probe {

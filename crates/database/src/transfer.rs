@@ -12,7 +12,6 @@ use futures_util::stream::Stream;
 use crate::backend::Backend;
 use crate::database::Database;
 pub use crate::schema::{Position, Rows, Table};
-use crate::sql_types::DbId;
 use crate::{postgres, sqlite};
 
 /// How many rows are handled at once: some megabytes of the longest posts.
@@ -111,29 +110,13 @@ impl Snapshot {
 
     /// Returns the images that posts and profiles name, some at a time.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
-        stream::try_unfold((self, Names::Posts(None)), async |(snapshot, names)| {
-            let (page, of_posts) = match names {
-                Names::Posts(after) => (run_in!(&mut snapshot.0, transfer::post_images(after, BATCH))?, true),
-                Names::Profiles(after) => (run_in!(&mut snapshot.0, transfer::profile_images(after, BATCH))?, false),
-                Names::End => return Ok(None),
-            };
-            let next = match (page.last(), of_posts) {
-                (Some((last, _)), true) => Names::Posts(Some(*last)),
-                (None, true) => Names::Profiles(None),
-                (Some((last, _)), false) => Names::Profiles(Some(*last)),
-                (None, false) => Names::End,
-            };
-            let keys = page.into_iter().filter_map(|(_, name)| ImageKey::parse(&name?)).collect();
-            Ok(Some((keys, (snapshot, next))))
+        stream::try_unfold((self, String::new()), async |(snapshot, after)| {
+            let names = run_in!(&mut snapshot.0, images::named_after(after, BATCH))?;
+            let Some(last) = names.last().cloned() else { return Ok(None) };
+            let keys = names.iter().filter_map(|name| ImageKey::parse(name)).collect();
+            Ok(Some((keys, (snapshot, last))))
         })
     }
-}
-
-/// Where images are named next.
-enum Names {
-    Posts(Option<DbId>),
-    Profiles(Option<DbId>),
-    End,
 }
 
 /// A database being filled. Nothing of it is there before [`Load::commit`]; dropping it undoes everything.

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use diesel::QueryableByName;
 use diesel::migration::{Migration, MigrationSource, MigrationVersion};
-use diesel::sql_types::Bool;
 use diesel::sqlite::Sqlite;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
@@ -81,13 +79,6 @@ pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenErr
         Some(_) if migrations.pending.is_empty() => Ok(()),
         Some(found) => Err(OpenError::Older { found: found.clone(), ours, pending: migrations.pending.len() }),
     }
-}
-
-/// The answer to a question that SQL answers with yes or no.
-#[derive(QueryableByName)]
-pub(crate) struct YesOrNo {
-    #[diesel(sql_type = Bool)]
-    pub(crate) holds: bool,
 }
 
 /// Returns the names of the migrations of these versions.

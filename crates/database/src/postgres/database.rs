@@ -9,8 +9,9 @@ use agora_domain::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use deadpool::managed::{Object, PoolError};
 use diesel::QueryResult;
+use diesel::dsl::sql;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
-use diesel::sql_types::BigInt;
+use diesel::sql_types::Bool;
 use diesel_async::{
     AsyncConnection, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
 };
@@ -31,7 +32,7 @@ use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::Options;
 use crate::version;
-use crate::version::{Migrated, Opening, YesOrNo};
+use crate::version::{Migrated, Opening};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
@@ -210,9 +211,9 @@ impl Postgres {
     /// Takes the lock of the sweep if no node has it, on a connection of its own outside the pool, which keeps it.
     pub(crate) async fn lock_sweep(&self) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
-        let lock = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS holds").bind::<BigInt, _>(SWEEP_LOCK);
-        let answer: QueryResult<YesOrNo> = lock.get_result(&mut conn).await;
-        if !answer.map_err(Failure::from)?.holds {
+        let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({SWEEP_LOCK})"));
+        let is_taken: QueryResult<bool> = lock.get_result(&mut conn).await;
+        if !is_taken.map_err(Failure::from)? {
             return Ok(None);
         }
         conn.batch_execute(STAY_WHILE_IDLE).await.map_err(Failure::from)?;

@@ -1,6 +1,7 @@
 //! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
 
-use diesel::sql_types::BigInt;
+use diesel::dsl::sql;
+use diesel::sql_types::{BigInt, Bool};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 
@@ -9,7 +10,6 @@ use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
 use crate::schema::{comments, posts, products, users};
 use crate::sql_types::DbId;
-use crate::version::YesOrNo;
 
 /// The connection that the query functions run on: shared with others, or lent by the pool.
 pub(crate) type Conn<'c> = &'c diesel_async::AsyncPgConnection;
@@ -77,6 +77,5 @@ pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>
 
 /// Returns whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
-    let table = "SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS holds";
-    Ok(diesel::sql_query(table).get_result::<YesOrNo>(conn).await?.holds)
+    Ok(sql::<Bool>("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL").get_result(conn).await?)
 }

@@ -1,6 +1,7 @@
 use agora_domain::Error;
 use agora_domain::error::ImageCollected;
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
+use diesel::query_dsl::positional_order_dsl::PositionalOrderDsl;
+use diesel::{BoolExpressionMethods, CombineDsl, ExpressionMethods, NullableExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
@@ -39,30 +40,31 @@ pub(crate) async fn recorded(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<
     Ok(recorded.select(unnamed_images::key).load(conn).await?)
 }
 
-/// An image that a row names, and whose it is.
-type Named = (Option<String>, DbId);
-
 /// Returns the images of a folder that rows name, and whose they are.
-pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<Named>> {
+pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(String, DbId)>> {
     let from = format!("{folder:02x}");
     // What comes after the last hexadecimal digit, after the last folder.
     let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
     let posted = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
-    let mut named: Vec<Named> = posted.select((posts::image, posts::author_id)).load(conn).await?;
     let shown = users::table.filter(users::profile_picture.ge(from).and(users::profile_picture.lt(to)));
-    let pictures: Vec<Named> = shown.select((users::profile_picture, users::id)).load(conn).await?;
-    named.extend(pictures);
-    Ok(named)
+    let pictures = shown.select((users::profile_picture.assume_not_null(), users::id));
+    let named = posted.select((posts::image.assume_not_null(), posts::author_id)).union_all(pictures);
+    Ok(named.load(conn).await?)
 }
 
 /// Returns those of the images that rows name.
-pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<Option<String>>> {
+pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
     let posted = posts::table.filter(posts::image.eq_any(keys.clone()));
-    let mut named: Vec<Option<String>> = posted.select(posts::image).load(conn).await?;
     let shown = users::table.filter(users::profile_picture.eq_any(keys));
-    let pictures: Vec<Option<String>> = shown.select(users::profile_picture).load(conn).await?;
-    named.extend(pictures);
-    Ok(named)
+    let pictures = shown.select(users::profile_picture.assume_not_null());
+    Ok(posted.select(posts::image.assume_not_null()).union_all(pictures).load(conn).await?)
+}
+
+/// Returns the images that rows name and that come after one of a name, in the order of their names.
+pub(crate) async fn named_after(conn: &mut Conn<'_>, after: String, limit: i64) -> Outcome<Vec<String>> {
+    let posted = posts::table.filter(posts::image.gt(after.clone())).select(posts::image.assume_not_null());
+    let shown = users::table.filter(users::profile_picture.gt(after)).select(users::profile_picture.assume_not_null());
+    Ok(posted.union_all(shown).positional_order_by(1).limit(limit).load(conn).await?)
 }
 
 pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()> {

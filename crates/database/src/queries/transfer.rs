@@ -1,9 +1,10 @@
 //! Whole tables, in the order of their primary keys.
 
 use agora_domain::Error;
+use diesel::dsl::sql;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::Text;
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryableByName, SelectableHelper};
+use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 
 pub(crate) use super::has_migrations;
 use super::{Conn, RunQueryDsl};
@@ -13,13 +14,6 @@ use crate::schema::{
     SessionRecord, Table, UserRecord, VariantRow, comments, follows, for_table, idempotency, likes, posts,
     product_images, product_variants, products, sessions, unnamed_images, users,
 };
-use crate::sql_types::DbId;
-
-#[derive(QueryableByName)]
-struct Applied {
-    #[diesel(sql_type = Text)]
-    version: String,
-}
 
 /// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.
 pub(crate) async fn applied(conn: &mut Conn<'_>) -> Outcome<Vec<String>> {
@@ -27,8 +21,8 @@ pub(crate) async fn applied(conn: &mut Conn<'_>) -> Outcome<Vec<String>> {
         return Ok(Vec::new());
     }
     // What the library for migrations keeps. It has no function that looks without making its table.
-    let versions = diesel::sql_query("SELECT version FROM __diesel_schema_migrations ORDER BY version");
-    Ok(versions.load::<Applied>(conn).await?.into_iter().map(|applied| applied.version).collect())
+    let versions = sql::<Text>("SELECT version FROM __diesel_schema_migrations ORDER BY version");
+    Ok(versions.load(conn).await?)
 }
 
 /// Returns how many rows the table has.
@@ -121,26 +115,4 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     // Nor may a retry be answered with what is no longer there.
     diesel::delete(idempotency::table).execute(conn).await?;
     Ok(())
-}
-
-/// Returns the names of the images that posts name, after the post of an id, and the last of these posts.
-pub(crate) async fn post_images(
-    conn: &mut Conn<'_>,
-    after: Option<DbId>,
-    limit: i64,
-) -> Outcome<Vec<(DbId, Option<String>)>> {
-    let after = after.unwrap_or(DbId(uuid::Uuid::nil()));
-    let named = posts::table.filter(posts::image.is_not_null().and(posts::id.gt(after)));
-    Ok(named.order(posts::id).limit(limit).select((posts::id, posts::image)).load(conn).await?)
-}
-
-/// Returns the names of the images that profiles name, after the account of an id, and the last of these accounts.
-pub(crate) async fn profile_images(
-    conn: &mut Conn<'_>,
-    after: Option<DbId>,
-    limit: i64,
-) -> Outcome<Vec<(DbId, Option<String>)>> {
-    let after = after.unwrap_or(DbId(uuid::Uuid::nil()));
-    let named = users::table.filter(users::profile_picture.is_not_null().and(users::id.gt(after)));
-    Ok(named.order(users::id).limit(limit).select((users::id, users::profile_picture)).load(conn).await?)
 }

@@ -3,7 +3,9 @@
 use std::future::{Future, Ready, ready};
 
 use agora_domain::Error;
+use diesel::dsl::sql;
 use diesel::query_dsl::LoadQuery;
+use diesel::sql_types::Bool;
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, SqliteConnection};
 use futures_util::FutureExt;
 
@@ -12,7 +14,6 @@ use crate::error::{Failure, Outcome};
 use crate::rows::{PostRow, UserRow};
 use crate::schema::{posts, users};
 use crate::sql_types::DbId;
-use crate::version::YesOrNo;
 
 /// The connection that the query functions run on. Theirs has a lifetime, since on PostgreSQL it is shared.
 pub(crate) type Conn<'c> = <SqliteConnection as Connected<'c>>::Conn;
@@ -93,8 +94,8 @@ pub(crate) use self::{no_lock as lock_counters, no_lock as lock_counters_of, no_
 
 /// Returns whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
-    let tables = "SELECT count(*) > 0 AS holds FROM sqlite_schema WHERE name = '__diesel_schema_migrations'";
-    Ok(RunQueryDsl::get_result::<YesOrNo>(diesel::sql_query(tables), conn).await?.holds)
+    let tables = sql::<Bool>("SELECT count(*) > 0 FROM sqlite_schema WHERE name = '__diesel_schema_migrations'");
+    Ok(RunQueryDsl::get_result(tables, conn).await?)
 }
 
 /// Returns the result of a query function: on SQLite its future is ready when it is first polled.
