@@ -5,8 +5,10 @@ use agora_domain::products::{
     self, Description, NewProduct, Price, Product, ProductName, Sku, Stock, Variant, VariantFields,
 };
 use anyhow::Result;
+use rand::RngExt;
+use rand::rngs::StdRng;
 
-use super::random::{Ids, JOINS_UNTIL, Purpose, Random, START};
+use super::network::{JOINS_UNTIL, START, new_id, nth_instant};
 
 /// How many products there are.
 pub(super) const PRODUCTS: usize = 200;
@@ -19,7 +21,7 @@ const COLORS: [&str; 6] = ["black", "white", "red", "forest green", "navy", "san
 
 /// A kind of product: its name, the beginning of its SKUs, what there is of it, the lowest and the highest price in
 /// hundredths, and whether it has sizes.
-type Category = (&'static str, &'static str, [&'static str; 5], (u64, u64), bool);
+type Category = (&'static str, &'static str, [&'static str; 5], (i64, i64), bool);
 
 const CATEGORIES: [Category; 8] = [
     ("Books", "BOK", ["Novel", "Atlas", "Cookbook", "Diary", "Guide"], (590, 4_990), false),
@@ -33,26 +35,26 @@ const CATEGORIES: [Category; 8] = [
 ];
 
 /// Returns the products, oldest first.
-pub(super) fn products(seed: u64) -> impl Iterator<Item = Result<Product>> {
-    let mut random = Random::new(seed, Purpose::Products);
-    let mut ids = Ids::default();
-    (0..PRODUCTS).map(move |n| {
-        let at = START + (JOINS_UNTIL - START) / PRODUCTS as i64 * n as i64;
-        Ok(new_product(&mut random, n)?.into_product(ids.next(&mut random, at).into(), Timestamp::from_unix_millis(at)))
-    })
+pub(super) fn products(random: &mut StdRng) -> Result<Vec<Product>> {
+    let product = |number: usize| {
+        let at = nth_instant(START, JOINS_UNTIL, number as u64, PRODUCTS as u64);
+        let product = new_product(number, random)?;
+        Ok(product.into_product(new_id(at, random).into(), Timestamp::from_unix_millis(at)))
+    };
+    (0..PRODUCTS).map(product).collect()
 }
 
-fn new_product(random: &mut Random, number: usize) -> Result<NewProduct> {
+fn new_product(number: usize, random: &mut StdRng) -> Result<NewProduct> {
     let (name, code, things, prices, has_sizes) = CATEGORIES[number % CATEGORIES.len()];
     // Each category goes through all of its pairs before one comes again.
     let nth = number / CATEGORIES.len();
     let (thing, kind) = (things[nth % things.len()], KINDS[nth / things.len() % KINDS.len()]);
-    let hundredths = prices.0 + random.below(prices.1 - prices.0);
-    let color = random.pick(&COLORS);
+    let hundredths = random.random_range(prices.0..prices.1);
+    let color = COLORS[random.random_range(0..COLORS.len())];
     let variants = SIZES.map(|size| VariantFields {
         color: Some(color.to_owned()),
         size: Some(size.to_owned()),
-        stock: Some(random.below(40) as i64),
+        stock: Some(random.random_range(0..40)),
     });
     let variants = if has_sizes { Variant::parse_all(variants.into())? } else { Vec::new() };
     let description = format!("{thing} of our {} range, in {color}. Made to be used for years.", kind.to_lowercase());
@@ -60,11 +62,11 @@ fn new_product(random: &mut Random, number: usize) -> Result<NewProduct> {
         sku: Sku::parse(&format!("{code}-{:04}", nth + 1))?,
         name: ProductName::parse(&format!("{kind} {}", thing.to_lowercase()))?,
         description: Description::parse(&description)?,
-        price: Price::from_hundredths(hundredths as i64)?,
+        price: Price::from_hundredths(hundredths)?,
         category: products::Category::parse(name)?,
         stock: match has_sizes {
             true => Stock::of_variants(&variants, None)?,
-            false => Stock::parse(random.below(300) as i64)?,
+            false => Stock::parse(random.random_range(0..300))?,
         },
         variants,
         images: Vec::new(),

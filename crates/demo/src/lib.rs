@@ -2,20 +2,16 @@
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | `random` | numbers that are the same everywhere, skewed as life is |
-//! | `people` | accounts, and who follows whom |
-//! | `posts` | posts, and who likes and comments on them |
+//! | `network` | accounts, who follows whom, and posts with those who react to them |
 //! | `words`, `vocabulary` | names and texts |
 //! | `catalog` | products |
 //! | `rows` | all of it as rows |
 //!
 //! The year has three parts: people join, then they follow each other, then they post. So nobody ever did what they
-//! could not have done at that moment. Nothing is kept that grows with the posts: likes and comments are made by
-//! going through the posts again, which come out the same each time.
+//! could not have done at that moment. One program makes the same of the same arguments each time; another release of
+//! it, or of the crate `rand`, may make something else.
 
 #![forbid(unsafe_code)]
-
-use std::sync::Arc;
 
 use agora_config::Config;
 use agora_database::Table;
@@ -28,14 +24,14 @@ use agora_operations::{data_dir, open};
 use agora_security::BcryptHasher;
 use anyhow::{Result, ensure};
 use clap::{Args, value_parser};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use tokio::task;
 
-use self::posts::Network;
+use self::network::Network;
 
 mod catalog;
-mod people;
-mod posts;
-mod random;
+mod network;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -60,7 +56,7 @@ pub struct SeedArguments {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = value_parser!(u64).range(..=MOST_POSTS))]
     posts: u64,
     /// How many ordinary accounts to make; some with fixed names, for benchmarks, come on top
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(people::USERS))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(network::USERS))]
     users: u64,
     /// The seed of the random number generator
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -85,17 +81,14 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     let hash = BcryptHasher::new(config.bcrypt_cost, 1, 0).hash(&password, &Requester::local()).await?;
     let SeedArguments { posts, users, seed } = arguments;
     let users = usize::try_from(users)?;
-    let (network, total) = task::spawn_blocking(move || {
-        let network = Network::new(seed, users, posts);
-        let total = network.count();
-        (Arc::new(network), total)
-    })
-    .await?;
-    progress.phase("rows", Some(total));
+    let mut random = StdRng::seed_from_u64(seed);
+    let (network, mut random) =
+        task::spawn_blocking(move || Network::new(users, &mut random).map(|network| (network, random))).await??;
+    let busiest = network.posters.first().map(|user| words::username(*user)).unwrap_or_default();
+    progress.phase("posts", Some(posts));
     // Rows are made while others are written.
-    let (network, maker) = (Arc::clone(&network), network);
     let mut made = Background::begin(move |take| {
-        maker.rows(&hash, &mut |rows| {
+        rows::make(&network, posts, &hash, &mut random, &mut |rows| {
             ensure!(take(rows), "the rows are not wanted any more");
             Ok(())
         })
@@ -105,23 +98,21 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
         let (table, count) = (rows.table(), u64::try_from(rows.len())?);
         load.insert(rows).await.operator_context(DATABASE)?;
         counts.iter_mut().filter(|(counted, _)| *counted == table).for_each(|(_, sum)| *sum += count);
-        progress.advance(count)?;
+        progress.advance(if table == Table::Posts { count } else { 0 })?;
     }
     load.commit().await.operator_context(DATABASE)?;
-    Ok(summary(&network, &counts))
+    Ok(summary(&busiest, &counts))
 }
 
 /// Returns what was made, in words.
-fn summary(network: &Network, counts: &[(Table, u64)]) -> String {
+fn summary(busiest: &str, counts: &[(Table, u64)]) -> String {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
     let mut told = format!("Made {total} rows. The last are of 2026-06-30.");
     for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
         told += &format!("\n  {:<18}{count:>12}", table.name());
     }
-    let busiest = network.people.posters.first().map_or(0, |user| *user as usize);
-    let name = network.names().nth(busiest).map(|(name, _)| name).unwrap_or_default();
     told + &format!(
-        "\nEvery account has the password \"{PASSWORD}\", such as {name}, who posts most, reader_10_1, who follows 10, \
+        "\nEvery account has the password \"{PASSWORD}\", such as {busiest}, who posts most, reader_10_1, who follows 10, \
          and writer_1."
     )
 }

@@ -8,19 +8,12 @@ pub(super) const FIRST_NAMES: [&str; 64] = [
     "paula", "pedro", "priya", "rosa", "sami", "sara", "sofia", "tariq", "tom", "yuki", "zara", "zoe",
 ];
 
-pub(super) const OPENERS: [&str; 24] = [
-    "Finally", "This morning", "Just now", "Last weekend", "On the way home", "After the rain", "Before breakfast",
-    "Somehow", "Once again", "Yesterday", "For the first time", "By pure luck", "Against all odds", "As promised",
-    "Late last night", "Over lunch", "In the end", "Without a plan", "Between two meetings", "At long last", "Today",
-    "Right on time", "As every summer", "To my surprise",
-];
-
 pub(super) const PEOPLE: [&str; 32] = [
-    "I", "we", "my sister", "my brother", "our neighbour", "a friend of mine", "the whole team", "my daughter",
-    "my son", "the kids", "my grandfather", "half the street", "the choir", "my flatmate", "an old colleague",
-    "the baker", "our dog", "the cat next door", "my running group", "the new trainee", "my aunt", "two strangers",
-    "the librarian", "our book club", "the band", "my parents", "a visitor from Porto", "the gardener", "my cousin",
-    "everyone here", "the ferryman", "our teacher",
+    "I", "We", "My sister", "My brother", "Our neighbour", "A friend of mine", "The whole team", "My daughter",
+    "My son", "The kids", "My grandfather", "Half the street", "The choir", "My flatmate", "An old colleague",
+    "The baker", "Our dog", "The cat next door", "My running group", "The new trainee", "My aunt", "Two strangers",
+    "The librarian", "Our book club", "The band", "My parents", "A visitor from Porto", "The gardener", "My cousin",
+    "Everyone here", "The ferryman", "Our teacher",
 ];
 
 pub(super) const DEEDS: [&str; 32] = [
@@ -52,21 +45,6 @@ pub(super) const PLACES: [&str; 32] = [
     "in the greenhouse", "by the fire", "in the workshop", "at the flea market",
 ];
 
-pub(super) const ENDINGS: [&str; 24] = [
-    "and it was worth it", "which says it all", "as if nothing had happened", "and nobody noticed", "for once",
-    "with a little help", "just before closing time", "and then it snowed", "more than once", "in the rain",
-    "with both hands full", "and could not stop smiling", "while the kettle was on", "and everybody joined in",
-    "without a word", "like in the old days", "and I have proof", "until the lights went out", "with great patience",
-    "to loud applause", "and would do it again", "despite the wind", "before anyone else", "at half past six",
-];
-
-pub(super) const QUESTIONS: [&str; 16] = [
-    "Who is coming along?", "Any ideas?", "Does anybody know more?", "What would you have done?",
-    "Who remembers this?", "Is it just me?", "Where do you go for that?", "How was your day?", "Same time next week?",
-    "Should I be worried?", "Who wants the recipe?", "Can you guess where?", "Worth it?", "What are you reading?",
-    "Anyone up for a walk?", "Did you see it too?",
-];
-
 pub(super) const REMARKS: [&str; 32] = [
     "Lovely!", "So true.", "Where is that?", "Count me in.", "I was there too!", "Made my day.", "Congratulations!",
     "Tell me more.", "No way.", "Best one yet.", "Miss you all.", "Same here.", "What a story!", "Ha, classic.",
@@ -74,11 +52,6 @@ pub(super) const REMARKS: [&str; 32] = [
     "Next time call me!", "Well done, you two.", "That looks delicious.", "Looks familiar...", "You never told me!",
     "Brilliant.", "Oh no!", "Wish I were there.", "Good question.", "I disagree, but nicely put.",
     "See you on Sunday.", "Wonderful news!", "That is my street!", "Now I am curious.",
-];
-
-pub(super) const TAGS: [&str; 16] = [
-    "#morning", "#slowlife", "#neighbourhood", "#garden", "#onthisday", "#cooking", "#weekend", "#music", "#reading",
-    "#hiking", "#craft", "#citylife", "#sea", "#coffee", "#cats", "#photo",
 ];
 
 pub(super) const EMOJI: [&str; 16] = [

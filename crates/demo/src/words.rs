@@ -1,83 +1,40 @@
 //! What people are called, and what they write.
 
-use super::random::Random;
-use super::vocabulary::{
-    DEEDS, EMOJI, ENDINGS, FIRST_NAMES, OPENERS, PEOPLE, PLACES, PROFESSIONS, QUESTIONS, REMARKS, TAGS, THINGS, TOWNS,
-};
+use rand::RngExt;
+use rand::rngs::StdRng;
 
-/// Returns a username for the account of a number, which no other has.
-pub(super) fn username(random: &mut Random, number: usize) -> String {
-    format!("{}{number}", random.pick(&FIRST_NAMES))
+use super::vocabulary::{DEEDS, EMOJI, FIRST_NAMES, PEOPLE, PLACES, PROFESSIONS, REMARKS, THINGS, TOWNS};
+
+fn pick(from: &[&'static str], random: &mut StdRng) -> &'static str {
+    from[random.random_range(0..from.len())]
+}
+
+/// Returns the username of an ordinary account, which no other has.
+pub(super) fn username(account: usize) -> String {
+    format!("{}{account}", FIRST_NAMES[account % FIRST_NAMES.len()])
 }
 
 /// Returns what somebody says of themselves.
-pub(super) fn biography(random: &mut Random) -> String {
-    let mut text = format!("{} from {}.", random.pick(&PROFESSIONS), random.pick(&TOWNS));
-    if random.percent(50) {
-        text.push(' ');
-        sentence(random, &mut text);
-    }
-    if random.percent(30) {
-        text += &format!(" {}", random.pick(&EMOJI));
-    }
-    text
+pub(super) fn biography(random: &mut StdRng) -> String {
+    format!("{} from {}. {}", pick(&PROFESSIONS, random), pick(&TOWNS, random), pick(&EMOJI, random))
 }
 
 /// Returns the text of a post: 20 to 500 characters, mostly short.
-pub(super) fn post(random: &mut Random) -> String {
-    let part = random.unit();
-    // The longest sentence and what may follow it still go into 500.
-    let enough = 20 + (280.0 * part * part) as usize;
-    let mut text = String::new();
-    while text.chars().count() < enough {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        sentence(random, &mut text);
-    }
-    if random.percent(15) {
-        text += &format!(" {}", random.pick(&QUESTIONS));
-    }
-    for (chance, some) in [(20, &TAGS), (12, &EMOJI)] {
-        if random.percent(chance) {
-            text += &format!(" {}", random.pick(some));
-        }
+pub(super) fn post(random: &mut StdRng) -> String {
+    let sentences = 1 + (5.0 * random.random::<f64>().powi(2)) as usize;
+    let mut text = (0..sentences).map(|_| sentence(random)).collect::<Vec<_>>().join(" ");
+    if random.random_bool(0.2) {
+        text += &format!(" {}", pick(&EMOJI, random));
     }
     text
 }
 
 /// Returns the text of a comment.
-pub(super) fn comment(random: &mut Random) -> String {
-    let mut text = String::new();
-    if random.percent(65) {
-        text += random.pick(&REMARKS);
-    }
-    if text.is_empty() || random.percent(15) {
-        text.push_str(if text.is_empty() { "" } else { " " });
-        sentence(random, &mut text);
-    }
-    text
+pub(super) fn comment(random: &mut StdRng) -> String {
+    if random.random_bool(0.6) { pick(&REMARKS, random).to_owned() } else { sentence(random) }
 }
 
-/// Adds a sentence.
-fn sentence(random: &mut Random, text: &mut String) {
-    let begin = text.len();
-    if random.percent(40) {
-        *text += random.pick(&OPENERS);
-        text.push(' ');
-    }
-    *text += random.pick(&PEOPLE);
-    for words in [random.pick(&DEEDS), random.pick(&THINGS)] {
-        *text += &format!(" {words}");
-    }
-    if random.percent(60) {
-        *text += &format!(" {}", random.pick(&PLACES));
-    }
-    if random.percent(30) {
-        *text += &format!(" {}", random.pick(&ENDINGS));
-    }
-    text.push(if random.percent(12) { '!' } else { '.' });
-    if let Some(first) = text.get_mut(begin..=begin) {
-        first.make_ascii_uppercase();
-    }
+fn sentence(random: &mut StdRng) -> String {
+    let [who, does, what, place] = [&PEOPLE[..], &DEEDS, &THINGS, &PLACES].map(|words| pick(words, random));
+    format!("{who} {does} {what} {place}.")
 }

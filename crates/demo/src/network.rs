@@ -1,0 +1,205 @@
+//! The accounts, who follows whom, and the posts with those who react to them.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use agora_domain::posts::Visibility;
+use anyhow::Result;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::{IndexedRandom, SliceRandom, index};
+use rand_distr::{Distribution, Pareto, Zipf};
+use uuid::{Builder, Uuid};
+
+use super::words;
+
+/// 2026-06-30T12:00:00Z, in milliseconds since 1970: nothing is made later.
+pub(super) const END: i64 = 1_782_820_800_000;
+pub(super) const START: i64 = END - 365 * DAY;
+/// When the last account has joined.
+pub(super) const JOINS_UNTIL: i64 = START + 60 * DAY;
+/// When the last follow has begun.
+pub(super) const FOLLOWS_UNTIL: i64 = START + 90 * DAY;
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// How many accounts `reader_{n}_{k}` there are for each number of accounts that they follow.
+const READERS: [(usize, usize); 5] = [(10, 64), (20, 64), (100, 64), (1_000, 64), (5_000, 16)];
+
+/// How many accounts the readers `silent_5000_{k}` follow, and how many of these have no post.
+const SILENT: (usize, usize) = (5_000, 4_750);
+const SILENT_READERS: usize = 4;
+
+const WRITERS: usize = 64;
+/// How many ordinary accounts follow each `writer_{k}`.
+pub(super) const FOLLOWERS_OF_WRITER: usize = 20;
+
+/// How many ordinary accounts there may be.
+pub(super) const USERS: RangeInclusive<u64> = FOLLOWERS_OF_WRITER as u64..=1_000_000;
+
+/// The exponent of Zipf's distribution, for popularity and activity: of 10,000 the first is drawn once in fifty times.
+const SKEW: f64 = 0.75;
+
+/// An ordinary account follows up to [`MOST_FOLLOWS`], some 30 on average: this times a number with a heavy tail.
+const FOLLOWS: f64 = 12.0;
+const MOST_FOLLOWS: usize = 2_000;
+
+/// Likes of a post by an author of average appeal: this times a number with a heavy tail.
+const LIKES: f64 = 2.1;
+/// The part of those who may like a post that do at most.
+const MOST_LIKES: f64 = 0.75;
+/// Comments: up to this times a root of the likes, of which many have few comments.
+const COMMENTS: f64 = 2.0;
+
+/// How likely a like or a comment comes from a follower.
+const FROM_FOLLOWERS: f64 = 0.6;
+
+/// A post without its text. Accounts are named by their number: first the ordinary ones, then those with fixed names.
+pub(super) struct Post {
+    pub(super) id: Uuid,
+    pub(super) author: usize,
+    pub(super) at: i64,
+    pub(super) visibility: Visibility,
+    pub(super) likes: usize,
+    pub(super) comments: usize,
+}
+
+/// Everybody, and what follows from it for posts.
+pub(super) struct Network {
+    /// How many accounts are ordinary.
+    pub(super) users: usize,
+    /// The names of the others.
+    pub(super) special_names: Vec<String>,
+    /// Whom the others follow, and who follows them: first the follower.
+    special_follows: Vec<(usize, usize)>,
+    /// The ordinary followers of each ordinary account.
+    pub(super) followers: Vec<Vec<usize>>,
+    /// The ordinary accounts that post, the busiest first.
+    pub(super) posters: Vec<usize>,
+    activity: Zipf<f64>,
+    /// How many ordinary followers the author of a post has on average.
+    average: f64,
+    /// Half of all numbers are below 1.7, their mean is 4, and one in ten thousand is above 1,000.
+    tail: Pareto<f64>,
+}
+
+impl Network {
+    pub(super) fn new(users: usize, random: &mut StdRng) -> Result<Self> {
+        let mut by_popularity: Vec<usize> = (0..users).collect();
+        by_popularity.shuffle(random);
+        let ranks = Zipf::new(users as f64, SKEW)?;
+        let popular = |random: &mut StdRng| by_popularity[ranks.sample(random) as usize - 1];
+
+        // Whoever is popular mostly posts as well.
+        let ranked = by_popularity.iter().enumerate();
+        let mut posters: Vec<_> = ranked.map(|(rank, user)| (rank + random.random_range(0..users), *user)).collect();
+        posters.sort_unstable();
+        let mut posters: Vec<usize> = posters.into_iter().map(|(_, user)| user).collect();
+        let (needed, silent_readers) = if users > SILENT.0 { (SILENT.1, SILENT_READERS) } else { (0, 0) };
+        let lurkers = posters.split_off(users - needed.max(users * 6 / 10));
+
+        let tail = Pareto::new(1.0, 4.0 / 3.0)?;
+        let mut followers = vec![Vec::new(); users];
+        for user in 0..users {
+            let wanted = (FOLLOWS * (tail.sample(random) - 1.0)) as usize;
+            let followed = distinct(wanted.min(MOST_FOLLOWS).min(users / 2), || popular(random));
+            followed.into_iter().filter(|followed| *followed != user).for_each(|it| followers[it].push(user));
+        }
+
+        let (mut special_names, mut special_follows) = (Vec::new(), Vec::new());
+        let mut join = |name| {
+            special_names.push(name);
+            users + special_names.len() - 1
+        };
+        for (follows, count) in READERS.into_iter().filter(|(follows, _)| *follows < users) {
+            for k in 1..=count {
+                let reader = join(format!("reader_{follows}_{k}"));
+                special_follows.extend(distinct(follows, || popular(random)).into_iter().map(|it| (reader, it)));
+            }
+        }
+        for k in 1..=silent_readers {
+            let reader = join(format!("silent_{}_{k}", SILENT.0));
+            special_follows.extend(lurkers.sample(random, SILENT.1).map(|it| (reader, *it)));
+            special_follows.extend(posters.sample(random, SILENT.0 - SILENT.1).map(|it| (reader, *it)));
+        }
+        for k in 1..=WRITERS {
+            let writer = join(format!("writer_{k}"));
+            special_follows
+                .extend(index::sample(random, users, FOLLOWERS_OF_WRITER).into_iter().map(|it| (it, writer)));
+        }
+        join("hermit".to_owned());
+
+        let activity = Zipf::new(posters.len() as f64, SKEW)?;
+        let authors = (0..10_000).map(|_| posters[activity.sample(random) as usize - 1]);
+        let average = authors.map(|author| followers[author].len() as f64).sum::<f64>() / 10_000.0;
+        Ok(Self { users, special_names, special_follows, followers, posters, activity, average, tail })
+    }
+
+    /// Returns the usernames of all accounts.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        (0..self.users).map(words::username).chain(self.special_names.iter().cloned())
+    }
+
+    /// Returns the follower and the followed account of each follow.
+    pub(super) fn follows(&self) -> impl Iterator<Item = (usize, usize)> {
+        let ordinary = self.followers.iter().enumerate();
+        let ordinary = ordinary.flat_map(|(followed, by)| by.iter().map(move |follower| (*follower, followed)));
+        ordinary.chain(self.special_follows.iter().copied())
+    }
+
+    /// Makes a post of so many likes and comments as it comes to have.
+    pub(super) fn post(&self, at: i64, random: &mut StdRng) -> Post {
+        let author = self.posters[self.activity.sample(random) as usize - 1];
+        let followers = self.followers[author].len();
+        let (visibility, viewers) = match random.random_range(0..100) {
+            ..85 => (Visibility::Public, self.users - 1),
+            85..95 => (Visibility::Followers, followers),
+            95.. => (Visibility::Private, 0),
+        };
+        // How likely the author's posts are liked: 1 on average.
+        let appeal = (2.0 + followers as f64) / (2.0 + self.average);
+        let liked = LIKES * appeal * (self.tail.sample(random) - 1.0);
+        let liked = liked.min(viewers as f64 * MOST_LIKES);
+        let comments = liked.powf(0.75) * random.random_range(0.0..COMMENTS);
+        let (likes, comments) = (liked as usize, comments as usize);
+        Post { id: new_id(at, random), author, at, visibility, likes, comments }
+    }
+
+    /// Returns somebody else who may see the post, most likely a follower. There must be one.
+    pub(super) fn viewer(&self, post: &Post, random: &mut StdRng) -> usize {
+        let followers = &self.followers[post.author];
+        let by_follower = post.visibility == Visibility::Followers || random.random_bool(FROM_FOLLOWERS);
+        match followers.choose(random) {
+            Some(follower) if by_follower => *follower,
+            _ => (post.author + random.random_range(1..self.users)) % self.users,
+        }
+    }
+
+    /// Returns those who like the post.
+    pub(super) fn likers(&self, post: &Post, random: &mut StdRng) -> BTreeSet<usize> {
+        distinct(post.likes, || self.viewer(post, random))
+    }
+}
+
+/// Returns so many different ones, of which there must be as many. The draw repeats itself.
+fn distinct(count: usize, mut draw: impl FnMut() -> usize) -> BTreeSet<usize> {
+    let mut drawn = BTreeSet::new();
+    while drawn.len() < count {
+        drawn.insert(draw());
+    }
+    drawn
+}
+
+/// Returns an identifier as the service makes them: a UUID of version 7, whose order is that of their instants.
+pub(super) fn new_id(at: i64, random: &mut StdRng) -> Uuid {
+    Builder::from_unix_timestamp_millis(at.unsigned_abs(), &random.random()).into_uuid()
+}
+
+/// Returns the instant of the nth of so many that are spread evenly over a time.
+pub(super) fn nth_instant(from: i64, until: i64, nth: u64, count: u64) -> i64 {
+    from + (until - from) * nth as i64 / count as i64
+}
+
+/// Returns when somebody reacts to what was made at an instant: most of them soon, some much later.
+pub(super) fn later(at: i64, random: &mut StdRng) -> i64 {
+    at + ((END - at) as f64 * random.random::<f64>().powi(12)) as i64
+}
