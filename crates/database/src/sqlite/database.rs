@@ -2,19 +2,17 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use agora_domain::Error;
-use crossbeam_channel::{Sender, bounded};
-use tokio::sync::oneshot;
+use diesel::SqliteConnection;
 
 use super::connect::{Access, applied, connect, connect_to_inspect, create};
-use super::jobs::{Job, Next, Work, Write, WriteJob, receive, submit, write_loop};
+use super::jobs::{Job, Read, Write, WriteJob, read_loop, write_loop};
 use super::locks::{lock_companion, lock_directory, lock_service};
 use super::migrate;
-use super::readers::Readers;
-use super::threads::spawn;
+use super::workers::Workers;
 use crate::error::OpenError;
 use crate::figures::{Lane, WriteGroups};
 use crate::mutex::lock;
@@ -28,61 +26,64 @@ const QUEUE: usize = 1024;
 const LIST_QUEUE: usize = 256;
 
 /// An open SQLite database.
-#[derive(Debug)]
 pub(crate) struct Sqlite {
     file: PathBuf,
+    /// How many reads were asked for so far.
+    asked: Arc<AtomicU64>,
     /// For reads of little.
-    readers: Readers,
+    readers: Workers<Read>,
     /// For parts of lists: no read of little waits behind them.
-    lists: Readers,
-    writer: Sender<Next<Box<dyn WriteJob>>>,
-    writer_thread: Mutex<Option<JoinHandle<()>>>,
+    lists: Workers<Read>,
+    /// One thread, for writes.
+    writer: Workers<Box<dyn WriteJob>>,
+    /// What it has committed.
+    done: Arc<Mutex<WriteGroups>>,
     /// The right to serve it, until it is closed.
     service: Mutex<Option<File>>,
-    work: Arc<Mutex<Work>>,
+}
+
+/// Makes a file when it is missing and brings its schema up to date, unless it is to be inspected, with its directory
+/// locked. Returns a connection that may write, the right to serve it if it is to be served, and what was done.
+fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<File>, Migrated), OpenError> {
+    drop(create(file).map_err(|source| OpenError::Create(file.to_owned(), source))?);
+    // First of all: a service that is refused has changed nothing.
+    let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
+    let mut connection = connect(file, Access::Write)?;
+    let found = applied(&mut connection, file)?;
+    version::check(&found, opening)?;
+    let migrated = match opening {
+        Opening::Inspect => Migrated::default(),
+        Opening::Serve | Opening::Change => migrate::run(&mut connection, file, found.last(), service.is_some())?,
+    };
+    Ok((connection, service, migrated))
 }
 
 impl Sqlite {
     /// Opens the file; unless it is to be inspected, makes it when missing and brings its schema up to date.
     pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::Create(file.to_owned(), source);
         if opening == Opening::Inspect {
             version::check(&Self::applied(file)?, opening)?;
         }
-        let _starting = lock_directory(file).map_err(failed)?;
-        drop(create(file).map_err(failed)?);
-        // First of all: a service that is refused has changed nothing.
-        let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
-        let mut connection = connect(file, Access::Write)?;
-        let found = applied(&mut connection, file)?;
-        version::check(&found, opening)?;
-        if opening != Opening::Inspect {
-            migrate::run(&mut connection, file, found.last(), service.is_some())?;
-        }
-        let (write, write_jobs) = bounded(QUEUE);
-        let work = Arc::<Mutex<Work>>::default();
-        let writing = Arc::clone(&work);
-        let writer_thread = spawn("agora-writer".to_owned(), move || write_loop(connection, &write_jobs, &writing))?;
-        Ok(Self {
-            file: file.to_owned(),
-            readers: Readers::start("agora-reader", file, readers, QUEUE)?,
-            lists: Readers::start("agora-lists", file, readers, LIST_QUEUE)?,
-            writer: write,
-            writer_thread: Mutex::new(Some(writer_thread)),
-            service: Mutex::new(service),
-            work,
-        })
+        let _starting = lock_directory(file)?;
+        let (connection, service, _) = prepare(opening, file)?;
+        let asked = Arc::<AtomicU64>::default();
+        let start_readers = |name, queue| {
+            let asked = Arc::clone(&asked);
+            let connections = (0..readers).map(|_| connect(file, Access::Read)).collect::<Result<_, _>>()?;
+            Workers::start(name, connections, queue, move |conn, jobs, busy| read_loop(conn, jobs, busy, &asked))
+        };
+        let (readers, lists) = (start_readers("agora-reader", QUEUE)?, start_readers("agora-lists", LIST_QUEUE)?);
+        let done = Arc::<Mutex<WriteGroups>>::default();
+        let counted = Arc::clone(&done);
+        let write = move |conn, jobs: &_, busy: &_| write_loop(conn, jobs, busy, &counted);
+        let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
+        Ok(Self { file: file.to_owned(), asked, readers, lists, writer, done, service: Mutex::new(service) })
     }
 
     /// Brings the schema of the file, which is made when missing, up to date, and does no more.
     pub(crate) fn migrate(file: &Path) -> Result<Migrated, OpenError> {
-        let failed = |source| OpenError::Create(file.to_owned(), source);
-        let _starting = lock_directory(file).map_err(failed)?;
-        drop(create(file).map_err(failed)?);
-        let mut connection = connect(file, Access::Write)?;
-        let found = applied(&mut connection, file)?;
-        version::check(&found, Opening::Change)?;
-        migrate::run(&mut connection, file, found.last(), false)
+        let _starting = lock_directory(file)?;
+        Ok(prepare(Opening::Change, file)?.2)
     }
 
     /// Returns the versions of the migrations that were applied to the file, which is only read.
@@ -95,21 +96,18 @@ impl Sqlite {
     pub(crate) fn close(&self) {
         self.readers.stop();
         self.lists.stop();
-        if let Some(thread) = lock(&self.writer_thread).take() {
-            let _ = self.writer.send(None);
-            let _ = thread.join();
-        }
+        self.writer.stop();
         drop(lock(&self.service).take());
     }
 
     /// Runs work that reads little, all of it on one snapshot, which has all that was written before it was asked for.
     pub(crate) async fn read<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        self.readers.run(work).await
+        self.readers.run(|reply| Read::new(&self.asked, work, reply)).await
     }
 
     /// Runs work that reads a part of a list, as [`read`](Self::read) does.
     pub(crate) async fn list<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        self.lists.run(work).await
+        self.lists.run(|reply| Read::new(&self.asked, work, reply)).await
     }
 
     /// Runs work that searches, as [`list`](Self::list) does.
@@ -134,9 +132,7 @@ impl Sqlite {
         work: impl Job<T>,
         after: impl FnOnce(&T) + Send + 'static,
     ) -> agora_domain::Result<T> {
-        let (reply, answer) = oneshot::channel();
-        submit::<Box<dyn WriteJob>>(&self.writer, Box::new(Write { work: Some(work), outcome: None, after, reply }))?;
-        receive(answer).await
+        self.writer.run(|reply| Box::new(Write { work: Some(work), outcome: None, after, reply })).await
     }
 
     /// Takes the lock of the sweep if no handle on the same file has it, in this process or another. It goes with the
@@ -152,15 +148,12 @@ impl Sqlite {
 
     /// Returns how busy the readers and the writer are.
     pub(crate) fn lanes(&self) -> [Lane; 3] {
-        let writers = usize::from(lock(&self.writer_thread).is_some());
-        let (busy, waiting) = (lock(&self.work).writing, self.writer.len());
-        let writer = Lane { name: "write", size: writers, open: writers, busy, waiting };
-        [self.readers.lane("read"), self.lists.lane("list"), writer]
+        [self.readers.lane("read"), self.lists.lane("list"), self.writer.lane("write")]
     }
 
     /// Returns what the writer has committed.
     pub(crate) fn write_groups(&self) -> WriteGroups {
-        lock(&self.work).done
+        *lock(&self.done)
     }
 }
 

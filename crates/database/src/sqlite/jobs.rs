@@ -1,12 +1,13 @@
 //! What the threads take from their queues, and what they do with it.
 
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use agora_domain::Error;
-use crossbeam_channel::{Receiver, Sender, TrySendError};
+use crossbeam_channel::Receiver;
 use diesel::result::Error as DieselError;
 use diesel::{Connection, SqliteConnection};
 use tokio::sync::oneshot;
@@ -25,9 +26,6 @@ const GROUP: usize = 256;
 
 /// How many reads share one snapshot at most: bounds how long it keeps the write-ahead log from starting over.
 const SHARED: usize = 16;
-
-/// What a thread takes from its queue: a job, or the word that there will be no more.
-pub(super) type Next<J> = Option<J>;
 
 /// A read that waits for its turn.
 pub(super) struct Read {
@@ -117,27 +115,9 @@ where
     }
 }
 
-pub(super) fn submit<J>(queue: &Sender<Next<J>>, job: J) -> agora_domain::Result<()> {
-    queue.try_send(Some(job)).map_err(|error| match error {
-        TrySendError::Full(_) => Error::unavailable("too many requests wait for the database"),
-        TrySendError::Disconnected(_) => Error::unavailable("the database is closed"),
-    })
-}
-
-pub(super) async fn receive<T>(answer: oneshot::Receiver<Outcome<T>>) -> agora_domain::Result<T> {
-    // It stood in the queue behind the word that there will be no more, or its thread has ended.
-    let outcome = answer.await.map_err(|_| Error::unavailable("the database is closed"))?;
-    outcome.map_err(Error::from)
-}
-
-pub(super) fn read_loop(
-    mut conn: SqliteConnection,
-    jobs: &Receiver<Next<Read>>,
-    asked: &AtomicU64,
-    busy: &AtomicUsize,
-) {
+pub(super) fn read_loop(mut conn: SqliteConnection, jobs: &Receiver<Read>, busy: &AtomicUsize, asked: &AtomicU64) {
     let mut next = jobs.recv().ok();
-    while let Some(Some(first)) = next {
+    while let Some(first) = next {
         busy.fetch_add(1, Relaxed);
         let beyond = read_group(&mut conn, first, jobs, asked);
         busy.fetch_sub(1, Relaxed);
@@ -147,12 +127,7 @@ pub(super) fn read_loop(
 
 /// Does a read, and then on the same snapshot those that were asked for before it was begun: they see all that whoever
 /// asked can know of. Returns what it took from the queue and did not do.
-fn read_group(
-    conn: &mut SqliteConnection,
-    first: Read,
-    jobs: &Receiver<Next<Read>>,
-    asked: &AtomicU64,
-) -> Option<Next<Read>> {
+fn read_group(conn: &mut SqliteConnection, first: Read, jobs: &Receiver<Read>, asked: &AtomicU64) -> Option<Read> {
     let horizon = asked.load(SeqCst);
     let (mut first, mut beyond) = (Some(first.job), None);
     let begun = conn.transaction(|conn| {
@@ -162,7 +137,7 @@ fn read_group(
                 return Err(DieselError::RollbackTransaction);
             }
             match jobs.try_recv() {
-                Ok(Some(read)) if read.asked < horizon => is_sound = (read.job)(Ok(&mut *conn)),
+                Ok(read) if read.asked < horizon => is_sound = (read.job)(Ok(&mut *conn)),
                 other => {
                     beyond = other.ok();
                     break;
@@ -186,37 +161,22 @@ pub(super) fn catching_panics<T>(
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
 }
 
-/// What the writer is at.
-#[derive(Debug, Default)]
-pub(super) struct Work {
-    /// How many writes it commits at this moment.
-    pub(super) writing: usize,
-    /// What it has committed.
-    pub(super) done: WriteGroups,
-}
-
-pub(super) fn write_loop(mut conn: SqliteConnection, jobs: &Receiver<Next<Box<dyn WriteJob>>>, work: &Mutex<Work>) {
-    let mut open = true;
-    while open {
-        let Ok(Some(first)) = jobs.recv() else { return };
-        let mut group = vec![first];
-        while group.len() < GROUP {
-            match jobs.try_recv() {
-                Ok(Some(job)) => group.push(job),
-                Ok(None) => {
-                    open = false;
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
+/// Commits the writes in groups, and counts them.
+pub(super) fn write_loop(
+    mut conn: SqliteConnection,
+    jobs: &Receiver<Box<dyn WriteJob>>,
+    busy: &AtomicUsize,
+    done: &Mutex<WriteGroups>,
+) {
+    while let Ok(first) = jobs.recv() {
+        let group: Vec<_> = iter::once(first).chain(jobs.try_iter()).take(GROUP).collect();
         let writes = group.len();
-        lock(work).writing = writes;
+        busy.store(writes, Relaxed);
         write_group(&mut conn, group);
-        let mut work = lock(work);
-        work.writing = 0;
-        work.done.groups += 1;
-        work.done.writes += u64::try_from(writes).unwrap_or(u64::MAX);
+        busy.store(0, Relaxed);
+        let mut done = lock(done);
+        done.groups += 1;
+        done.writes += u64::try_from(writes).unwrap_or(u64::MAX);
     }
 }
 

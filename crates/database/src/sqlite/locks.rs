@@ -40,9 +40,8 @@ fn companion(database: &Path, suffix: &str) -> io::Result<File> {
 
 /// Locks the directory of the file against other processes that start: until this one has set the file up, their first
 /// steps and its own would get in each other's way. The lock goes with the returned handle.
-pub(super) fn lock_directory(file: &Path) -> io::Result<File> {
+pub(super) fn lock_directory(file: &Path) -> Result<File, OpenError> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = File::open(directory)?;
-    directory.lock()?;
-    Ok(directory)
+    let locked = File::open(directory).and_then(|directory| directory.lock().map(|()| directory));
+    locked.map_err(|source| OpenError::Create(file.to_owned(), source))
 }

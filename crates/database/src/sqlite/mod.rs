@@ -17,11 +17,10 @@ mod plan_tests;
 mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
-mod readers;
 mod session;
 mod statements;
 mod text_in;
-mod threads;
+mod workers;
 
 pub(crate) use self::connect::{applied, open_to_inspect};
 pub(crate) use self::database::Sqlite;

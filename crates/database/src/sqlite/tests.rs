@@ -2,6 +2,7 @@ use diesel::QueryDsl as _;
 use diesel::SqliteConnection;
 use diesel::connection::SimpleConnection;
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::error::Outcome;

@@ -1,0 +1,76 @@
+//! Threads that take jobs from one queue, each with a connection of its own.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::thread::JoinHandle;
+
+use agora_domain::{Error, Result};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use diesel::SqliteConnection;
+use tokio::sync::oneshot;
+
+use crate::error::{OpenError, Outcome};
+use crate::figures::Lane;
+use crate::mutex::lock;
+
+/// Threads that work on one kind of jobs.
+pub(super) struct Workers<J> {
+    /// Nothing once the threads are to end.
+    jobs: Mutex<Option<Sender<J>>>,
+    /// How many jobs are being worked on.
+    busy: Arc<AtomicUsize>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl<J: Send + 'static> Workers<J> {
+    /// Starts a thread for each connection, named alike, for which so many jobs may wait. A thread ends when there are no
+    /// more jobs and will be none.
+    pub(super) fn start(
+        name: &str,
+        connections: Vec<SqliteConnection>,
+        queue: usize,
+        work: impl Fn(SqliteConnection, &Receiver<J>, &AtomicUsize) + Clone + Send + 'static,
+    ) -> std::result::Result<Self, OpenError> {
+        let (jobs, waiting) = bounded(queue);
+        let busy = Arc::<AtomicUsize>::default();
+        let start = |(n, connection)| {
+            let (work, waiting, busy) = (work.clone(), waiting.clone(), Arc::clone(&busy));
+            let thread = thread::Builder::new().name(format!("{name}-{n}"));
+            thread.spawn(move || work(connection, &waiting, &busy)).map_err(OpenError::Thread)
+        };
+        let threads = (0..).zip(connections).map(start).collect::<std::result::Result<_, _>>()?;
+        Ok(Self { jobs: Mutex::new(Some(jobs)), busy, threads: Mutex::new(threads) })
+    }
+
+    /// Has the threads do a job, given where its outcome goes.
+    pub(super) async fn run<T>(&self, job: impl FnOnce(oneshot::Sender<Outcome<T>>) -> J) -> Result<T> {
+        let closed = || Error::unavailable("the database is closed");
+        let (reply, answer) = oneshot::channel();
+        let job = job(reply);
+        let submitted = lock(&self.jobs).as_ref().ok_or_else(closed)?.try_send(job);
+        submitted.map_err(|error| match error {
+            TrySendError::Full(_) => Error::unavailable("too many requests wait for the database"),
+            TrySendError::Disconnected(_) => closed(),
+        })?;
+        // Without an answer, its thread has ended.
+        Ok(answer.await.map_err(|_| closed())??)
+    }
+
+    /// Lets the threads finish what they have, and closes their connections. Later jobs are refused.
+    pub(super) fn stop(&self) {
+        *lock(&self.jobs) = None;
+        for thread in std::mem::take(&mut *lock(&self.threads)) {
+            // A thread that panicked has nothing left to finish.
+            let _ = thread.join();
+        }
+    }
+
+    /// Returns how busy they are.
+    pub(super) fn lane(&self, name: &'static str) -> Lane {
+        let size = lock(&self.threads).len();
+        let waiting = lock(&self.jobs).as_ref().map_or(0, Sender::len);
+        Lane { name, size, open: size, busy: self.busy.load(Relaxed), waiting }
+    }
+}
