@@ -5,7 +5,7 @@ use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool, Integer, Text};
 
 use crate::database::is_postgres;
-use crate::error::{Failure, OpenError};
+use crate::error::OpenError;
 use crate::version::{Migrations, Opening};
 use crate::{Database, Options, postgres, sqlite, version};
 
@@ -50,7 +50,6 @@ const OF_POSTGRES: &str = "SELECT current_setting('server_version'), current_set
 /// # Errors
 /// [`OpenError`], in words for an operator: when it is not there, cannot be used, or has a newer schema.
 pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
-    let failed = |failure: Failure| OpenError::Migration(failure.into());
     if is_postgres(url) {
         let mut conn = postgres::connect_to_inspect(url, options).await?;
         let of = sql::<(Text, Integer, Bool, Integer, BigInt)>(OF_POSTGRES);
@@ -58,7 +57,7 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
             diesel_async::RunQueryDsl::get_result(of, &mut conn)
                 .await
                 .map_err(|error| OpenError::Connect(error.into()))?;
-        let applied = postgres::queries::transfer::applied(&mut &conn).await.map_err(failed)?;
+        let applied = postgres::applied(&conn).await?;
         let server = ServerProbe {
             is_supported: number >= OLDEST,
             may_change_schema,

@@ -1,11 +1,11 @@
 //! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
 
 use std::fs::File;
-use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::{io, iter};
 
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
@@ -16,7 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
-use tokio_postgres::NoTls;
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
@@ -53,34 +53,26 @@ fn settings(options: &Options) -> String {
     settings.map(|(name, value)| format!("-c {name}={value}")).join(" ")
 }
 
-/// What the certificate of the server must prove, as libpq's `sslmode` has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tls {
-    /// No TLS.
-    Disable,
-    /// TLS if the server has it; its certificate proves nothing.
-    Prefer,
-    /// TLS; the certificate proves nothing.
-    Require,
-    /// TLS; the certificate is from a known authority.
-    VerifyCa,
-    /// TLS; the certificate is from a known authority and for the host of the URL.
-    VerifyFull,
+/// What the certificate of the server must prove, if there is TLS.
+#[derive(Debug, Clone, Copy)]
+enum Proof {
+    Nothing,
+    /// It is from a known authority.
+    Authority,
+    /// It is from a known authority and for the host of the URL.
+    Host,
 }
 
-impl FromStr for Tls {
-    type Err = OpenError;
-
-    fn from_str(mode: &str) -> Result<Self, OpenError> {
-        Ok(match mode {
-            "disable" => Self::Disable,
-            "allow" | "prefer" => Self::Prefer,
-            "require" => Self::Require,
-            "verify-ca" => Self::VerifyCa,
-            "verify-full" => Self::VerifyFull,
-            _ => return Err(OpenError::Url("sslmode must be disable, prefer, require, verify-ca or verify-full")),
-        })
-    }
+/// Returns what libpq's `sslmode` means: whether there is TLS, and what the certificate must prove.
+fn parse_ssl_mode(mode: &str) -> Result<(SslMode, Proof), OpenError> {
+    Ok(match mode {
+        "disable" => (SslMode::Disable, Proof::Nothing),
+        "allow" | "prefer" => (SslMode::Prefer, Proof::Nothing),
+        "require" => (SslMode::Require, Proof::Nothing),
+        "verify-ca" => (SslMode::Require, Proof::Authority),
+        "verify-full" => (SslMode::Require, Proof::Host),
+        _ => return Err(OpenError::Url("sslmode must be disable, prefer, require, verify-ca or verify-full")),
+    })
 }
 
 /// What most often makes a URL none.
@@ -90,7 +82,7 @@ const NO_URL: &str =
 /// What a URL says.
 struct Target {
     config: tokio_postgres::Config,
-    tls: Tls,
+    proof: Proof,
     /// The file of the authorities.
     authorities: Option<String>,
     /// Whether it says how to find out that the other side has vanished.
@@ -106,7 +98,7 @@ impl Target {
         url.set_query(query.as_deref());
         let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let get = |name: &str| parameters.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
-        let tls: Tls = get("sslmode").unwrap_or("prefer").parse()?;
+        let (ssl_mode, proof) = parse_ssl_mode(get("sslmode").unwrap_or("prefer"))?;
         let authorities = get("sslrootcert").map(str::to_owned);
         let has_keepalives = parameters.iter().any(|(name, _)| name.starts_with("keepalives"));
         let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
@@ -119,10 +111,11 @@ impl Target {
         url.query_pairs_mut().clear().extend_pairs(others);
         let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
         url.set_query(query.as_deref());
-        let config = tokio_postgres::Config::from_str(url.as_str())
+        let mut config = tokio_postgres::Config::from_str(url.as_str())
             .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
+        config.ssl_mode(ssl_mode);
         let server = url.host_str().unwrap_or_default().to_owned();
-        Ok(Self { config, tls, authorities, has_keepalives, server })
+        Ok(Self { config, proof, authorities, has_keepalives, server })
     }
 }
 
@@ -135,7 +128,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
 #[derive(Clone)]
 pub(crate) struct Connector {
     config: tokio_postgres::Config,
-    tls: Option<MakeRustlsConnect>,
+    tls: MakeRustlsConnect,
     /// How long a connection may take to be made.
     timeout: Duration,
     /// The host, for messages.
@@ -148,14 +141,10 @@ impl Connector {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
-        let Target { mut config, tls, authorities, has_keepalives, server } = Target::parse(url)?;
+        let Target { mut config, proof, authorities, has_keepalives, server } = Target::parse(url)?;
         let own = config.get_options().unwrap_or_default();
         let options = format!("{} {own}", settings(limits));
-        config.options(options.trim_end()).application_name("agora").ssl_mode(match tls {
-            Tls::Disable => SslMode::Disable,
-            Tls::Prefer => SslMode::Prefer,
-            Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
-        });
+        config.options(options.trim_end()).application_name("agora");
         if !has_keepalives {
             config.keepalives_idle(KEEPALIVE_IDLE);
             config.keepalives_interval(KEEPALIVE_INTERVAL);
@@ -166,8 +155,8 @@ impl Connector {
         }
         let timeout = config.get_connect_timeout().copied().unwrap_or(limits.connect_timeout);
         config.connect_timeout(timeout);
-        let tls = (tls != Tls::Disable).then(|| client_config(tls, authorities.as_deref())).transpose()?;
-        Ok(Self { config, tls: tls.map(MakeRustlsConnect::new), timeout, server, made: Arc::default() })
+        let tls = MakeRustlsConnect::new(client_config(proof, authorities.as_deref())?);
+        Ok(Self { config, tls, timeout, server, made: Arc::default() })
     }
 
     /// Makes a connection, which is driven by the runtime that this is called on.
@@ -175,27 +164,27 @@ impl Connector {
         Ok(self.connect_driven().await?.0)
     }
 
-    /// Does the same; what is returned besides ends the connection, whatever is under way on it.
+    /// Makes a connection for a start or a look.
+    pub(crate) async fn connect_to_open(&self) -> Result<AsyncPgConnection, OpenError> {
+        self.connect().await.map_err(|error| OpenError::Connect(error.into()))
+    }
+
+    /// Makes a connection as [`connect`](Self::connect) does; what is returned besides ends the connection, whatever is under way on it.
     pub(crate) async fn connect_driven(&self) -> ConnectionResult<(AsyncPgConnection, AbortHandle)> {
-        self.in_time(async {
-            let failed = |error| self.failed(&error);
-            let (client, driver) = match &self.tls {
-                None => {
-                    let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-                    (client, tokio::spawn(connection).abort_handle())
-                }
-                Some(tls) => {
-                    let (client, connection) = self.config.connect(tls.clone()).await.map_err(failed)?;
-                    (client, tokio::spawn(connection).abort_handle())
-                }
-            };
+        let failed = |why| ConnectionError::BadConnection(format!("PostgreSQL at {}{why}", self.server));
+        let made = async {
+            // Without TLS in the URL, none of it is used.
+            let connected = self.config.connect(self.tls.clone()).await;
+            let (client, connection) = connected.map_err(|error| failed(in_words(&error)))?;
+            let driver = tokio::spawn(connection).abort_handle();
             let mut conn = AsyncPgConnection::try_from(client).await?;
             if let Err(error) = conn.batch_execute(CHECK_CLIENT).await {
                 tracing::debug!(%error, "the server does not look after lost clients");
             }
             Ok((conn, driver))
-        })
-        .await
+        };
+        // The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
+        timeout(self.timeout, made).await.unwrap_or_else(|_| Err(failed(" takes too long".to_owned())))
     }
 
     /// Returns how many connections were made to serve requests: as long as it is the same, they lead to the database that
@@ -208,43 +197,25 @@ impl Connector {
     pub(crate) fn count(&self) {
         self.made.fetch_add(1, Ordering::AcqRel);
     }
-
-    /// Returns the driver's own limit ends where the handshake begins, which a server that never answers would draw
-    /// out.
-    async fn in_time<T>(&self, make: impl Future<Output = ConnectionResult<T>>) -> ConnectionResult<T> {
-        let made = tokio::time::timeout(self.timeout, make).await;
-        let too_long = || Err(ConnectionError::BadConnection(format!("PostgreSQL at {} takes too long", self.server)));
-        made.unwrap_or_else(|_| too_long())
-    }
-
-    fn failed(&self, error: &tokio_postgres::Error) -> ConnectionError {
-        ConnectionError::BadConnection(format!("PostgreSQL at {}: {}", self.server, in_words(error)))
-    }
 }
 
-/// Returns an error with its causes: the driver's own text is only "error connecting to server".
+/// Returns an error with its causes, each after a colon: the driver's own text is only "error connecting to server".
 fn in_words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    iter::successors(Some(error), |error| error.source()).map(|error| format!(": {error}")).collect()
 }
 
-fn client_config(tls: Tls, authorities: Option<&str>) -> Result<ClientConfig, OpenError> {
+fn client_config(proof: Proof, authorities: Option<&str>) -> Result<ClientConfig, OpenError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| OpenError::Tls(error.into()))?;
-    let verifier = match tls {
-        Tls::VerifyFull => return Ok(builder.with_root_certificates(roots(authorities)?).with_no_client_auth()),
-        Tls::VerifyCa => {
+    let verifier = match proof {
+        Proof::Host => return Ok(builder.with_root_certificates(roots(authorities)?).with_no_client_auth()),
+        Proof::Authority => {
             let known = WebPkiServerVerifier::builder_with_provider(roots(authorities)?.into(), Arc::clone(&provider));
             Some(known.build().map_err(|error| OpenError::Tls(error.into()))?)
         }
-        Tls::Disable | Tls::Prefer | Tls::Require => None,
+        Proof::Nothing => None,
     };
     let verifier = Arc::new(Lenient { verifier, provider });
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())

@@ -143,24 +143,16 @@ impl Postgres {
 
     /// Returns the versions of the migrations that were applied.
     pub(crate) async fn applied(url: &str, options: &Options) -> std::result::Result<Vec<String>, OpenError> {
-        let conn = Connector::new(url, options)?.connect().await;
-        let conn = conn.map_err(|error| OpenError::Connect(error.into()))?;
-        queries::transfer::applied(&mut &conn).await.map_err(|error| OpenError::Migration(error.into()))
+        applied(&connect_to_inspect(url, options).await?).await
     }
 
     /// Runs work that reads little.
-    pub(crate) async fn read<T>(
-        &self,
-        work: impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
-    ) -> Result<T> {
+    pub(crate) async fn read<T>(&self, work: impl Work<T>) -> Result<T> {
         self.shared.run(work).await
     }
 
     /// Runs work that reads a part of a list.
-    pub(crate) async fn list<T>(
-        &self,
-        work: impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
-    ) -> Result<T> {
+    pub(crate) async fn list<T>(&self, work: impl Work<T>) -> Result<T> {
         self.lists.run(work).await
     }
 
@@ -250,19 +242,23 @@ pub(crate) async fn connect_to_inspect(
     url: &str,
     options: &Options,
 ) -> std::result::Result<AsyncPgConnection, OpenError> {
-    let connector = Connector::new(url, options)?;
-    connector.connect().await.map_err(|error| OpenError::Connect(error.into()))
+    Connector::new(url, options)?.connect_to_open().await
+}
+
+/// Returns the versions of the migrations that were applied.
+pub(crate) async fn applied(conn: &AsyncPgConnection) -> std::result::Result<Vec<String>, OpenError> {
+    queries::transfer::applied(&mut &*conn).await.map_err(|error| OpenError::Migration(error.into()))
 }
 
 /// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
 async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result<Migrated, OpenError> {
-    let mut conn = connector.connect().await.map_err(|error| OpenError::Connect(error.into()))?;
+    let mut conn = connector.connect_to_open().await?;
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
     if opening != Opening::Inspect {
         conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
     }
-    let found = queries::transfer::applied(&mut &conn).await.map_err(|error| OpenError::Migration(error.into()))?;
+    let found = applied(&conn).await?;
     version::check(&found, opening)?;
     if opening != Opening::Inspect {
         // The lock goes with the connection.

@@ -20,5 +20,5 @@ mod statements;
 mod text_in;
 
 pub(crate) use self::connect::check_url;
-pub(crate) use self::database::{Postgres, connect_to_inspect};
+pub(crate) use self::database::{Postgres, applied, connect_to_inspect};
 pub(crate) use self::session::Session;

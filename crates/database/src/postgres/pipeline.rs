@@ -17,7 +17,6 @@ use std::time::Instant;
 
 use agora_domain::{Error, Result};
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
-use futures_util::future::BoxFuture;
 use tokio::runtime;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -26,7 +25,7 @@ use tokio::time::timeout;
 use self::connection::{Pipeline, Waiting};
 use self::in_flight::InFlight;
 use super::connect::Connector;
-use super::dialect::Conn;
+use super::database::Work;
 use super::pool::Limits;
 use crate::error::{Failure, Outcome};
 use crate::figures::Lane;
@@ -42,11 +41,10 @@ const DEPTH: usize = 16;
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// A permit for each read that the server may be at work on.
+    /// A permit for each read that the server may be at work on; closed with the database.
     permits: Arc<Semaphore>,
     /// How many reads wait for their permit or for a connection.
-    queued: AtomicUsize,
-    closed: AtomicBool,
+    queued: Arc<AtomicUsize>,
     limits: Limits,
 }
 
@@ -64,18 +62,14 @@ impl Pipelines {
             connector,
             slots: (0..connections).map(|_| Slot::default()).collect(),
             permits: Arc::new(Semaphore::new(connections * DEPTH)),
-            queued: AtomicUsize::new(0),
-            closed: AtomicBool::new(false),
+            queued: Arc::default(),
             limits,
         })
     }
 
     /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
     /// done once more, on another one.
-    pub(crate) async fn run<T>(
-        self: &Arc<Self>,
-        work: impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
-    ) -> Result<T> {
+    pub(crate) async fn run<T>(self: &Arc<Self>, work: impl Work<T>) -> Result<T> {
         match self.attempt(&work).await? {
             Some(answer) => Ok(answer?),
             None => {
@@ -86,10 +80,7 @@ impl Pipelines {
     }
 
     /// Does work once; its outcome, or nothing when its connection is of no use any more.
-    async fn attempt<T>(
-        self: &Arc<Self>,
-        work: &impl for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>>,
-    ) -> Result<Option<Outcome<T>>> {
+    async fn attempt<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<Option<Outcome<T>>> {
         let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
             let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
@@ -128,7 +119,7 @@ impl Pipelines {
     async fn acquire(self: &Arc<Self>) -> Result<(&Slot, Arc<Pipeline>)> {
         let home = Handle::current().id();
         loop {
-            if self.closed.load(Ordering::Acquire) {
+            if self.permits.is_closed() {
                 return Err(closed());
             }
             let (place, slot) =
@@ -155,33 +146,25 @@ impl Pipelines {
     /// Returns the place of a connection of this runtime that nothing waits on; or an empty place; or that with the
     /// least to wait for.
     fn choose(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
-        let mut own: Option<(usize, usize)> = None;
-        let mut others: Option<(usize, usize)> = None;
+        // Whether it is another runtime's, how many wait on it, and its place: the least is the best.
+        let mut best: Option<(bool, usize, usize)> = None;
         let mut empty = None;
         let mut owned = 0;
         for (place, slot) in self.slots.iter().enumerate() {
-            let current = slot.current();
-            // The end of a connection is known at once; so is that of the runtime that drove it.
-            if let Some(pipeline) = current.as_ref().filter(|pipeline| pipeline.is_closed()) {
-                slot.vacate(pipeline);
-            }
-            let Some(pipeline) = current.filter(|pipeline| !pipeline.is_closed()) else {
+            let Some(pipeline) = slot.current() else {
                 empty = empty.or(Some(place));
                 continue;
             };
-            let waiting = pipeline.waiting.load(Ordering::Relaxed);
-            let is_own = pipeline.home == home;
-            owned += usize::from(is_own);
-            let best = if is_own { &mut own } else { &mut others };
-            if best.is_none_or(|(least, _)| waiting < least) {
-                *best = Some((waiting, place));
-            }
+            let is_foreign = pipeline.home != home;
+            owned += usize::from(!is_foreign);
+            let this = (is_foreign, pipeline.waiting.load(Ordering::Relaxed), place);
+            best = Some(best.map_or(this, |best| best.min(this)));
         }
-        // More than that would answer no sooner, and travel in smaller groups.
-        let has_enough = owned >= PER_RUNTIME;
-        let place = |(_, place): (usize, usize)| place;
-        let chosen = own.filter(|(waiting, _)| has_enough || *waiting == 0).map(place).or(empty);
-        let chosen = chosen.or(own.or(others).map(place))?;
+        // More than so many of its own would answer no sooner, and travel in smaller groups.
+        let will_do =
+            best.is_some_and(|(is_foreign, waiting, _)| !is_foreign && (owned >= PER_RUNTIME || waiting == 0));
+        let best = best.map(|(.., place)| place);
+        let chosen = if will_do { best } else { empty.or(best) }?;
         Some((chosen, self.slots.get(chosen)?))
     }
 
@@ -194,14 +177,14 @@ impl Pipelines {
         }
         let (conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
         self.connector.count();
-        if self.closed.load(Ordering::Acquire) {
+        if self.permits.is_closed() {
             return Err(closed());
         }
         let made = Arc::new(Pipeline {
             conn,
             driver,
             is_given_up: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
+            waiting: Arc::default(),
             home: Handle::current().id(),
             made: Instant::now(),
             answered: Mutex::new(Instant::now()),
@@ -227,7 +210,7 @@ impl Pipelines {
 
     /// Closes each connection once nobody waits for an answer on it; later reads are refused.
     pub(super) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        self.permits.close();
         for slot in &self.slots {
             *lock(&slot.current) = None;
         }
@@ -248,8 +231,11 @@ fn closed() -> Error {
 }
 
 impl Slot {
+    /// Returns the connection. Its end is known at once; so is that of the runtime that drove it.
     fn current(&self) -> Option<Arc<Pipeline>> {
-        lock(&self.current).clone()
+        let mut current = lock(&self.current);
+        current.take_if(|pipeline| pipeline.is_closed());
+        current.clone()
     }
 
     /// Takes the connection out of its place, for a new one.

@@ -1,7 +1,7 @@
 //! A connection that reads are sent over one behind the other.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
@@ -17,7 +17,7 @@ pub(super) struct Pipeline {
     pub(super) driver: AbortHandle,
     pub(super) is_given_up: AtomicBool,
     /// How many reads wait for their answer.
-    pub(super) waiting: AtomicUsize,
+    pub(super) waiting: Arc<AtomicUsize>,
     pub(super) home: runtime::Id,
     pub(super) made: Instant,
     pub(super) answered: Mutex<Instant>,
@@ -47,16 +47,16 @@ impl Pipeline {
 }
 
 /// Counts a read that waits, also when its request goes away.
-pub(super) struct Waiting<'a>(&'a AtomicUsize);
+pub(super) struct Waiting(Arc<AtomicUsize>);
 
-impl<'a> Waiting<'a> {
-    pub(super) fn on(waiting: &'a AtomicUsize) -> Self {
+impl Waiting {
+    pub(super) fn on(waiting: &Arc<AtomicUsize>) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
+        Self(Arc::clone(waiting))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

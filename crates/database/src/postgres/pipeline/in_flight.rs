@@ -1,7 +1,6 @@
 //! Reads that the server is at work on.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection;
@@ -9,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::connection::Pipeline;
+use super::connection::{Pipeline, Waiting};
 
 /// What was sent, with its permit.
 ///
@@ -19,6 +18,8 @@ pub(super) struct InFlight(Option<Sent>);
 
 struct Sent {
     pipeline: Arc<Pipeline>,
+    // Ends before the permit is released: whoever gets it looks for a connection that is free.
+    _waiting: Waiting,
     _permit: OwnedSemaphorePermit,
     /// How long it may take.
     limit: Duration,
@@ -26,20 +27,13 @@ struct Sent {
 
 impl InFlight {
     pub(super) fn begin(pipeline: &Arc<Pipeline>, permit: OwnedSemaphorePermit, limit: Duration) -> Self {
-        pipeline.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(Some(Sent { pipeline: Arc::clone(pipeline), _permit: permit, limit }))
+        let waiting = Waiting::on(&pipeline.waiting);
+        Self(Some(Sent { pipeline: Arc::clone(pipeline), _waiting: waiting, _permit: permit, limit }))
     }
 
     /// Ends with its answer, or with its connection.
     pub(super) fn end(mut self) {
         self.0 = None;
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        // Before the permit is released: whoever gets it looks for a connection that is free.
-        self.pipeline.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
