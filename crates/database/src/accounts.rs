@@ -50,8 +50,7 @@ impl AccountRepository for Database {
 
     async fn list(&self, page: PageRequest) -> Result<Page<Account>> {
         let rows = call!(self, list accounts::list(Slice::oldest_first(page)))?;
-        let positioned = rows.into_iter().map(|row| Ok((keyset(row.created_at, row.id), row.account()?)));
-        Ok(page_of(page, positioned.collect::<Result<_>>()?))
+        page_of(page, rows, |row| Ok((keyset(row.created_at, row.id), row.account()?)))
     }
 
     async fn list_admins(&self) -> Result<Vec<Account>> {

@@ -40,7 +40,6 @@ impl CommentRepository for Database {
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
         let rows = call!(self, list comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
-        let positioned = rows.into_iter().map(|(row, author)| (keyset(row.created_at, row.id), row.by(author)));
-        Ok(page_of(page, positioned.collect()))
+        page_of(page, rows, |(row, author)| Ok((keyset(row.created_at, row.id), row.by(author))))
     }
 }

@@ -24,8 +24,8 @@ fn follow_record(follower: UserId, followed: UserId, relation: NewRelation) -> F
     }
 }
 
-fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Page<UserSummary> {
-    page_of(page, rows.into_iter().map(|(at, id, row)| (keyset(at, id), row.summary())).collect())
+fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Result<Page<UserSummary>> {
+    page_of(page, rows, |(at, id, row)| Ok((keyset(at, id), row.summary())))
 }
 
 #[async_trait]
@@ -55,11 +55,11 @@ impl FollowRepository for Database {
 
     async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
         let rows = call!(self, list follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
-        Ok(page_of_users(page, rows))
+        page_of_users(page, rows)
     }
 
     async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
         let rows = call!(self, list follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
-        Ok(page_of_users(page, rows))
+        page_of_users(page, rows)
     }
 }

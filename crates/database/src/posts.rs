@@ -41,11 +41,7 @@ fn page_of_views<R, A>(
     found: Vec<PostViewRow<R>>,
     author: fn(R) -> Read<A>,
 ) -> Result<Page<PostView<A>>> {
-    let positioned = found.into_iter().map(|seen| {
-        let key = keyset(seen.post.created_at, seen.post.id);
-        Ok((key, seen.view(author)?))
-    });
-    Ok(page_of(page, positioned.collect::<Result<_>>()?))
+    page_of(page, found, |seen| Ok((keyset(seen.post.created_at, seen.post.id), seen.view(author)?)))
 }
 
 fn visible_codes(visible: &[Visibility]) -> Visible {
@@ -150,7 +146,6 @@ impl PostRepository for Database {
 
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
         let found = call!(self, list posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
-        let positioned = found.into_iter().map(|(at, id, row)| Ok((keyset(at, id), row.liker()?)));
-        Ok(page_of(page, positioned.collect::<Result<_>>()?))
+        page_of(page, found, |(at, id, row)| Ok((keyset(at, id), row.liker()?)))
     }
 }

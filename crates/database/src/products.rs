@@ -44,11 +44,10 @@ impl ProductRepository for Database {
 
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>> {
         let rows = call!(self, list products::list_short(Slice::oldest_first(page)))?;
-        let positioned = rows.into_iter().map(|(at, id, name, hundredths)| {
+        page_of(page, rows, |(at, id, name, hundredths)| {
             let name = ProductName::restore(name);
             Ok((keyset(at, id), ProductSummary { id: id.0.into(), name, price: price(hundredths)? }))
-        });
-        Ok(page_of(page, positioned.collect::<Result<_>>()?))
+        })
     }
 
     async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Product> {

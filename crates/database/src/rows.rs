@@ -109,9 +109,15 @@ impl Slice {
     }
 }
 
-/// Returns the rows of a page as a query gives them, each with its position, as a page of what they hold.
-pub(crate) fn page_of<T>(page: PageRequest, rows: Vec<(Keyset, T)>) -> Page<T> {
-    page.page_of(rows, |(key, _)| *key).map(|(_, item)| item)
+/// Returns the rows of a page as a query gives them as a page of what they hold, given what says of each its position and
+/// what it holds.
+pub(crate) fn page_of<R, T>(
+    page: PageRequest,
+    rows: Vec<R>,
+    read: impl FnMut(R) -> Outcome<(Keyset, T)>,
+) -> agora_domain::Result<Page<T>> {
+    let rows = rows.into_iter().map(read).collect::<Outcome<Vec<_>>>()?;
+    Ok(page.page_of(rows, |(key, _)| *key).map(|(_, item)| item))
 }
 
 /// The columns of an account, without its password.

@@ -59,23 +59,21 @@ pub(crate) async fn has_admin(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }
 
-/// Returns how many enabled accounts with ADMIN there are besides this one.
-async fn count_other_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<i64> {
-    Ok(users::table
-        .filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id)))
-        .count()
-        .get_result(conn)
-        .await?)
-}
-
-async fn update_standing(conn: &mut Conn<'_>, account: &Account) -> Outcome<()> {
+/// Applies a rule of the domain about roles or disabling to the stored account, given how many other enabled accounts
+/// have ADMIN.
+async fn change_standing(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    rule: impl FnOnce(Account, u64) -> agora_domain::Result<Account> + Send,
+) -> Outcome<()> {
+    super::lock_admins(conn).await?;
+    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
+    let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
+    let account = rule(row.account()?, count(others.get_result(conn).await?))?;
     let has = |role| account.roles.contains(role);
-    diesel::update(users::table.find(DbId(account.id.uuid())))
-        .set((
-            users::is_admin.eq(has(Role::Admin)),
-            users::is_user.eq(has(Role::User)),
-            users::enabled.eq(account.enabled),
-        ))
+    let (is_admin, is_user) = (users::is_admin.eq(has(Role::Admin)), users::is_user.eq(has(Role::User)));
+    diesel::update(users::table.find(id))
+        .set((is_admin, is_user, users::enabled.eq(account.enabled)))
         .execute(conn)
         .await?;
     Ok(())
@@ -83,20 +81,12 @@ async fn update_standing(conn: &mut Conn<'_>, account: &Account) -> Outcome<()> 
 
 /// Applies the domain's rule of role changes to the stored account.
 pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange) -> Outcome<()> {
-    super::lock_admins(conn).await?;
-    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
-    let others = count(count_other_admins(conn, id).await?);
-    let account = row.account()?.with_role_change(change, others)?;
-    update_standing(conn, &account).await
+    change_standing(conn, id, |account, other_admins| account.with_role_change(change, other_admins)).await
 }
 
 /// Applies the domain's rule of disabling to the stored account.
 pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, at: DbInstant) -> Outcome<()> {
-    super::lock_admins(conn).await?;
-    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
-    let others = count(count_other_admins(conn, id).await?);
-    let account = row.account()?.with_enabled(enabled, others)?;
-    update_standing(conn, &account).await?;
+    change_standing(conn, id, |account, other_admins| account.with_enabled(enabled, other_admins)).await?;
     if !enabled {
         revoke_sessions(conn, id, None, at).await?;
     }

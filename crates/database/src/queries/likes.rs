@@ -9,16 +9,18 @@ use crate::rows::{LikerRow, Slice};
 use crate::schema::{LikeRecord, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
+pub(super) const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
+
 pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<()> {
     let post = like.post_id;
     super::lock_counters(conn, post).await?;
-    if insert(conn, like).await? || is_there(conn, post).await? { Ok(()) } else { Err(no_post()) }
+    if insert(conn, like).await? || is_there(conn, post).await? { Ok(()) } else { Err(NO_POST) }
 }
 
 pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
     super::lock_counters(conn, post).await?;
     if !is_there(conn, post).await? {
-        return Err(no_post());
+        return Err(NO_POST);
     }
     delete(conn, post, user).await?;
     Ok(())
@@ -29,8 +31,13 @@ async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
     Ok(diesel::select(exists(post)).get_result(conn).await?)
 }
 
-fn no_post() -> Failure {
-    Failure::Rule(Error::NotFound(Resource::Post))
+/// Adds to a post's count of likes.
+async fn count(conn: &mut Conn<'_>, post: DbId, likes: i64) -> Outcome<()> {
+    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
+        .set(posts::like_count.eq(posts::like_count + likes))
+        .execute(conn)
+        .await?;
+    if counted == 0 { Err(NO_POST) } else { Ok(()) }
 }
 
 pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
@@ -42,25 +49,18 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<boo
         .execute(conn)
         .await
         .map_err(Failure::missing(Resource::Post))?;
-    if inserted == 0 {
-        return Ok(false);
+    if inserted > 0 {
+        count(conn, post, 1).await?;
     }
-    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
-        .set(posts::like_count.eq(posts::like_count + 1))
-        .execute(conn)
-        .await?;
-    if counted == 0 { Err(no_post()) } else { Ok(true) }
+    Ok(inserted > 0)
 }
 
 pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
-    if diesel::delete(likes::table.find((post, user))).execute(conn).await? == 0 {
-        return Ok(false);
+    let deleted = diesel::delete(likes::table.find((post, user))).execute(conn).await?;
+    if deleted > 0 {
+        count(conn, post, -1).await?;
     }
-    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
-        .set(posts::like_count.eq(posts::like_count - 1))
-        .execute(conn)
-        .await?;
-    if counted == 0 { Err(no_post()) } else { Ok(true) }
+    Ok(deleted > 0)
 }
 
 /// When the like was made and its id, then who made it.

@@ -1,21 +1,18 @@
-use agora_domain::Error;
 use agora_domain::clock::Timestamp;
-use agora_domain::error::Resource;
 use agora_domain::media::ImageKey;
 use agora_domain::posts::PostEdit;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
 use super::views::{author_followed_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
-use crate::error::{Failure, Outcome};
+use crate::error::Outcome;
 use crate::rows::{AccessRow, AuthorRow, PostRow};
 use crate::schema::{comments, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::PostViewRow;
-
-const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
     let view = posts::table
