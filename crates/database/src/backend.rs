@@ -19,7 +19,7 @@ impl Backend {
         match self {
             // Nobody else has the file.
             Self::Sqlite(_) => 0,
-            Self::Postgres(database) => database.epoch(),
+            Self::Postgres(database) => database.connector.epoch(),
         }
     }
 }

@@ -35,13 +35,11 @@ impl CatalogTransaction for OpenCatalog {
         let mut replaced = Vec::new();
         let mut products = Vec::with_capacity(changes.len());
         for change in changes {
-            products.push(match change {
-                CatalogChange::Create(product) => product,
-                CatalogChange::Update(product) => {
-                    replaced.push(DbId(product.id.uuid()));
-                    product
-                }
-            });
+            if let CatalogChange::Update(product) = &change {
+                replaced.push(DbId(product.id.uuid()));
+            }
+            let (CatalogChange::Create(product) | CatalogChange::Update(product)) = change;
+            products.push(product);
         }
         let rows = ProductRows::of_all(&products);
         run_in!(&mut self.0, products::replace(replaced, rows))

@@ -140,7 +140,7 @@ impl Database {
     /// Returns the file of a SQLite database.
     pub fn file(&self) -> Option<&Path> {
         match &self.backend {
-            Backend::Sqlite(database) => Some(database.file()),
+            Backend::Sqlite(database) => Some(&database.file),
             Backend::Postgres(_) => None,
         }
     }

@@ -14,12 +14,6 @@ pub struct SweepLock {
     _holder: Box<dyn Any + Send>,
 }
 
-impl SweepLock {
-    fn of(holder: impl Any + Send) -> Self {
-        Self { _holder: Box::new(holder) }
-    }
-}
-
 impl Database {
     /// Takes the lock of the sweep; nothing when somebody else has it: another node, another process on the same file, or
     /// another part of this one.
@@ -28,8 +22,10 @@ impl Database {
     /// `Unavailable` when the database cannot be asked.
     pub async fn lock_sweep(&self) -> Result<Option<SweepLock>> {
         Ok(match &self.backend {
-            Backend::Sqlite(database) => database.lock_sweep()?.map(SweepLock::of),
-            Backend::Postgres(database) => database.lock_sweep().await?.map(SweepLock::of),
+            Backend::Sqlite(database) => database.lock_sweep()?.map(|file| SweepLock { _holder: Box::new(file) }),
+            Backend::Postgres(database) => {
+                database.lock_sweep().await?.map(|connection| SweepLock { _holder: Box::new(connection) })
+            }
         })
     }
 }

@@ -11,6 +11,7 @@ use futures_util::stream::Stream;
 
 use crate::backend::Backend;
 use crate::database::Database;
+use crate::rows::count;
 pub use crate::schema::{Position, Rows, Table};
 use crate::{postgres, sqlite};
 
@@ -46,7 +47,7 @@ impl Session {
     /// Begins to read everything, as it is now.
     pub(crate) async fn snapshot(database: &Database) -> Result<Self> {
         Ok(match &database.backend {
-            Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::snapshot(database.file()).await?),
+            Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::snapshot(&database.file).await?),
             Backend::Postgres(database) => {
                 Self::Postgres(Box::new(postgres::Session::snapshot(&database.connector).await?))
             }
@@ -56,7 +57,7 @@ impl Session {
     /// Begins to change these tables, with everybody else kept from changing them.
     pub(crate) async fn change(database: &Database, tables: &'static [Table]) -> Result<Self> {
         Ok(match &database.backend {
-            Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::load(database.file()).await?),
+            Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::load(&database.file).await?),
             Backend::Postgres(database) => {
                 Self::Postgres(Box::new(postgres::Session::change(&database.connector, tables).await?))
             }
@@ -81,9 +82,7 @@ impl Snapshot {
     /// # Errors
     /// When the database fails.
     pub async fn count(&mut self, table: Table) -> Result<u64> {
-        let count = run_in!(&mut self.0, transfer::count(table))?;
-        // A count is not negative.
-        Ok(u64::try_from(count).unwrap_or_default())
+        run_in!(&mut self.0, transfer::count(table)).map(count)
     }
 
     /// Returns whether no table has a row.

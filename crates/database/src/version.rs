@@ -13,8 +13,15 @@ pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migra
 
 /// Returns the version of the schema that this program works on: that of its last migration.
 pub fn schema_version() -> String {
-    let migrations = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
-    migrations.iter().map(|migration| migration.name().version().to_string()).max().unwrap_or_default()
+    known().pop().map(|(version, _)| version).unwrap_or_default()
+}
+
+/// Returns the migrations of this program, each by its version and its name, in their order.
+fn known() -> Vec<(String, String)> {
+    let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
+    let mut known: Vec<_> = known.iter().map(|it| (it.name().version().to_string(), it.name().to_string())).collect();
+    known.sort();
+    known
 }
 
 /// The migrations of a database's schema, each by its name, in the order in which they are applied.
@@ -32,11 +39,7 @@ impl Migrations {
     /// Those of a database in which these versions are applied.
     pub(crate) fn of(versions: Vec<String>) -> Self {
         let mut migrations = Self { unknown: versions, ..Self::default() };
-        let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
-        let mut known: Vec<_> =
-            known.iter().map(|it| (it.name().version().to_string(), it.name().to_string())).collect();
-        known.sort();
-        for (version, name) in known {
+        for (version, name) in known() {
             let before = migrations.unknown.len();
             migrations.unknown.retain(|applied| *applied != version);
             let is_applied = migrations.unknown.len() < before;

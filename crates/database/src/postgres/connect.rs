@@ -104,8 +104,7 @@ impl Target {
         let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
         // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to
         // refuse.
-        let unknown = of_tls.into_iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert"));
-        if let Some((name, _)) = unknown {
+        if let Some((name, _)) = of_tls.iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert")) {
             return Err(OpenError::Parameter(name.clone()));
         }
         url.query_pairs_mut().clear().extend_pairs(others);

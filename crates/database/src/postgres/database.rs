@@ -212,11 +212,6 @@ impl Postgres {
         Ok(Some(conn))
     }
 
-    /// Grows whenever there may be another database in the place of the one that was there.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.connector.epoch()
-    }
-
     /// Returns how busy the connections are.
     pub(crate) fn lanes(&self) -> [Lane; 3] {
         let pool = self.pool.status();
@@ -258,15 +253,14 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
     if opening != Opening::Inspect {
         conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
     }
-    let found = applied(&conn).await?;
-    version::check(&found, opening)?;
-    if opening != Opening::Inspect {
-        // The lock goes with the connection.
-        let mut harness = AsyncMigrationHarness::new(conn);
-        let applied = harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
-        return Ok(Migrated { applied: version::names(&applied), saved: None });
+    version::check(&applied(&conn).await?, opening)?;
+    if opening == Opening::Inspect {
+        return Ok(Migrated::default());
     }
-    Ok(Migrated::default())
+    // The lock goes with the connection.
+    let mut harness = AsyncMigrationHarness::new(conn);
+    let applied = harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
+    Ok(Migrated { applied: version::names(&applied), saved: None })
 }
 
 /// Does work on a connection of the pool, unless nobody waits for it any more when there is one.

@@ -38,37 +38,21 @@ pub(crate) async fn count(conn: &mut Conn<'_>, table: Table) -> Outcome<i64> {
 /// Returns the rows that follow the one of a key.
 pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<Position>, limit: i64) -> Outcome<Rows> {
     macro_rules! page {
-        ($variant:ident, $table:ident, $row:ident, $key:ident) => {{
-            let mut page = $table::table.select($row::as_select()).order($table::$key).limit(limit).into_boxed();
+        ($variant:ident, $table:ident, $row:ident, $first:ident $(, $second:ident)?) => {{
+            let order = ($table::$first, $($table::$second)?);
+            let mut page = $table::table.select($row::as_select()).order(order).limit(limit).into_boxed();
             match after {
                 None => {}
-                Some(Position(AnyKey::$variant(after))) => page = page.filter($table::$key.gt(after)),
-                Some(_) => return Err(other_table()),
-            }
-            Rows(AnyRows::$variant(page.load(conn).await?))
-        }};
-        ($variant:ident, $table:ident, $row:ident, $first:ident, $second:ident) => {{
-            let mut page = $table::table
-                .select($row::as_select())
-                .order(($table::$first, $table::$second))
-                .limit(limit)
-                .into_boxed();
-            match after {
-                None => {}
-                Some(Position(AnyKey::$variant(first, second))) => {
-                    let later = $table::$first.gt(first).or($table::$second.gt(second));
-                    page = page.filter($table::$first.ge(first).and(later));
+                Some(Position(AnyKey::$variant($first $(, $second)?))) => {
+                    let is_other = $table::$first.ne($first)$(.or($table::$second.gt($second)))?;
+                    page = page.filter($table::$first.ge($first).and(is_other));
                 }
-                Some(_) => return Err(other_table()),
+                Some(_) => return Err(Failure::Rule(Error::internal("the key is of another table"))),
             }
             Rows(AnyRows::$variant(page.load(conn).await?))
         }};
     }
     Ok(for_table!(table, page))
-}
-
-fn other_table() -> Failure {
-    Failure::Rule(Error::internal("the key is of another table"))
 }
 
 /// A row that contradicts others of the same source is a defect of that source, unlike one that is there

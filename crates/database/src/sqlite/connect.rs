@@ -12,7 +12,7 @@ use url::Url;
 
 use super::dialect::complete;
 use super::queries;
-use crate::error::{Failure, OpenError, Outcome};
+use crate::error::{Failure, OpenError};
 
 /// How long a lock held by another process (such as `agora admin grant`) is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,15 +46,10 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<SqliteConnection, OpenE
 
 /// Returns the versions of the migrations that were applied to the database, in order; none when it is not one of ours.
 pub(crate) fn applied(conn: &mut SqliteConnection, file: &Path) -> Result<Vec<String>, OpenError> {
-    told(complete(queries::transfer::applied(conn)), file)
-}
-
-fn told<T>(outcome: Outcome<T>, file: &Path) -> Result<T, OpenError> {
-    match outcome {
-        Ok(value) => Ok(value),
-        Err(Failure::Database(source)) => Err(unusable(file, source)),
-        Err(Failure::Rule(error)) => Err(OpenError::Migration(error.into())),
-    }
+    complete(queries::transfer::applied(conn)).map_err(|failure| match failure {
+        Failure::Database(source) => unusable(file, source),
+        Failure::Rule(error) => OpenError::Migration(error.into()),
+    })
 }
 
 /// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.

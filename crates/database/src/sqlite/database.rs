@@ -27,7 +27,7 @@ const LIST_QUEUE: usize = 256;
 
 /// An open SQLite database.
 pub(crate) struct Sqlite {
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// How many reads were asked for so far.
     asked: Arc<AtomicU64>,
     /// For reads of little.
@@ -139,11 +139,6 @@ impl Sqlite {
     /// returned file.
     pub(crate) fn lock_sweep(&self) -> agora_domain::Result<Option<File>> {
         lock_companion(&self.file, "-sweep").map_err(Error::unavailable)
-    }
-
-    /// Returns the file of the database.
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
     }
 
     /// Returns how busy the readers and the writer are.

@@ -61,7 +61,8 @@ impl<J: Send + 'static> Workers<J> {
     /// Lets the threads finish what they have, and closes their connections. Later jobs are refused.
     pub(super) fn stop(&self) {
         *lock(&self.jobs) = None;
-        for thread in std::mem::take(&mut *lock(&self.threads)) {
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        for thread in threads {
             // A thread that panicked has nothing left to finish.
             let _ = thread.join();
         }
