@@ -21,12 +21,7 @@ impl CommentRepository for Database {
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
-        let found = call!(self, read comments::find_access(target, DbId(caller.uuid())))?;
-        Ok(found.map(|(id, author, post_author)| CommentAccess {
-            id: id.0.into(),
-            author: author.0.into(),
-            post_author: post_author.0.into(),
-        }))
+        call!(self, read comments::find_access(target, DbId(caller.uuid())))
     }
 
     async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<()> {

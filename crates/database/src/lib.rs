@@ -16,6 +16,7 @@ mod check;
 mod comments;
 mod database;
 mod error;
+mod expression;
 mod feeds;
 mod figures;
 mod follows;

@@ -7,7 +7,7 @@ use agora_domain::accounts::Account;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::idempotency::{AttemptId, Outcome};
-use agora_domain::page::{Page, PageRequest};
+use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{
     EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
 };
@@ -15,33 +15,14 @@ use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
 use crate::database::Database;
-use crate::error::Outcome as Read;
-use crate::rows::{AuthorRow, PostRow, Slice, UserRow, keyset, page_of};
+use crate::rows::{PostRow, Slice, keyset, page_of};
 use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{PostViewRow, Visible};
+use crate::values::Visible;
 use crate::{call, once, rows};
 
-impl<R> PostViewRow<R> {
-    /// Returns the post, its author made of the columns read.
-    fn view<A>(self, author: fn(R) -> Read<A>) -> Read<PostView<A>> {
-        Ok(PostView {
-            post: self.post.post()?,
-            author: author(self.author)?,
-            liked_by: self.liked_by,
-            like_count: rows::count(self.like_count),
-            liked_by_viewer: self.liked_by_viewer,
-            comment_count: rows::count(self.comment_count),
-        })
-    }
-}
-
-fn page_of_views<R, A>(
-    page: PageRequest,
-    found: Vec<PostViewRow<R>>,
-    author: fn(R) -> Read<A>,
-) -> Result<Page<PostView<A>>> {
-    page_of(page, found, |seen| Ok((keyset(seen.post.created_at, seen.post.id), seen.view(author)?)))
+fn page_of_views<A>(page: PageRequest, views: Vec<PostView<A>>) -> Page<PostView<A>> {
+    page.page_of(views, |PostView { post, .. }| Keyset { at: post.created_at, id: post.id.uuid() })
 }
 
 fn visible_codes(visible: &[Visibility]) -> Visible {
@@ -58,26 +39,21 @@ fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
 impl PostRepository for Database {
     async fn create(&self, post: &Post, attempt: Option<AttemptId>) -> Result<PostView> {
         let (id, row, feeds) = (post.id, PostRow::of(post), Arc::clone(&self.feeds));
-        let created = once!(self, attempt, statement posts::create(row), did given => Outcome::PostCreated(id),
-            then move |view| feeds.announce(&view.post));
-        Ok(created?.view(AuthorRow::author)?)
+        once!(self, attempt, statement posts::create(row), did given => Outcome::PostCreated(id),
+            then move |view| feeds.announce(&view.post))
     }
 
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
-        let found = call!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
-        let Some(seen) = found else { return Ok(None) };
-        let viewer_follows = seen.viewer_follows;
-        Ok(Some(FoundPost { view: seen.view(AuthorRow::author)?, viewer_follows }))
+        call!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))
     }
 
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
-        let found = call!(self, read posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))?;
-        Ok(found.map(rows::post_access).transpose()?)
+        call!(self, read posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))
     }
 
     async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>> {
         let found = call!(self, list posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
-        page_of_views(page, found, UserRow::account)
+        Ok(page_of_views(page, found))
     }
 
     async fn list_by_author(
@@ -90,7 +66,7 @@ impl PostRepository for Database {
         let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
         let found = call!(self, list posts::list_by_author(author, visible, viewer, slice))?;
-        page_of_views(page, found, AuthorRow::author)
+        Ok(page_of_views(page, found))
     }
 
     async fn list_followed(
@@ -102,19 +78,18 @@ impl PostRepository for Database {
         let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
         let call = self.calls.begin("posts.list_followed");
         let found = call.end(self.feeds.page(&self.backend, viewer, visible, feed).await)?;
-        page_of_views(feed.page, found, AuthorRow::author)
+        Ok(page_of_views(feed.page, found))
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {
         let (id, edit) = (DbId(id.uuid()), edit.clone());
         // It may be shown to others now.
         let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
-        let (seen, replaced_image) = call!(self, write posts::edit(id, edit, at), then move |(view, _)| {
+        call!(self, write posts::edit(id, edit, at), then move |edited| {
             if let Some(feeds) = feeds {
-                feeds.announce(&view.post);
+                feeds.announce(&edited.view.post);
             }
-        })?;
-        Ok(EditedPost { view: seen.view(AuthorRow::author)?, replaced_image })
+        })
     }
 
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Post> {

@@ -84,7 +84,7 @@ fn page() -> PageRequest {
 fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
     expect_queries(2, |conn| {
         let seen = complete(queries::posts::find(conn, post(1), user(0))).unwrap().unwrap();
-        assert_eq!(seen.liked_by.len() as i64, seen.like_count.min(50));
+        assert_eq!(seen.view.liked_by.len() as u64, seen.view.like_count.min(50));
     });
     let (mut conn, count) = seeded(1);
     conn.batch_execute("UPDATE posts SET like_count = 0").unwrap();

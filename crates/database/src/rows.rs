@@ -2,7 +2,6 @@
 
 use agora_domain::Error;
 use agora_domain::accounts::{Account, Author, Biography, Email, NewAccount, Role, Roles, UserSummary, Username};
-use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText, CommentView};
 use agora_domain::media::ImageKey;
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
@@ -35,7 +34,7 @@ pub(crate) const fn visibility_code(visibility: Visibility) -> i16 {
     }
 }
 
-fn visibility(code: i16) -> Outcome<Visibility> {
+pub(crate) fn visibility(code: i16) -> Outcome<Visibility> {
     let known = Visibility::ALL.into_iter().find(|visibility| visibility_code(*visibility) == code);
     known.ok_or_else(|| corrupt("visibility"))
 }
@@ -95,9 +94,7 @@ impl Slice {
         let after = after.map_or(beginning, |key| After(DbInstant(key.at), DbId(key.id)));
         Self { toward, after, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
     }
-}
 
-impl Slice {
     /// Returns its positions among those of several parts of a list, each of which begins where it does.
     pub(crate) fn first_of(&self, mut keys: Vec<Keyset>) -> Vec<Keyset> {
         match self.toward {
@@ -273,18 +270,6 @@ impl PostRow {
     }
 }
 
-/// What decides about access to a post: id, author, visibility, whether the viewer follows the author.
-pub(crate) type AccessRow = (DbId, DbId, i16, bool);
-
-pub(crate) fn post_access((id, author, code, viewer_follows): AccessRow) -> Outcome<agora_domain::posts::PostAccess> {
-    Ok(agora_domain::posts::PostAccess {
-        id: id.0.into(),
-        author: author.0.into(),
-        visibility: visibility(code)?,
-        viewer_follows,
-    })
-}
-
 impl CommentRow {
     pub(crate) fn of(comment: &Comment) -> Self {
         Self {
@@ -314,6 +299,5 @@ impl CommentRow {
 
 /// Returns the position of an entry in its list.
 pub(crate) fn keyset(at: DbInstant, id: DbId) -> Keyset {
-    let at: Timestamp = at.0;
-    Keyset { at, id: id.0 }
+    Keyset { at: at.0, id: id.0 }
 }

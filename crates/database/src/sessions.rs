@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use crate::schema::SessionRecord;
 use crate::sql_types::{DbId, DbInstant};
-use crate::{Database, call, rows};
+use crate::{Database, call};
 
 /// How many sessions are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
 const BATCH: i64 = 1_000;
@@ -24,13 +24,7 @@ impl SessionRepository for Database {
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
-        let found = call!(self, read sessions::find(DbId(id.uuid())))?;
-        Ok(found.map(|(user, opened_at, revoked_at, enabled, is_admin, is_user)| SessionState {
-            session: Session { id, user: user.0.into(), opened_at: opened_at.0 },
-            revoked: revoked_at.is_some(),
-            enabled,
-            roles: rows::roles(is_admin, is_user),
-        }))
+        call!(self, read sessions::find(DbId(id.uuid())))
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {

@@ -1,42 +1,35 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use agora_domain::posts::Liker;
+use agora_domain::posts::{Liker, PostView};
 use diesel::Queryable;
 
-use crate::rows::{PostRow, SummaryRow};
+use crate::error::Outcome;
+use crate::rows::{PostRow, SummaryRow, count};
 use crate::sql_types::{DbId, DbInstant};
 
-/// The account, when it logged in and out, then whether it is enabled, ADMIN, USER.
-pub(crate) type SessionRow = (DbId, DbInstant, Option<DbInstant>, bool, bool, bool);
-
-/// A post as a viewer sees it, its author in the columns `A`, and of its likers what the columns `L` say.
+/// A post as a viewer sees it, its author in the columns `R`, and of its likers what the columns `L` say.
 #[derive(Debug, Clone, Queryable)]
-pub(crate) struct ViewRow<A, L> {
+pub(crate) struct ViewRow<R, L> {
     pub(crate) post: PostRow,
-    pub(crate) author: A,
+    author: R,
     pub(crate) like_count: i64,
-    pub(crate) comment_count: i64,
-    pub(crate) liked_by_viewer: bool,
+    comment_count: i64,
+    liked_by_viewer: bool,
     pub(crate) viewer_follows: bool,
-    pub(crate) liked_by: L,
+    pub(crate) likers: L,
 }
 
-/// A post as a viewer sees it, with its newest likers, newest first.
-pub(crate) type PostViewRow<A> = ViewRow<A, Vec<Liker>>;
-
-impl<A> PostViewRow<A> {
-    /// A new post as its author sees it.
-    pub(crate) fn new(post: PostRow, author: A) -> Self {
-        let (liked_by_viewer, viewer_follows, liked_by) = (false, false, Vec::new());
-        Self { post, author, like_count: 0, comment_count: 0, liked_by_viewer, viewer_follows, liked_by }
-    }
-}
-
-impl<A, L> ViewRow<A, L> {
-    /// The same with these likers.
-    pub(crate) fn liked_by(self, liked_by: Vec<Liker>) -> PostViewRow<A> {
-        let Self { post, author, like_count, comment_count, liked_by_viewer, viewer_follows, .. } = self;
-        ViewRow { post, author, like_count, comment_count, liked_by_viewer, viewer_follows, liked_by }
+impl<R, L> ViewRow<R, L> {
+    /// Returns the post with its newest likers, newest first, and its author made of the columns read.
+    pub(crate) fn view<A>(self, liked_by: Vec<Liker>, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
+        Ok(PostView {
+            post: self.post.post()?,
+            author: author(self.author)?,
+            liked_by,
+            like_count: count(self.like_count),
+            liked_by_viewer: self.liked_by_viewer,
+            comment_count: count(self.comment_count),
+        })
     }
 }
 
@@ -51,12 +44,6 @@ pub(crate) fn distinct(visible: Visible) -> Vec<i16> {
     distinct.dedup();
     distinct
 }
-
-/// The comment, its author, the author of its post.
-pub(crate) type CommentAccessRow = (DbId, DbId, DbId);
-
-/// The attempt on record, the digest of what the request said, when it began, and what it did.
-pub(crate) type AttemptRow = (DbId, Vec<u8>, DbInstant, Option<Vec<u8>>);
 
 /// When the relation was made and its id, then the user at its other end.
 pub(crate) type Related = (DbInstant, DbId, SummaryRow);

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use agora_domain::Result;
 use agora_domain::page::Keyset;
-use agora_domain::posts::FeedRequest;
+use agora_domain::posts::{FeedRequest, Post, PostView};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
@@ -31,10 +31,10 @@ use self::timeline::{Part, Timeline};
 use self::window::Window;
 use crate::backend::Backend;
 use crate::mutex::lock;
-use crate::rows::{AuthorRow, PostRow, Slice, Toward, keyset};
+use crate::rows::{Slice, Toward, visibility_code};
 use crate::run;
 use crate::sql_types::DbId;
-use crate::values::{PostViewRow, Visible};
+use crate::values::Visible;
 
 /// How many bytes the feeds that are remembered take at most, about.
 const CAPACITY: u64 = 16 * 1024 * 1024;
@@ -136,7 +136,7 @@ impl Default for Feeds {
 
 /// What became of an attempt to make a page of what is remembered.
 enum Attempt {
-    Done(Vec<PostViewRow<AuthorRow>>),
+    Done(Vec<PostView>),
     /// What is remembered has changed, or is forgotten.
     Again,
     /// What is remembered is as of a moment since the request began: what came in after that need not be shown.
@@ -164,7 +164,7 @@ impl Feeds {
         viewer: DbId,
         visible: Visible,
         feed: FeedRequest,
-    ) -> Result<Vec<PostViewRow<AuthorRow>>> {
+    ) -> Result<Vec<PostView>> {
         let window = Window::of(feed);
         let wanted = FeedQuery { viewer, visible, toward: window.toward, limit: feed.page.overfetch() };
         // Some of the candidates are gone, or not for this viewer.
@@ -191,7 +191,7 @@ impl Feeds {
         is_current: bool,
     ) -> Result<Attempt> {
         let epoch = backend.epoch();
-        if self.recent().epoch() < epoch {
+        if self.recent().epoch < epoch {
             self.recent_mut().renew(epoch);
         }
         let viewer = wanted.viewer;
@@ -216,7 +216,7 @@ impl Feeds {
         if changes.now.end < known.end || changes.posts.len() >= MAX_CHANGES {
             // Transactions are counted anew, in another database perhaps; or too much came in to follow.
             let mut recent = self.recent_mut();
-            if recent.generation() == generation {
+            if recent.generation == generation {
                 recent.start(Some(changes.now));
             }
             return Ok(Attempt::Again);
@@ -224,7 +224,8 @@ impl Feeds {
         if changes.version != Some(version) {
             return Ok(self.forget(viewer));
         }
-        let looked_at = keys.last().filter(|_| !are_all).map_or(*window, |last| window.up_to(*last));
+        let looked_at =
+            keys.last().filter(|_| !are_all).map_or(*window, |last| Window { until: Some(*last), ..*window });
         let has_changed = {
             let timeline = lock(&remembered);
             changes.posts.iter().any(|post| timeline.is_missing(post, &keys, &looked_at))
@@ -244,14 +245,14 @@ impl Feeds {
     fn take(&self, remembered: &Remembered, window: &Window, candidates: usize) -> Option<Taken> {
         let recent = self.recent();
         let mut timeline = lock(remembered);
-        if timeline.generation != recent.generation() {
+        if timeline.generation != recent.generation {
             return None;
         }
         let next = timeline.next;
         timeline.absorb(recent.since(next)?);
         timeline.next = recent.next();
         let part = timeline.part(window, candidates);
-        Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation() })
+        Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation })
     }
 
     async fn load(
@@ -263,7 +264,7 @@ impl Feeds {
         // Before it is read: what comes in from here on may be missing in it.
         let (generation, next, was_known) = {
             let recent = self.recent();
-            (recent.generation(), recent.next(), recent.known().is_some())
+            (recent.generation, recent.next(), recent.known().is_some())
         };
         let Some(loaded) = run!(backend, search feeds::load(viewer, visible, limit))? else {
             return Ok(Attempt::Uncacheable);
@@ -302,10 +303,10 @@ impl Feeds {
     }
 
     /// Says that a post is stored, or shown to others than before, where every one that is so is said.
-    pub(crate) fn announce(&self, post: &PostRow) {
-        let PostRow { author_id: author, visibility, .. } = *post;
-        let key = keyset(post.created_at, post.id);
-        self.recent_mut().push(NewPost { transaction: 0, author, key, visibility });
+    pub(crate) fn announce(&self, post: &Post) {
+        let (author, visibility) = (DbId(post.author.uuid()), visibility_code(post.visibility));
+        let key = Keyset { at: post.created_at, id: post.id.uuid() };
+        self.recent_mut().add([NewPost { transaction: 0, author, key, visibility }]);
     }
 
     fn recent(&self) -> RwLockReadGuard<'_, Recent> {
@@ -323,14 +324,14 @@ async fn page_from_authors(
     mut wanted: FeedQuery,
     mut window: Window,
     mut candidates: usize,
-) -> Result<Vec<PostViewRow<AuthorRow>>> {
+) -> Result<Vec<PostView>> {
     let mut found = Vec::new();
     loop {
-        let slice = Slice::new(window.toward, window.beginning(), candidates);
+        let slice = Slice::new(window.toward, window.after, candidates);
         let mut keys = run!(backend, search feeds::positions(wanted.viewer, wanted.visible, slice))?;
         keys.retain(|key| window.contains(*key));
         let are_all = keys.len() < candidates;
-        window = keys.last().map_or(window, |last| window.from(*last));
+        window = keys.last().map_or(window, |last| Window { after: Some(*last), ..window });
         let posts = run!(backend, list feeds::read(wanted, keys))?;
         wanted.limit -= posts.len();
         found.extend(posts);

@@ -49,20 +49,12 @@ pub(super) struct Recent {
     first: u64,
     known: Option<Snapshot>,
     /// Counts how often it began anew: what was read before has nothing to do with what comes after.
-    generation: u64,
+    pub(super) generation: u64,
     /// Of which database all this is.
-    epoch: u64,
+    pub(super) epoch: u64,
 }
 
 impl Recent {
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    pub(super) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
     /// Up to where posts are known.
     pub(super) fn known(&self) -> Option<&Snapshot> {
         self.known.as_ref()
@@ -110,12 +102,8 @@ impl Recent {
         self.add(unknown);
     }
 
-    /// Takes in a post, where each is said.
-    pub(super) fn push(&mut self, post: NewPost) {
-        self.add([post]);
-    }
-
-    fn add(&mut self, posts: impl IntoIterator<Item = NewPost>) {
+    /// Takes in posts, where each is said.
+    pub(super) fn add(&mut self, posts: impl IntoIterator<Item = NewPost>) {
         self.posts.extend(posts);
         while self.posts.len() > KEPT {
             self.posts.pop_front();
@@ -165,7 +153,7 @@ mod tests {
     fn each_post_comes_in_once_also_when_it_was_late() {
         let mut recent = Recent::default();
         recent.start(Some(snapshot(10, &[8])));
-        let now = recent.generation();
+        let now = recent.generation;
         recent.extend(now, vec![post(11), post(12)], snapshot(14, &[8, 13]));
         recent.extend(now, vec![post(11)], snapshot(12, &[8]));
         assert_eq!(transactions(&recent, 0), Some(vec![11, 12]), "the second was read before the first");
@@ -180,11 +168,11 @@ mod tests {
     fn what_was_read_before_a_new_beginning_does_not_count() {
         let mut recent = Recent::default();
         recent.start(Some(snapshot(10, &[])));
-        let before = recent.generation();
+        let before = recent.generation;
         recent.renew(1);
         assert!(!recent.join(before, true, &snapshot(11, &[])));
-        assert!(recent.join(recent.generation(), false, &snapshot(20, &[])), "the first to say what is known");
-        assert!(!recent.join(recent.generation(), false, &snapshot(19, &[])), "read before it");
+        assert!(recent.join(recent.generation, false, &snapshot(20, &[])), "the first to say what is known");
+        assert!(!recent.join(recent.generation, false, &snapshot(19, &[])), "read before it");
         recent.extend(before, vec![post(21)], snapshot(22, &[]));
         assert_eq!(transactions(&recent, 0), Some(vec![]));
         recent.renew(1);
@@ -196,7 +184,7 @@ mod tests {
         let mut recent = Recent::default();
         recent.start(Some(snapshot(0, &[])));
         let many = KEPT as u64 + 10;
-        recent.extend(recent.generation(), (0..many).map(post).collect(), snapshot(many, &[]));
+        recent.extend(recent.generation, (0..many).map(post).collect(), snapshot(many, &[]));
         assert_eq!(transactions(&recent, 9), None);
         assert_eq!(transactions(&recent, 10).unwrap().len(), KEPT);
     }

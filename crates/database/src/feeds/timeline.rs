@@ -107,8 +107,9 @@ impl Timeline {
 
     /// So many positions of a window, from its beginning on.
     pub(super) fn part(&self, window: &Window, wanted: usize) -> Part {
-        let first = window.below.map_or(0, |below| self.keys.partition_point(|key| *key >= below));
-        let end = window.above.map_or(self.keys.len(), |above| self.keys.partition_point(|key| *key > above));
+        let (below, above) = window.bounds();
+        let first = below.map_or(0, |below| self.keys.partition_point(|key| *key >= below));
+        let end = above.map_or(self.keys.len(), |above| self.keys.partition_point(|key| *key > above));
         // A window without anything in it may end before it begins.
         let part = self.keys.get(first..end).unwrap_or_default();
         let oldest = self.keys.last().copied();
@@ -118,11 +119,9 @@ impl Timeline {
                 Part::Enough(part.iter().take(wanted).copied().collect())
             }
             // The position itself may be the oldest that is kept; what is older was never looked at.
-            (Toward::Older, Some(oldest)) if first < self.keys.len() || window.below == Some(oldest) => {
-                Part::Beyond(oldest)
-            }
+            (Toward::Older, Some(oldest)) if first < self.keys.len() || below == Some(oldest) => Part::Beyond(oldest),
             // All that is newer than the oldest that is kept is there.
-            (Toward::Newer, _) if self.is_whole || window.above.is_some_and(is_kept) => {
+            (Toward::Newer, _) if self.is_whole || above.is_some_and(is_kept) => {
                 Part::Enough(part.iter().rev().take(wanted).copied().collect())
             }
             _ => Part::Elsewhere,
@@ -178,15 +177,15 @@ mod tests {
     }
 
     fn after(n: i64) -> Window {
-        Window { toward: Toward::Older, below: Some(key(n)), above: None }
+        Window { toward: Toward::Older, after: Some(key(n)), until: None }
     }
 
     fn before(n: i64) -> Window {
-        Window { toward: Toward::Newer, below: None, above: Some(key(n)) }
+        Window { toward: Toward::Newer, after: Some(key(n)), until: None }
     }
 
-    const FROM_START: Window = Window { toward: Toward::Older, below: None, above: None };
-    const FROM_END: Window = Window { toward: Toward::Newer, below: None, above: None };
+    const FROM_START: Window = Window { toward: Toward::Older, after: None, until: None };
+    const FROM_END: Window = Window { toward: Toward::Newer, after: None, until: None };
 
     #[test]
     fn a_page_is_what_comes_after_a_position() {
@@ -204,8 +203,8 @@ mod tests {
         assert_eq!(timeline.part(&before(4), 9), enough(&[5, 7, 9]));
         assert_eq!(timeline.part(&before(9), 2), enough(&[]), "the beginning");
         assert_eq!(timeline.part(&FROM_END, 2), enough(&[3, 5]), "the end of a whole feed");
-        assert_eq!(timeline.part(&Window { below: Some(key(7)), ..before(3) }, 9), enough(&[5]), "7 is a bound");
-        assert_eq!(timeline.part(&Window { below: Some(key(5)), ..before(6) }, 9), enough(&[]), "bounds crossed");
+        assert_eq!(timeline.part(&Window { until: Some(key(7)), ..before(3) }, 9), enough(&[5]), "7 is a bound");
+        assert_eq!(timeline.part(&Window { until: Some(key(5)), ..before(6) }, 9), enough(&[]), "bounds crossed");
         timeline.is_whole = false;
         assert_eq!(timeline.part(&before(3), 2), enough(&[5, 7]), "before the oldest that is kept");
         assert_eq!(timeline.part(&before(2), 2), Part::Elsewhere, "there may be more in between");
@@ -239,7 +238,7 @@ mod tests {
     #[test]
     fn only_what_belongs_into_a_stretch_is_missing_there() {
         let timeline = timeline(&[9, 7, 5], 9);
-        for window in [after(8).up_to(key(5)), before(5).up_to(key(8))] {
+        for window in [Window { until: Some(key(5)), ..after(8) }, Window { until: Some(key(8)), ..before(5) }] {
             let is_missing = |post| timeline.is_missing(&post, &[key(7)], &window);
             assert!(is_missing(post(1, 6)));
             assert!(!is_missing(post(1, 7)), "it is there");

@@ -9,51 +9,36 @@ use crate::rows::Toward;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(super) toward: Toward,
-    /// All are older than this.
-    pub(super) below: Option<Keyset>,
-    /// All are newer than this.
-    pub(super) above: Option<Keyset>,
+    /// All come after this.
+    pub(super) after: Option<Keyset>,
+    /// All come before this.
+    pub(super) until: Option<Keyset>,
 }
 
 impl Window {
     /// What a page of a feed is made of, from its position on. It never reaches beyond the feed's beginning.
     pub(crate) fn of(feed: FeedRequest) -> Self {
         let start = feed.made_before.map(Keyset::before);
-        let (toward, below, above) = match feed.page.from {
+        let (toward, after, until) = match feed.page.from {
             Position::Start => (Toward::Older, start, None),
             Position::After(key) => (Toward::Older, Some(start.map_or(key, |start| start.min(key))), None),
-            Position::Before(key) => (Toward::Newer, start, Some(key)),
-            Position::End => (Toward::Newer, start, None),
+            Position::Before(key) => (Toward::Newer, Some(key), start),
+            Position::End => (Toward::Newer, None, start),
         };
-        Self { toward, below, above }
+        Self { toward, after, until }
     }
 
-    /// Returns the bound at which it begins.
-    pub(super) fn beginning(&self) -> Option<Keyset> {
+    /// Returns the bound that all are older than, and the one that all are newer than.
+    pub(super) fn bounds(&self) -> (Option<Keyset>, Option<Keyset>) {
         match self.toward {
-            Toward::Older => self.below,
-            Toward::Newer => self.above,
-        }
-    }
-
-    /// What comes after one of its positions.
-    pub(super) fn from(self, key: Keyset) -> Self {
-        match self.toward {
-            Toward::Older => Self { below: Some(key), ..self },
-            Toward::Newer => Self { above: Some(key), ..self },
-        }
-    }
-
-    /// What comes before one of its positions.
-    pub(super) fn up_to(self, key: Keyset) -> Self {
-        match self.toward {
-            Toward::Older => Self { above: Some(key), ..self },
-            Toward::Newer => Self { below: Some(key), ..self },
+            Toward::Older => (self.after, self.until),
+            Toward::Newer => (self.until, self.after),
         }
     }
 
     pub(super) fn contains(&self, key: Keyset) -> bool {
-        self.below.is_none_or(|below| key < below) && self.above.is_none_or(|above| key > above)
+        let (below, above) = self.bounds();
+        below.is_none_or(|below| key < below) && above.is_none_or(|above| key > above)
     }
 }
 
@@ -99,8 +84,10 @@ mod tests {
         let of = |from| Window::of(FeedRequest { made_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
         let contained = |window: Window| (1..10).filter(|n| window.contains(key(*n))).collect::<Vec<_>>();
         let (older, newer) = (of(Position::After(key(8))), of(Position::Before(key(2))));
-        assert_eq!((contained(older.up_to(key(5))), contained(older.from(key(5)))), (vec![6, 7], vec![1, 2, 3, 4]));
-        assert_eq!((contained(newer.up_to(key(5))), contained(newer.from(key(5)))), (vec![3, 4], vec![6, 7, 8, 9]));
-        assert_eq!((older.beginning(), newer.beginning()), (Some(key(8)), Some(key(2))));
+        let until = |window| Window { until: Some(key(5)), ..window };
+        let after = |window| Window { after: Some(key(5)), ..window };
+        assert_eq!((contained(until(older)), contained(after(older))), (vec![6, 7], vec![1, 2, 3, 4]));
+        assert_eq!((contained(until(newer)), contained(after(newer))), (vec![3, 4], vec![6, 7, 8, 9]));
+        assert_eq!((older.after, newer.after), (Some(key(8)), Some(key(2))));
     }
 }

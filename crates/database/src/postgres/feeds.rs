@@ -3,9 +3,11 @@
 
 use std::io::Write;
 
+use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
-use diesel::deserialize::{FromSql, FromSqlRow};
-use diesel::expression::{AppearsOnTable, AsExpression, Expression, SelectableExpression, ValidGrouping, is_aggregate};
+use agora_domain::posts::PostView;
+use diesel::deserialize::FromSql;
+use diesel::expression::{ValidGrouping, is_aggregate};
 use diesel::pg::{Pg, PgValue};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::{IsNull, Output, ToSql};
@@ -18,16 +20,17 @@ use super::likers::{likers, with_likers};
 use super::queries::views::{author_followed_by, liked_by, read_at, view};
 use super::statements::statement;
 use crate::error::Outcome;
+use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, limit};
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{posts, users};
 use crate::sql_types::{DbId, DbInstant, Id, Instant};
-use crate::values::{PostViewRow, Visible, distinct};
+use crate::values::{Visible, distinct};
 
 /// The positions of the next posts of some authors with some visibilities from a position on: of each author and
 /// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user;
 /// or the posts are all that there are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, QueryId)]
 struct NextPosts<const OF: u8, const OLDER: bool> {
     user: DbId,
     visible: Vec<i16>,
@@ -41,12 +44,6 @@ impl<const OF: u8, const OLDER: bool> NextPosts<OF, OLDER> {
         let Slice { after: After(at, id), limit, .. } = slice;
         Self { user, visible: distinct(visible), at, id, limit }
     }
-}
-
-impl<const OF: u8, const OLDER: bool> QueryId for NextPosts<OF, OLDER> {
-    type QueryId = Self;
-
-    const HAS_STATIC_QUERY_ID: bool = true;
 }
 
 impl<const OF: u8, const OLDER: bool> Query for NextPosts<OF, OLDER> {
@@ -112,13 +109,7 @@ impl<Q> ValidGrouping<()> for Among<Q> {
     type IsAggregate = is_aggregate::No;
 }
 
-impl<Q> Expression for Among<Q> {
-    type SqlType = Bool;
-}
-
-impl<Q, Source> AppearsOnTable<Source> for Among<Q> where posts::id: AppearsOnTable<Source> {}
-
-impl<Q, Source> SelectableExpression<Source> for Among<Q> where posts::id: SelectableExpression<Source> {}
+expression! { Among<Q>: Bool, of posts::id }
 
 impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Among<Q> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -148,10 +139,10 @@ macro_rules! load_next {
 }
 
 /// Returns all posts.
-pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostViewRow<UserRow>>> {
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
     let rows = load_next!(ALL, viewer, [0; 3], slice, views, conn);
-    with_likers(conn, rows).await
+    with_likers(conn, rows, UserRow::account).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -161,10 +152,10 @@ pub(crate) async fn list_by_author(
     visible: Visible,
     viewer: DbId,
     slice: Slice,
-) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+) -> Outcome<Vec<PostView>> {
     let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
     let rows = load_next!(AUTHOR, author, visible, slice, views, conn);
-    with_likers(conn, rows).await
+    with_likers(conn, rows, AuthorRow::author).await
 }
 
 /// Returns the positions of a feed from one on that have one of the visibilities.
@@ -202,20 +193,15 @@ impl FromSql<PgSnapshot, Pg> for Snapshot {
 #[diesel(postgres_type(oid = 5069, array_oid = 271))]
 struct Xid8;
 
-/// The number of a transaction.
-#[derive(Debug, Clone, Copy, AsExpression, FromSqlRow)]
-#[diesel(sql_type = Xid8)]
-struct TransactionId(u64);
-
-impl FromSql<Xid8, Pg> for TransactionId {
+impl FromSql<Xid8, Pg> for u64 {
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
-        Ok(Self(u64::from_be_bytes(value.as_bytes().try_into()?)))
+        Ok(Self::from_be_bytes(value.as_bytes().try_into()?))
     }
 }
 
-impl ToSql<Xid8, Pg> for TransactionId {
+impl ToSql<Xid8, Pg> for u64 {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-        out.write_all(&self.0.to_be_bytes())?;
+        out.write_all(&self.to_be_bytes())?;
         Ok(IsNull::No)
     }
 }
@@ -273,7 +259,7 @@ pub(crate) async fn load_feed(
 // What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
 // Numbers above the end of the present one are of another database that this one was restored from. The order, and the
 // bounds where one number would do, have the server use the index whatever it believes how many posts a transaction stored.
-statement! { ReadChanges { viewer: DbId, since: TransactionId, running: Vec<TransactionId>, most: i64 }
+statement! { ReadChanges { viewer: DbId, since: u64, running: Vec<u64>, most: i64 }
     -> (BigInt, PgSnapshot, Array<Record<(Xid8, Id, Instant, Id, SmallInt)>>):
     "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\
         (SELECT ROW(p.transaction, p.author_id, p.created_at, p.id, p.visibility) FROM posts p \
@@ -288,20 +274,17 @@ statement! { ReadChanges { viewer: DbId, since: TransactionId, running: Vec<Tran
 }
 
 async fn changes(conn: &mut Conn<'_>, viewer: DbId, since: &Snapshot) -> Outcome<Changes> {
-    type Row = (i64, Snapshot, Vec<(TransactionId, DbId, DbInstant, DbId, i16)>);
-    let running = since.running.iter().copied().map(TransactionId).collect();
-    let read = ReadChanges { viewer, since: TransactionId(since.end), running, most: limit(MAX_CHANGES) };
+    type Row = (i64, Snapshot, Vec<(u64, DbId, DbInstant, DbId, i16)>);
+    let read = ReadChanges { viewer, since: since.end, running: since.running.clone(), most: limit(MAX_CHANGES) };
     let found: Option<Row> = read.get_result(conn).await.optional()?;
     let Some((version, now, posts)) = found else {
         return Ok(Changes { version: None, posts: Vec::new(), now: since.clone() });
     };
-    let posts = posts.into_iter().map(|(TransactionId(transaction), author, at, id, visibility)| NewPost {
-        transaction,
-        author,
-        key: keyset(at, id),
-        visibility,
-    });
-    Ok(Changes { version: Some(version), posts: posts.collect(), now })
+    let post = |(transaction, author, at, id, visibility)| {
+        let key = keyset(at, id);
+        NewPost { transaction, author, key, visibility }
+    };
+    Ok(Changes { version: Some(version), posts: posts.into_iter().map(post).collect(), now })
 }
 
 /// Reads the posts of a feed at some positions, and what has changed since a snapshot, in one round trip.
@@ -310,7 +293,7 @@ pub(crate) async fn read_with_changes(
     wanted: FeedQuery,
     keys: Vec<Keyset>,
     since: Snapshot,
-) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)> {
+) -> Outcome<(Changes, Vec<PostView>)> {
     let (mut one, mut two) = (*conn, *conn);
     try_join(changes(&mut one, wanted.viewer, &since), read_at(&mut two, wanted, keys)).await
 }

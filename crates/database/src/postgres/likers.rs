@@ -1,23 +1,22 @@
 //! The newest likers of posts, as a column of each.
 
-use agora_domain::posts::SHOWN_LIKERS;
+use agora_domain::posts::{PostView, SHOWN_LIKERS};
 use diesel::QueryResult;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::expression::ValidGrouping;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Array, Nullable, Record, Text};
 
 use super::dialect::Conn;
 use crate::error::Outcome;
+use crate::expression::expression;
 use crate::rows::LikerRow;
 use crate::schema::posts;
 use crate::sql_types::{DbId, Id};
-use crate::values::{PostViewRow, ViewRow};
+use crate::values::ViewRow;
 
 /// What a view of a post says of its likers: the newest ones, if there are any.
 pub(crate) type Likers = Option<Vec<(DbId, String, Option<String>)>>;
-
-type LikerRecord = Record<(Id, Text, Nullable<Text>)>;
 
 /// The column of that. Of a post with many likes only the newest are read, from the index.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
@@ -28,13 +27,7 @@ pub(crate) const fn likers() -> NewestLikers {
     NewestLikers
 }
 
-impl Expression for NewestLikers {
-    type SqlType = Nullable<Array<LikerRecord>>;
-}
-
-impl<Source> AppearsOnTable<Source> for NewestLikers where posts::id: AppearsOnTable<Source> {}
-
-impl<Source> SelectableExpression<Source> for NewestLikers where posts::id: SelectableExpression<Source> {}
+expression! { NewestLikers: Nullable<Array<Record<(Id, Text, Nullable<Text>)>>>, of posts::id }
 
 impl QueryFragment<Pg> for NewestLikers {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -54,11 +47,15 @@ impl QueryFragment<Pg> for NewestLikers {
 const _: () = assert!(SHOWN_LIKERS == 50);
 
 /// Completes views of posts by their newest likers.
-pub(crate) async fn with_likers<A>(_: &mut Conn<'_>, rows: Vec<ViewRow<A, Likers>>) -> Outcome<Vec<PostViewRow<A>>> {
+pub(crate) async fn with_likers<R, A>(
+    _: &mut Conn<'_>,
+    rows: Vec<ViewRow<R, Likers>>,
+    author: fn(R) -> Outcome<A>,
+) -> Outcome<Vec<PostView<A>>> {
     let liker = |(id, username, profile_picture)| LikerRow { id, username, profile_picture }.liker();
-    let seen = |mut row: ViewRow<A, Likers>| {
-        let likers = row.liked_by.take().unwrap_or_default();
-        Ok(row.liked_by(likers.into_iter().map(liker).collect::<Outcome<_>>()?))
+    let view = |mut row: ViewRow<R, Likers>| {
+        let likers = row.likers.take().unwrap_or_default();
+        row.view(likers.into_iter().map(liker).collect::<Outcome<_>>()?, author)
     };
-    rows.into_iter().map(seen).collect()
+    rows.into_iter().map(view).collect()
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use agora_domain::accounts::{Role, RoleAction, RoleChange};
 use agora_domain::clock::Timestamp;
+use agora_domain::posts::FoundPost;
 use diesel::QueryableByName;
 use diesel::sql_types::Integer;
 use tokio::sync::Notify;
@@ -15,10 +16,8 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::rows::AuthorRow;
 use crate::schema::{CommentRow, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::PostViewRow;
 
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;
@@ -49,7 +48,7 @@ async fn pid(database: &Postgres) -> i32 {
 }
 
 /// Finds a post, on a shared connection.
-pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Result<Option<PostViewRow<AuthorRow>>> {
+pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Result<Option<FoundPost>> {
     database.read(move |conn| Box::pin(queries::posts::find(conn, post, viewer))).await
 }
 

@@ -1,11 +1,12 @@
 //! The index of the products' texts, asked for a text.
 
 use diesel::QueryResult;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::expression::ValidGrouping;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Bool, Text};
 
+use crate::expression::expression;
 use crate::schema::products;
 use crate::values::TextFilter;
 
@@ -24,13 +25,7 @@ pub(crate) fn may_have_text(text: &TextFilter) -> TextIn {
     }
 }
 
-impl Expression for TextIn {
-    type SqlType = Bool;
-}
-
-impl<Source> AppearsOnTable<Source> for TextIn where products::id: AppearsOnTable<Source> {}
-
-impl<Source> SelectableExpression<Source> for TextIn where products::id: SelectableExpression<Source> {}
+expression! { TextIn: Bool, of products::id }
 
 impl QueryFragment<Pg> for TextIn {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {

@@ -1,5 +1,5 @@
 use agora_domain::Error;
-use agora_domain::comments::CommentTarget;
+use agora_domain::comments::{CommentAccess, CommentTarget};
 use agora_domain::error::Resource;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
@@ -9,7 +9,6 @@ use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, SummaryRow};
 use crate::schema::{CommentRow, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::CommentAccessRow;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
 
@@ -18,7 +17,7 @@ pub(crate) async fn find_access(
     conn: &mut Conn<'_>,
     target: CommentTarget,
     caller: DbId,
-) -> Outcome<Option<CommentAccessRow>> {
+) -> Outcome<Option<CommentAccess>> {
     let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null()).select((
         comments::id,
         comments::author_id,
@@ -32,7 +31,12 @@ pub(crate) async fn find_access(
             .limit(1)
             .get_result(conn),
     };
-    Ok(found.await.optional()?)
+    let found: Option<(DbId, DbId, DbId)> = found.await.optional()?;
+    Ok(found.map(|(DbId(id), DbId(author), DbId(post_author))| CommentAccess {
+        id: id.into(),
+        author: author.into(),
+        post_author: post_author.into(),
+    }))
 }
 
 pub(crate) async fn update(conn: &mut Conn<'_>, id: DbId, content: String, at: DbInstant) -> Outcome<()> {

@@ -10,7 +10,6 @@ use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::schema::idempotency;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::AttemptRow;
 
 /// Puts an attempt on record, unless it meets one there.
 pub(crate) async fn begin(
@@ -86,10 +85,10 @@ async fn find(conn: &mut Conn<'_>, name: &RequestName) -> Outcome<Option<(DbId, 
         .eq(caller(name))
         .and(idempotency::key.eq(name.key.as_str().to_owned()))
         .and(idempotency::route.eq(name.route.clone()));
-    let found: Option<AttemptRow> = idempotency::table
+    let found = idempotency::table
         .filter(is_named)
         .select((idempotency::attempt, idempotency::fingerprint, idempotency::begun_at, idempotency::outcome))
-        .get_result(conn)
+        .get_result::<(DbId, Vec<u8>, DbInstant, Option<Vec<u8>>)>(conn)
         .await
         .optional()?;
     let Some((attempt, fingerprint, begun_at, outcome)) = found else { return Ok(None) };

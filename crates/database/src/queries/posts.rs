@@ -1,6 +1,5 @@
 use agora_domain::clock::Timestamp;
-use agora_domain::media::ImageKey;
-use agora_domain::posts::PostEdit;
+use agora_domain::posts::{EditedPost, FoundPost, PostAccess, PostEdit, PostView};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::likes::NO_POST;
@@ -9,30 +8,33 @@ use super::views::{author_followed_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::error::Outcome;
-use crate::rows::{AccessRow, AuthorRow, PostRow};
+use crate::rows::{AuthorRow, PostRow, visibility};
 use crate::schema::{comments, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::PostViewRow;
+use crate::values::ViewRow;
 
-pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostViewRow<AuthorRow>>> {
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<FoundPost>> {
     let view = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
         .filter(posts::deleted_at.is_null())
         .select(view!(AuthorRow, viewer));
-    let found = built(view).get_result(conn).await.optional()?;
-    Ok(with_likers(conn, found.into_iter().collect()).await?.pop())
+    let Some(found) = built(view).get_result::<ViewRow<_, _>>(conn).await.optional()? else { return Ok(None) };
+    let viewer_follows = found.viewer_follows;
+    let view = with_likers(conn, vec![found], AuthorRow::author).await?.pop();
+    Ok(view.map(|view| FoundPost { view, viewer_follows }))
 }
 
 /// Returns what decides about access to a post.
-pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<AccessRow>> {
-    Ok(posts::table
-        .find(id)
-        .filter(posts::deleted_at.is_null())
-        .select((posts::id, posts::author_id, posts::visibility, author_followed_by(viewer)))
-        .get_result(conn)
-        .await
-        .optional()?)
+pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostAccess>> {
+    let there = posts::table.find(id).filter(posts::deleted_at.is_null());
+    let deciding = there.select((posts::author_id, posts::visibility, author_followed_by(viewer)));
+    let found: Option<(DbId, i16, bool)> = deciding.get_result(conn).await.optional()?;
+    let access = |(author, code, viewer_follows): (DbId, _, _)| {
+        let (id, author) = (id.0.into(), author.0.into());
+        Ok(PostAccess { id, author, visibility: visibility(code)?, viewer_follows })
+    };
+    found.map(access).transpose()
 }
 
 /// How many likes and comments are deleted with their post at once, and how many of others' are erased at a time: a
@@ -86,24 +88,20 @@ pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
 }
 
 /// Stores a post; the post as its author sees it.
-pub(crate) async fn create(conn: &mut Conn<'_>, row: PostRow) -> Outcome<PostViewRow<AuthorRow>> {
-    let author = insert_post(conn, row.clone()).await?;
-    Ok(PostViewRow::new(row, author))
+pub(crate) async fn create(conn: &mut Conn<'_>, row: PostRow) -> Outcome<PostView> {
+    let author = insert_post(conn, row.clone()).await?.author()?;
+    let (post, liked_by) = (row.post()?, Vec::new());
+    Ok(PostView { post, author, liked_by, like_count: 0, liked_by_viewer: false, comment_count: 0 })
 }
 
 /// Applies the domain's rule of editing to the stored post; the post as its author sees it, and the image it lost.
-pub(crate) async fn edit(
-    conn: &mut Conn<'_>,
-    id: DbId,
-    edit: PostEdit,
-    at: Timestamp,
-) -> Outcome<(PostViewRow<AuthorRow>, Option<ImageKey>)> {
+pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: PostEdit, at: Timestamp) -> Outcome<EditedPost> {
     let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     let (author, old) = (row.author_id, row.image.clone());
-    let (edited, replaced) = row.post()?.apply(&edit, at)?;
+    let (edited, replaced_image) = row.post()?.apply(&edit, at)?;
     let row = PostRow::of(&edited);
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
     super::images::replace(conn, old.as_deref(), row.image.as_deref(), DbInstant(at)).await?;
-    let seen = find(conn, id, author).await?.ok_or(NO_POST)?;
-    Ok((seen, replaced))
+    let FoundPost { view, .. } = find(conn, id, author).await?.ok_or(NO_POST)?;
+    Ok(EditedPost { view, replaced_image })
 }

@@ -1,28 +1,24 @@
+use agora_domain::accounts::{Session, SessionState};
 use diesel::dsl::exists;
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
+use crate::rows::roles;
 use crate::schema::{SessionRecord, sessions, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::SessionRow;
 
 /// Finds a session, with what its account may do.
-pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<SessionRow>> {
-    Ok(sessions::table
-        .inner_join(users::table)
-        .filter(sessions::id.eq(id))
-        .select((
-            sessions::user_id,
-            sessions::opened_at,
-            sessions::revoked_at,
-            users::enabled,
-            users::is_admin,
-            users::is_user,
-        ))
-        .get_result(conn)
-        .await
-        .optional()?)
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<SessionState>> {
+    let standing = (users::enabled, users::is_admin, users::is_user);
+    let session = sessions::table.inner_join(users::table).filter(sessions::id.eq(id));
+    let found = session.select((SessionRecord::as_select(), standing)).get_result(conn).await.optional()?;
+    Ok(found.map(|(session, (enabled, is_admin, is_user)): (SessionRecord, _)| SessionState {
+        session: Session { id: id.0.into(), user: session.user_id.0.into(), opened_at: session.opened_at.0 },
+        revoked: session.revoked_at.is_some(),
+        enabled,
+        roles: roles(is_admin, is_user),
+    }))
 }
 
 /// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.

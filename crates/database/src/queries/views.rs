@@ -1,6 +1,7 @@
 //! Posts as somebody sees them.
 
 use agora_domain::page::Keyset;
+use agora_domain::posts::PostView;
 use diesel::dsl::{auto_type, case_when, exists};
 use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
@@ -11,7 +12,6 @@ use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
 use crate::schema::{follows, likes, posts, users};
 use crate::sql_types::DbId;
-use crate::values::PostViewRow;
 
 #[auto_type]
 pub(crate) fn liked_by(viewer: DbId) -> _ {
@@ -70,7 +70,7 @@ pub(crate) async fn read_at(
     conn: &mut Conn<'_>,
     FeedQuery { viewer, visible: [one, two, three], toward, limit: most }: FeedQuery,
     keys: Vec<Keyset>,
-) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+) -> Outcome<Vec<PostView>> {
     let views = posts::table
         .inner_join(users::table)
         .filter(post_in(ids(keys)))
@@ -80,5 +80,5 @@ pub(crate) async fn read_at(
         .limit(limit(most))
         .select(view!(AuthorRow, viewer, true.into_sql::<Bool>()));
     let rows = load_in_order!(views, toward, conn);
-    with_likers(conn, rows).await
+    with_likers(conn, rows, AuthorRow::author).await
 }

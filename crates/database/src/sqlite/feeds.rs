@@ -1,6 +1,8 @@
 //! Parts of lists of posts, and what a feed is remembered from.
 
+use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
+use agora_domain::posts::PostView;
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
     SelectableHelper,
@@ -15,13 +17,13 @@ use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limi
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{follows, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{PostViewRow, Visible, distinct};
+use crate::values::{Visible, distinct};
 
 /// Returns all posts.
-pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostViewRow<UserRow>>> {
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let all = posts::table.inner_join(users::table).filter(posts::deleted_at.is_null());
     let rows = load!(all.select(view!(UserRow, viewer)), posts, slice, conn)?;
-    with_likers(conn, rows).await
+    with_likers(conn, rows, UserRow::account).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -31,7 +33,7 @@ pub(crate) async fn list_by_author(
     visible: Visible,
     viewer: DbId,
     slice: Slice,
-) -> Outcome<Vec<PostViewRow<AuthorRow>>> {
+) -> Outcome<Vec<PostView>> {
     let mut found = Vec::new();
     for visibility in distinct(visible) {
         let of_author = posts::table
@@ -45,7 +47,7 @@ pub(crate) async fn list_by_author(
     let found = ids(slice.first_of(found));
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(AuthorRow, viewer));
     let rows = load_in_order!(views, slice.toward, conn);
-    with_likers(conn, rows).await
+    with_likers(conn, rows, AuthorRow::author).await
 }
 
 /// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make
@@ -131,7 +133,7 @@ pub(crate) async fn read_with_changes(
     wanted: FeedQuery,
     keys: Vec<Keyset>,
     since: Snapshot,
-) -> Outcome<(Changes, Vec<PostViewRow<AuthorRow>>)> {
+) -> Outcome<(Changes, Vec<PostView>)> {
     let version = follow_version(conn, wanted.viewer).await?;
     let posts = read_at(conn, wanted, keys).await?;
     Ok((Changes { version, posts: Vec::new(), now: since }, posts))

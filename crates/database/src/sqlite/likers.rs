@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agora_domain::posts::{Liker, SHOWN_LIKERS};
+use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
 use diesel::{ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, post_in};
@@ -10,7 +10,7 @@ use crate::error::Outcome;
 use crate::rows::LikerRow;
 use crate::schema::{likes, posts, users};
 use crate::sql_types::{DbId, DbInstant, Instant};
-use crate::values::{PostViewRow, ViewRow};
+use crate::values::ViewRow;
 
 diesel::define_sql_function! {
     /// Returns the first argument that is not null.
@@ -26,14 +26,18 @@ pub(crate) fn likers() -> posts::like_count {
 }
 
 /// Completes views of posts by their newest likers.
-pub(crate) async fn with_likers<A>(conn: &mut Conn<'_>, rows: Vec<ViewRow<A, Likers>>) -> Outcome<Vec<PostViewRow<A>>> {
+pub(crate) async fn with_likers<R, A>(
+    conn: &mut Conn<'_>,
+    rows: Vec<ViewRow<R, Likers>>,
+    author: fn(R) -> Outcome<A>,
+) -> Outcome<Vec<PostView<A>>> {
     let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
     let mut likers = if liked.is_empty() { HashMap::new() } else { likers_of(conn, liked).await? };
-    let seen = |row: ViewRow<A, Likers>| {
+    let view = |row: ViewRow<R, Likers>| {
         let liked_by = likers.remove(&row.post.id).unwrap_or_default();
-        row.liked_by(liked_by)
+        row.view(liked_by, author)
     };
-    Ok(rows.into_iter().map(seen).collect())
+    rows.into_iter().map(view).collect()
 }
 
 /// Returns the newest likers of each post: of a post with many likes only the newest are read, from the index.

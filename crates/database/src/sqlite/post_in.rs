@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use diesel::QueryResult;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::expression::ValidGrouping;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Bool, Text};
 use diesel::sqlite::Sqlite;
 
+use crate::expression::expression;
 use crate::schema::posts;
 use crate::sql_types::DbId;
 
@@ -31,13 +32,7 @@ pub(crate) fn post_in(ids: Vec<DbId>) -> PostIn {
     PostIn(list)
 }
 
-impl Expression for PostIn {
-    type SqlType = Bool;
-}
-
-impl<Source> AppearsOnTable<Source> for PostIn where posts::id: AppearsOnTable<Source> {}
-
-impl<Source> SelectableExpression<Source> for PostIn where posts::id: SelectableExpression<Source> {}
+expression! { PostIn: Bool, of posts::id }
 
 impl QueryFragment<Sqlite> for PostIn {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
