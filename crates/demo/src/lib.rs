@@ -85,7 +85,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     let (network, mut random) =
         task::spawn_blocking(move || Network::new(users, &mut random).map(|network| (network, random))).await??;
     let busiest = network.posters.first().map(|user| words::username(*user)).unwrap_or_default();
-    progress.phase("posts", Some(posts));
+    progress.phase("rows", None);
     // Rows are made while others are written.
     let mut made = Background::begin(move |take| {
         rows::make(&network, posts, &hash, &mut random, &mut |rows| {
@@ -98,7 +98,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
         let (table, count) = (rows.table(), u64::try_from(rows.len())?);
         load.insert(rows).await.operator_context(DATABASE)?;
         counts.iter_mut().filter(|(counted, _)| *counted == table).for_each(|(_, sum)| *sum += count);
-        progress.advance(if table == Table::Posts { count } else { 0 })?;
+        progress.advance(count)?;
     }
     load.commit().await.operator_context(DATABASE)?;
     Ok(summary(&busiest, &counts))
