@@ -76,7 +76,11 @@ pub async fn existing(config: &Config) -> Result<(Database, ObjectImageStore)> {
 
 /// Refuses a directory of images that is not there, which opening it would make.
 pub(crate) fn expect_directory(url: &str) -> Result<()> {
-    let directory = Url::parse(url).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok());
-    ensure!(directory.is_none_or(|directory| directory.exists()), "there is no directory {url}");
+    ensure!(media_directory(url).is_none_or(|directory| directory.exists()), "there is no directory {url}");
     Ok(())
+}
+
+/// Returns the directory that the URL of an image store names, if it names one.
+pub(crate) fn media_directory(url: &str) -> Option<PathBuf> {
+    Url::parse(url).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use agora_config::{Config, Loaded, SETTINGS};
 use rustix::fs::Access;
-use url::Url;
 
 use super::{Finding, absent, data_dir, failed, ok, unclear, warning};
 use crate::data_dir::SECRET_FILE;
@@ -86,8 +85,7 @@ pub(super) fn secret(loaded: &Loaded) -> Finding {
 
 /// Returns a finding for each disk.
 pub(super) fn space(config: &Config) -> Vec<Finding> {
-    let images = config.media_url.as_deref().and_then(|url| Url::parse(url).ok()).filter(|url| url.scheme() == "file");
-    let images = images.and_then(|url| url.to_file_path().ok());
+    let images = config.media_url.as_deref().and_then(open::media_directory);
     let data_dir = data_dir(config);
     let places = [Some(data_dir.clone()), open::database_file(config, &data_dir), images];
     let mut disks = BTreeSet::new();
