@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use url::Url;
 
 use crate::setting::Secret;
@@ -106,6 +106,7 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 pub(crate) fn filter(text: &str) -> Parsed<String> {
-    let parsed = EnvFilter::builder().parse(text);
-    parsed.map(|_| text.to_owned()).map_err(|_| " must be such as warn or agora_http=debug".to_owned())
+    // Around a comma there may be spaces.
+    let filter = text.split(',').map(str::trim).collect::<Vec<_>>().join(",");
+    filter.parse::<Targets>().map(|_| filter).map_err(|_| " must be such as warn or agora_http=debug".to_owned())
 }

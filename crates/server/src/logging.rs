@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 
 use agora_config::{Config, LogFormat};
 use anyhow::{Context, Result};
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 /// What these libraries say is of no use to an operator, or said again by ours: it is logged only where they are named.
 const QUIET: [(&str, LevelFilter); 3] =
@@ -17,8 +17,9 @@ const QUIET: [(&str, LevelFilter); 3] =
 /// Logs to the standard error what `AGORA_LOG` asks for. What libraries have to say below `info` is not to be had: the
 /// PostgreSQL driver, for one, repeats every parameter of a query there.
 pub(crate) fn start(config: &Config) -> Result<()> {
-    let filter =
-        EnvFilter::builder().parse(&config.log).context("AGORA_LOG must be such as warn or agora_http=debug")?;
+    let filter: Targets = config.log.parse().context("AGORA_LOG must be such as warn or agora_http=debug")?;
+    // What is not named says at least what went wrong.
+    let default = filter.default_level().unwrap_or(LevelFilter::ERROR);
     // A line that cannot be written is lost. To report that on the same standard error would end in a panic.
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     let lines = match config.log_format {
@@ -26,7 +27,7 @@ pub(crate) fn start(config: &Config) -> Result<()> {
         // The span is that of a request, with its id.
         LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).with_span_list(false).boxed(),
     };
-    tracing_subscriber::registry().with(filter).with(bounds(&config.log)).with(lines).init();
+    tracing_subscriber::registry().with(filter.with_default(default)).with(bounds(&config.log)).with(lines).init();
     Ok(())
 }
 
