@@ -17,13 +17,12 @@ use diesel_async::{
 };
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::connect::Connector;
-use super::dialect::{ATTEMPTS, Conn, RunQueryDsl};
+use super::dialect::{ATTEMPTS, RunQueryDsl, Work};
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
@@ -53,14 +52,6 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How many searches may wait for a connection of the pool; one more is turned away at once.
 const SEARCHES_IN_LINE: usize = 64;
-
-/// What is done on a connection; it may be done again.
-pub(crate) trait Work<T>:
-    for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static
-{
-}
-
-impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static {}
 
 /// Which transaction work is done in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

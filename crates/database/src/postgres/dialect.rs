@@ -4,6 +4,7 @@ use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
+use futures_util::future::BoxFuture;
 
 pub(crate) use super::built::built;
 use crate::error::Outcome;
@@ -13,6 +14,14 @@ use crate::sql_types::DbId;
 
 /// The connection that the query functions run on: shared with others, or lent by the pool.
 pub(crate) type Conn<'c> = &'c diesel_async::AsyncPgConnection;
+
+/// What is done on a connection; it may be done again.
+pub(crate) trait Work<T>:
+    for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static
+{
+}
+
+impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static {}
 
 /// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
 pub(super) const ATTEMPTS: u32 = 5;

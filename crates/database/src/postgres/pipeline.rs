@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use self::connection::{Pipeline, Waiting};
 use self::in_flight::InFlight;
 use super::connect::Connector;
-use super::database::Work;
+use super::dialect::Work;
 use super::pool::Limits;
 use crate::error::{Failure, Outcome};
 use crate::figures::Lane;
