@@ -37,6 +37,7 @@
 pub mod accounts;
 pub mod clock;
 pub mod comments;
+pub mod entities;
 pub mod error;
 pub mod follows;
 pub mod health;
