@@ -82,6 +82,10 @@ impl Network {
                 "is_user": true,
                 "enabled": true,
                 "created_at": self.people.joined(account),
+                "display_name": null,
+                "discoverable": true,
+                "searchable": true,
+                "hide_counts": false,
             }))
         })
     }
