@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-23-060000_cheap_writes_of_posts";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-23-060000_cheap_writes_of_posts/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-23-060000_cheap_writes_of_posts/down.sql");
+const LAST: &str = "2026-11-24-071000_user_counts";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-24-071000_user_counts/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-24-071000_user_counts/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261122233000";
+const BEFORE: &str = "20261124070000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
-    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261123060000'";
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261124071000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 

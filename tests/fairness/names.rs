@@ -61,6 +61,7 @@ impl Names {
             _ if Changing::of(word).is_some() => None,
             Some(("long", count)) => Some("\\u0001".repeat(number(count))),
             Some(("wide", count)) => Some("\u{1f600}".repeat(number(count))),
+            Some(("ids", kind)) => Some((0..100).map(|n| format!("id={}", id(kind, n))).collect::<Vec<_>>().join("&")),
             Some(("variants", count)) => Some(vec![r#"{"color":"red","size":"M","stock":1}"#; number(count)].join(",")),
             Some((kind, "n")) => Some(id_beginning(kind) + "{n}"),
             _ => Some(self.0.get(word).unwrap_or_else(|| panic!("no word: {word}")).clone()),

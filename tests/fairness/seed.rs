@@ -48,6 +48,12 @@ INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, c
 {rows 16} SELECT {doomed n}, {mallory}, 'x', 0, {at n}, {at n}, 30000 FROM n;
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
 {rows 480000} SELECT {comment 100000 + n}, {doomed n / 30000}, {user n % 20000}, 'x', {at n}, {at n} FROM n;
+
+DELETE FROM user_counts;
+INSERT INTO user_counts (user_id, counter, value)
+    SELECT author_id, visibility, count(*) FROM posts GROUP BY author_id, visibility
+    UNION ALL SELECT follower_id, 3, count(*) FROM follows GROUP BY follower_id
+    UNION ALL SELECT followed_id, 16, count(*) FROM follows GROUP BY followed_id;
 ";
 
 const PRODUCTS: usize = 20_000;

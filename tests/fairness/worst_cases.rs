@@ -95,6 +95,13 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/users/update/{userId}",         Admin,   &[("{friend}", "", Json(r#"{"roleId":"ADMIN","action":"ADD"}"#)), ("{friend}", "", Json(r#"{"roleId":"ADMIN","action":"REMOVE"}"#))]),
     case("PUT",    "/api/users/{userId}/enabled",        Admin,   &[("{busy}", "", Json(r#"{"enabled":false}"#)), ("{busy}", "", Json(r#"{"enabled":true}"#))]),
 
+    case("GET",    "/api/users/lookup",                  Member,  &[("", "?username=root", None), ("", "?username=mallory", None)]),
+    case("GET",    "/api/users/profiles",                Member,  &[("", "?{ids user}", None)]),
+    case("GET",    "/api/users/directory",               Member,  &[("", "?size=100", None)]),
+    case("GET",    "/api/users/{userId}/profile",        Member,  &[("{giant}", "", None), ("{user n}", "", None)]),
+    case("GET",    "/api/users/{userId}/followers",      Member,  &[("{mallory}", "?size=100", None)]),
+    case("GET",    "/api/users/{userId}/followed",       Member,  &[("{mallory}", "?size=100", None)]),
+
     case("POST",   "/api/posts/create",                  Member,  &[("", "", Json(LARGEST_POST)), ("", "", POST_FORMS[0]), ("", "", POST_FORMS[1])]),
     case("GET",    "/api/posts/all",                     Admin,   PLAIN),
     case("GET",    "/api/posts/following/all",           Member,  FEED),

@@ -28,6 +28,13 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("PUT",    "/api/users/update/{userId}",           [401, 401, 403, 403, 404]),
     ("PUT",    "/api/users/{userId}/enabled",          [401, 401, 403, 403, 404]),
 
+    ("GET",    "/api/users/lookup",                    [401, 401, 403, 400, 400]),
+    ("GET",    "/api/users/profiles",                  [401, 401, 403, 400, 400]),
+    ("GET",    "/api/users/directory",                 [401, 401, 403, 200, 200]),
+    ("GET",    "/api/users/{userId}/profile",          [401, 401, 403, 404, 404]),
+    ("GET",    "/api/users/{userId}/followers",        [401, 401, 403, 404, 404]),
+    ("GET",    "/api/users/{userId}/followed",         [401, 401, 403, 404, 404]),
+
     ("POST",   "/api/posts/create",                    [401, 401, 403, 400, 400]),
     ("GET",    "/api/posts/all",                       [401, 401, 403, 403, 200]),
     ("GET",    "/api/posts/following/all",             [401, 401, 403, 200, 200]),
@@ -320,8 +327,10 @@ async fn follow_lists_are_for_the_user_the_followers_and_administrators() {
     server.follow(&user, &followed).await;
     for (list, expected) in FOLLOW_LISTS {
         for (caller, expected) in [&user, &other, &admin, &follower, &followed].into_iter().zip(expected) {
-            let answer = server.get(caller, &format!("/api/follow/{list}/{}", user.id)).await;
-            assert_eq!(answer.status, *expected, "{list} as {}", caller.name);
+            for path in [format!("/api/follow/{list}/{}", user.id), format!("/api/users/{}/{list}", user.id)] {
+                let answer = server.get(caller, &path).await;
+                assert_eq!(answer.status, *expected, "{path} as {}", caller.name);
+            }
         }
     }
 }

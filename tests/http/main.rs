@@ -22,6 +22,7 @@ mod images;
 mod limits;
 mod lists;
 mod paging;
+mod people;
 mod posts;
 mod privacy;
 #[path = "../support/postgres.rs"]

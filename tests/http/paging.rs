@@ -27,6 +27,7 @@ enum Kind {
     Comments,
     Follows,
     Products,
+    Directory,
 }
 
 /// Five users of whom one writes five posts; all like and comment on the last, and the others follow the author and
@@ -83,7 +84,7 @@ impl World {
     /// Adds an entry to every list of a kind.
     async fn add(&self, kind: Kind, name: &str) {
         match kind {
-            Kind::Users => drop(self.server.user(name).await),
+            Kind::Users | Kind::Directory => drop(self.server.user(name).await),
             Kind::Posts => drop(self.server.publish(&self.author, name, "PUBLIC").await),
             Kind::Likes => self.add_like(&self.server.user(name).await).await,
             Kind::Comments => self.add_comment(&self.fan).await,
@@ -112,6 +113,9 @@ impl World {
             data(Kind::Comments, &self.fan, format!("/api/comments/all/{post}")),
             data(Kind::Follows, &self.fan, format!("/api/follow/followers/{id}")),
             data(Kind::Follows, &self.fan, format!("/api/follow/followed/{id}")),
+            data(Kind::Directory, &self.fan, "/api/users/directory".to_owned()),
+            data(Kind::Follows, &self.fan, format!("/api/users/{id}/followers")),
+            data(Kind::Follows, &self.fan, format!("/api/users/{id}/followed")),
             products("/api/products/findAll"),
             products("/api/products/findAll?category=k%C3%BCche+%26+bad&q=big%20p"),
             products("/api/products/category/K%C3%9CCHE%20&%20bad"),

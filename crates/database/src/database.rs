@@ -10,6 +10,7 @@ use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
 
@@ -179,6 +180,8 @@ ports! {
     posts: PostRepository;
     /// Returns the comments.
     comments: CommentRepository;
+    /// Returns users as others see them.
+    people: PeopleRepository;
     /// Returns the follow relations.
     follows: FollowRepository;
     /// Returns the catalog.

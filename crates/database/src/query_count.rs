@@ -40,7 +40,7 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
     for n in 0..=size {
         let id = hex(user(n));
         sql += &format!(
-            "INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n}, 0);"
+            "INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n}, 0, 'name', 1, 1, 0);"
         );
     }
     for n in 1..=size {
@@ -138,6 +138,24 @@ fn pages_of_comments_likers_and_users_take_one_query() {
     });
     expect_queries(1, |conn| {
         complete(queries::accounts::list(conn, Slice::oldest_first(page()))).unwrap();
+    });
+}
+
+#[test]
+fn people_take_one_query() {
+    expect_queries(1, |conn| {
+        let found = complete(queries::people::find(conn, user(1), user(0))).unwrap().unwrap();
+        assert_eq!((found.posts, found.followers, found.following), ((1, 0, 0), 1, true));
+    });
+    expect_queries(1, |conn| {
+        let ids = (0..=60).map(user).collect();
+        assert!(!complete(queries::people::find_all(conn, ids, user(0))).unwrap().is_empty());
+    });
+    expect_queries(1, |conn| {
+        complete(queries::people::list_discoverable(conn, user(0), Slice::newest_first(page()))).unwrap();
+    });
+    expect_queries(1, |conn| {
+        complete(queries::people::list_followed(conn, user(0), user(0), false, Slice::newest_first(page()))).unwrap();
     });
 }
 

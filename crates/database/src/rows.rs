@@ -1,7 +1,9 @@
 //! Rows, and how they become the domain's values.
 
 use agora_domain::Error;
-use agora_domain::accounts::{Account, Author, Biography, Email, NewAccount, Role, Roles, UserSummary, Username};
+use agora_domain::accounts::{
+    Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, Role, Roles, UserSummary, Username,
+};
 use agora_domain::comments::{Comment, CommentText, CommentView};
 use agora_domain::media::ImageKey;
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
@@ -130,6 +132,10 @@ pub(crate) struct UserRow {
     pub(crate) is_user: bool,
     pub(crate) enabled: bool,
     pub(crate) created_at: DbInstant,
+    pub(crate) display_name: Option<String>,
+    pub(crate) discoverable: bool,
+    pub(crate) searchable: bool,
+    pub(crate) hide_counts: bool,
 }
 
 impl UserRecord {
@@ -147,6 +153,10 @@ impl UserRecord {
             is_user: account.roles.contains(Role::User),
             enabled: account.enabled,
             created_at: DbInstant(account.created_at),
+            display_name: account.display_name.as_ref().map(|name| name.as_str().to_owned()),
+            discoverable: account.privacy.discoverable,
+            searchable: account.privacy.searchable,
+            hide_counts: account.privacy.hide_counts,
         }
     }
 }
@@ -157,8 +167,14 @@ impl UserRow {
             id: self.id.0.into(),
             username: Username::restore(self.username),
             email: Email::restore(self.email),
+            display_name: self.display_name.map(DisplayName::restore),
             biography: self.biography.map(Biography::restore),
             profile_picture: image_key(self.profile_picture)?,
+            privacy: Privacy {
+                discoverable: self.discoverable,
+                searchable: self.searchable,
+                hide_counts: self.hide_counts,
+            },
             roles: roles(self.is_admin, self.is_user),
             enabled: self.enabled,
             created_at: self.created_at.0,
@@ -177,6 +193,7 @@ pub(crate) struct AuthorRow {
     pub(crate) id: DbId,
     pub(crate) username: String,
     pub(crate) email: String,
+    pub(crate) display_name: Option<String>,
     pub(crate) biography: Option<String>,
     pub(crate) profile_picture: Option<String>,
 }
@@ -187,6 +204,7 @@ impl AuthorRow {
             id: self.id.0.into(),
             username: Username::restore(self.username),
             email: Email::restore(self.email),
+            display_name: self.display_name.map(DisplayName::restore),
             biography: self.biography.map(Biography::restore),
             profile_picture: image_key(self.profile_picture)?,
         })

@@ -158,7 +158,7 @@ macro_rules! tables {
 
 // Of these all rows are moved. `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
 // copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
-// wrote it.
+// wrote it; and `user_counts`, which the database makes of the other rows.
 tables! { $
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {
@@ -173,7 +173,11 @@ tables! { $
         is_admin: bool [Bool],
         is_user: bool [Bool],
         enabled: bool [Bool],
-        created_at: DbInstant [Instant];
+        created_at: DbInstant [Instant],
+        display_name: Option<String> [Nullable<Text>],
+        discoverable: bool [Bool],
+        searchable: bool [Bool],
+        hide_counts: bool [Bool];
         // Not moved: which state the account's follows are in.
         follow_version [BigInt]
     }
@@ -258,6 +262,17 @@ table! {
     catalog_version (singleton) {
         singleton -> SmallInt,
         version -> Id,
+    }
+}
+
+table! {
+    use diesel::sql_types::{BigInt, SmallInt};
+    use crate::sql_types::Id;
+
+    user_counts (user_id, counter) {
+        user_id -> Id,
+        counter -> SmallInt,
+        value -> BigInt,
     }
 }
 

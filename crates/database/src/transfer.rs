@@ -147,7 +147,8 @@ impl Load {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn commit(self) -> Result<()> {
+    pub async fn commit(mut self) -> Result<()> {
+        run_in!(&mut self.0.0, transfer::count_all())?;
         self.0.0.commit().await
     }
 }
@@ -166,6 +167,8 @@ impl Database {
     /// # Errors
     /// When the database fails, or another process writes to it.
     pub async fn load(&self) -> Result<Load> {
-        Session::change(self, &Table::ALL).await.map(|session| Load(Snapshot(session)))
+        let mut session = Session::change(self, &Table::ALL).await?;
+        run_in!(&mut session, transfer::count_later())?;
+        Ok(Load(Snapshot(session)))
     }
 }

@@ -18,6 +18,7 @@ async fn open(url: &str) -> Repositories {
         posts: database.posts(),
         comments: database.comments(),
         follows: database.follows(),
+        people: database.people(),
         products: database.products(),
         catalog: database.catalog(),
         idempotency: database.idempotency(),

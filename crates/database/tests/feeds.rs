@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_database::{Database, Options};
-use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Roles, Username};
+use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Privacy, Roles, Username};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{PostId, RelationId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest, PageSize, Position};
@@ -71,8 +71,10 @@ impl World {
             id,
             email: Email::parse(&format!("{name}@example.org")).unwrap(),
             username: Username::parse(&name).unwrap(),
+            display_name: None,
             biography: None,
             profile_picture: None,
+            privacy: Privacy::default(),
             roles: Roles::USER,
             enabled: true,
             created_at: at(0),

@@ -63,7 +63,7 @@ fn user(id: Uuid, created_at: i64) -> Value {
     let email = format!("{name}@example.org");
     json!({ "id": id, "username": name, "username_key": name, "email": email, "email_key": email, "password_hash": "",
         "biography": null, "profile_picture": null, "is_admin": false, "is_user": true, "enabled": true,
-        "created_at": created_at })
+        "created_at": created_at, "display_name": null, "discoverable": true, "searchable": true, "hide_counts": false })
 }
 
 fn post(id: Uuid, author: Uuid, created_at: i64, counts: u64) -> Value {
@@ -128,6 +128,7 @@ fn repositories(database: &Database) -> Repositories {
         posts: database.posts(),
         comments: database.comments(),
         follows: database.follows(),
+        people: database.people(),
         products: database.products(),
         catalog: database.catalog(),
         idempotency: database.idempotency(),

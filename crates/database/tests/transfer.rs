@@ -12,6 +12,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::id::SessionId;
 use agora_domain::idempotency::{AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, RequestName};
 use agora_domain::media::ImageKey;
+use agora_domain::people::PostCounts;
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use futures_util::TryStreamExt;
@@ -70,7 +71,7 @@ fn sample() -> Vec<(Table, String)> {
         let (id, admin) = (id(n), n == 5);
         writeln!(
             users,
-            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{}}}"#,
+            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{},"display_name":{biography},"discoverable":{admin},"searchable":{admin},"hide_counts":{admin}}}"#,
             !admin,
             1_700_000_000_000_i64 + i64::try_from(n).unwrap(),
         )
@@ -247,6 +248,32 @@ async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_i
         fill(&mut load).await;
         load.commit().await.unwrap();
         assert_eq!(unnamed.mark_for_deletion(at(2), at(3), 10).await.unwrap(), [], "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rows_that_are_there_are_counted_whatever_was_there_before() {
+    for kind in KINDS {
+        let target = filled(kind).await;
+        let people = target.database.people();
+        let counts = async || {
+            let first = people.find(id(0).into(), id(1).into()).await.unwrap()?;
+            Some((first.posts, first.follower_count, first.followed_count))
+        };
+        let expected = Some((PostCounts { public: 1, followers: 1, private: 1 }, 310, 309));
+        assert_eq!(counts().await, expected, "{kind:?}: in an empty database");
+        let mut load = target.database.load().await.unwrap();
+        load.clear().await.unwrap();
+        fill(&mut load).await;
+        load.commit().await.unwrap();
+        assert_eq!(counts().await, expected, "{kind:?}: in place of others");
+        target.database.follows().unset(id(1).into(), id(0).into()).await.unwrap();
+        let expected = expected.map(|(posts, followers, followed)| (posts, followers - 1, followed));
+        assert_eq!(counts().await, expected, "{kind:?}: changed since");
+        let mut load = target.database.load().await.unwrap();
+        load.clear().await.unwrap();
+        load.commit().await.unwrap();
+        assert_eq!(counts().await, None, "{kind:?}");
     }
 }
 

@@ -127,6 +127,10 @@ fn user(name: &str, id: Uuid, at: i64, hash: &PasswordHash, random: &mut StdRng)
         "is_user": true,
         "enabled": true,
         "created_at": at,
+        "display_name": null,
+        "discoverable": true,
+        "searchable": true,
+        "hide_counts": false,
     }))
 }
 

@@ -251,6 +251,14 @@ pub enum FieldName {
     Email,
     /// The password of an account.
     Password,
+    /// What others are shown beside a username.
+    DisplayName,
+    /// Whether an account is listed among others.
+    Discoverable,
+    /// Whether the posts of an account are found by a search.
+    Searchable,
+    /// Whether others are not told how many follow an account, and how many it follows.
+    HideCounts,
     /// What a user says of themselves.
     Biography,
     /// The picture of a user.
@@ -279,6 +287,8 @@ pub enum FieldName {
     Post,
     /// Which comment.
     Comment,
+    /// Which user.
+    User,
     /// The content of a comment.
     Content,
     /// The SKU of a product.

@@ -11,6 +11,7 @@
 //! | [`posts`] | posts, who may view and edit them, likes |
 //! | [`comments`] | comments on posts |
 //! | [`follows`] | who follows whom, and who may know |
+//! | [`people`] | what users see of each other, and how they find each other |
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
@@ -37,6 +38,7 @@
 pub mod accounts;
 pub mod clock;
 pub mod comments;
+pub mod entities;
 pub mod error;
 pub mod follows;
 pub mod health;
@@ -45,6 +47,7 @@ pub mod idempotency;
 pub mod limits;
 pub mod media;
 pub mod page;
+pub mod people;
 pub mod posts;
 pub mod products;
 pub mod relation;

@@ -30,8 +30,8 @@ pub struct PageSize(u16);
 impl PageSize {
     /// A single entry.
     pub const ONE: Self = Self(1);
-    /// What the following feed returns when the client names no size.
-    pub const FEED_DEFAULT: Self = Self(20);
+    /// What the following feed, and every list of people, returns when the client names no size.
+    pub const SHORT_DEFAULT: Self = Self(20);
     /// What every other list returns when the client names no size.
     pub const LIST_DEFAULT: Self = Self(1000);
     /// The largest size a client may name.
@@ -91,6 +91,8 @@ pub struct PageRequest {
 impl PageRequest {
     /// The first page of a list, of the default size.
     pub const FIRST: Self = Self { from: Position::Start, size: PageSize::LIST_DEFAULT };
+    /// As many entries as are read at once, from the beginning.
+    pub const PART: Self = Self { from: Position::Start, size: PageSize(PageSize::MAX) };
 
     /// Returns how many rows an adapter reads to know whether more remain: one beyond the page.
     pub const fn overfetch(&self) -> usize {

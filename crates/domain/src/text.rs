@@ -37,6 +37,12 @@ pub fn trimmed(name: &str, text: &str, max: usize) -> Result<String, Violation> 
     Ok(text.to_owned())
 }
 
+/// Returns whether a character is invisible: it changes how others look at best, or stands for nothing.
+pub(crate) fn is_invisible(c: char) -> bool {
+    // The blank of braille is a letter to Unicode.
+    c == '\u{2800}' || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+}
+
 /// Like [`trimmed`], for a text that must not be blank.
 ///
 /// # Errors

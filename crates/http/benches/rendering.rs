@@ -20,6 +20,7 @@ use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::page::{Keyset, Page, Position};
+use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility};
 use agora_domain::products::{MockProductRepository, Products};
 use agora_http::bench::{Rendering, count, decode_cursor, encode_cursor};
@@ -63,6 +64,7 @@ fn services() -> Services {
             clock: clock.clone(),
             ids: ids.clone(),
         },
+        people: People { people: Arc::new(MockPeopleRepository::new()), follows: follows.clone() },
         follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
         products: Products { products: Arc::new(MockProductRepository::new()), clock: clock.clone(), ids: ids.clone() },
         limits,
@@ -93,6 +95,7 @@ fn post(likers: u128) -> PostView {
             id: author,
             username: Username::parse("author").unwrap(),
             email: Email::parse("author@example.org").unwrap(),
+            display_name: None,
             biography: None,
             profile_picture: None,
         },

@@ -7,7 +7,7 @@ use utoipa::openapi::OpenApi;
 
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
-use crate::endpoints::{accounts, comments, docs, follows, health, media, posts, products, users};
+use crate::endpoints::{accounts, comments, docs, follows, health, media, people, posts, products, users};
 use crate::middleware::authorize;
 
 /// One method of one path: all that is said of it.
@@ -97,6 +97,13 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/users/by-id/{id}",            Admin,   users::get),
         endpoint!(PUT,    "/api/users/update/{userId}",       Admin,   users::change_role),
         endpoint!(PUT,    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
+
+        endpoint!(GET,    "/api/users/lookup",                Member,  people::lookup),
+        endpoint!(GET,    "/api/users/profiles",              Member,  people::get_all),
+        endpoint!(GET,    "/api/users/directory",             Member,  people::directory),
+        endpoint!(GET,    "/api/users/{userId}/profile",      Member,  people::get),
+        endpoint!(GET,    "/api/users/{userId}/followers",    Member,  people::list_followers),
+        endpoint!(GET,    "/api/users/{userId}/followed",     Member,  people::list_followed),
 
         endpoint!(POST,   "/api/posts/create",                Member,  posts::create).idempotent_with_image(),
         endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all),

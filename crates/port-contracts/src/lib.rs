@@ -14,6 +14,7 @@ use agora_domain::comments::CommentRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
 
@@ -35,6 +36,8 @@ pub struct Repositories {
     pub comments: Arc<dyn CommentRepository>,
     /// Follows.
     pub follows: Arc<dyn FollowRepository>,
+    /// Users as others see them.
+    pub people: Arc<dyn PeopleRepository>,
     /// Products.
     pub products: Arc<dyn ProductRepository>,
     /// The whole catalog.
@@ -111,7 +114,8 @@ contract! { $
         paging_skips_and_repeats_nothing_while_accounts_are_registered,
         a_profile_keeps_replaces_and_removes_its_biography,
         a_profile_reports_the_picture_it_no_longer_names,
-        a_profile_changes_both_at_once,
+        a_profile_changes_everything_at_once,
+        what_others_find_and_see_of_an_account_changes_as_it_was_chosen,
         updating_an_unknown_profile_fails,
         of_pictures_set_at_once_each_but_the_last_is_reported_once,
         a_new_password_ends_every_session_but_the_one_kept,
@@ -220,6 +224,18 @@ contract! { $
         followers_and_followed_are_listed_newest_relation_first,
         lists_of_follows_may_be_empty,
         paging_through_follows_survives_new_ones_and_unfollowing,
+    }
+    /// Users as others see them, with their counts.
+    people {
+        a_person_is_found_with_every_field_as_each_viewer_stands_to_them,
+        a_person_is_found_by_name_in_any_letter_case,
+        of_many_people_those_that_there_are_are_found,
+        posts_are_counted_by_who_may_view_them,
+        a_post_that_is_marked_as_deleted_is_counted_no_longer,
+        follows_are_counted_on_both_sides,
+        counts_are_exact_whatever_many_do_at_once,
+        the_directory_holds_enabled_accounts_that_are_discoverable_newest_first,
+        lists_of_followers_leave_disabled_accounts_out_unless_asked_for,
     }
     /// The catalog and its filters.
     products {

@@ -34,6 +34,12 @@ pub enum List {
     Followers,
     /// Those whom the host follows.
     Followed,
+    /// Those who follow the host, as somebody sees them.
+    FollowingPeople,
+    /// Those whom the host follows, as somebody sees them.
+    FollowedPeople,
+    /// Those who want to be found.
+    Directory,
     /// The catalog.
     Products,
     /// The products that filters pass.
@@ -44,7 +50,7 @@ pub enum List {
 
 impl List {
     /// All of them.
-    pub const EACH: [Self; 11] = [
+    pub const EACH: [Self; 14] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
@@ -53,6 +59,9 @@ impl List {
         Self::Comments,
         Self::Followers,
         Self::Followed,
+        Self::FollowingPeople,
+        Self::FollowedPeople,
+        Self::Directory,
         Self::Products,
         Self::FilteredProducts,
         Self::ShortProducts,
@@ -62,6 +71,7 @@ impl List {
     pub const fn is_newest_first(self) -> bool {
         match self {
             Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
+            Self::FollowingPeople | Self::FollowedPeople | Self::Directory => true,
             Self::Accounts | Self::Comments | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
         }
     }
@@ -139,6 +149,13 @@ impl Lists {
             List::Comments => db.comments.list(post, page).await?.map(|view| view.comment.id.uuid()),
             List::Followers => db.follows.list_followers(host, page).await?.map(|user| user.id.uuid()),
             List::Followed => db.follows.list_followed(host, page).await?.map(|user| user.id.uuid()),
+            List::FollowingPeople => {
+                db.people.list_followers(host, viewer, true, page).await?.map(|user| user.id.uuid())
+            }
+            List::FollowedPeople => {
+                db.people.list_followed(host, viewer, false, page).await?.map(|user| user.id.uuid())
+            }
+            List::Directory => db.people.list_discoverable(viewer, page).await?.map(|user| user.id.uuid()),
             List::Products => db.products.list(&ProductFilter::default(), page).await?.map(|product| product.id.uuid()),
             List::FilteredProducts => {
                 let filter = product_filter(Some("kitchen"), Some("tea"));
@@ -159,7 +176,7 @@ impl Lists {
             db.accounts.create(&new, None).await.unwrap();
         };
         match list {
-            List::Accounts => register().await,
+            List::Accounts | List::Directory => register().await,
             List::Posts | List::PostsByAuthor | List::Feed => {
                 let mut post = w.new_post(author);
                 (post.id, post.created_at) = (id.into(), at);
@@ -174,11 +191,11 @@ impl Lists {
                 (comment.id, comment.created_at) = (id.into(), at);
                 db.comments.create(&comment, None).await.unwrap();
             }
-            List::Followers => {
+            List::Followers | List::FollowingPeople => {
                 register().await;
                 db.follows.set(user, host, relation).await.unwrap();
             }
-            List::Followed => {
+            List::Followed | List::FollowedPeople => {
                 register().await;
                 db.follows.set(host, user, relation).await.unwrap();
             }
@@ -195,14 +212,14 @@ impl Lists {
         let People { host, post, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
         match list {
-            List::Accounts => {}
+            List::Accounts | List::Directory => {}
             List::Posts | List::PostsByAuthor | List::Feed => {
                 done_or_missing(db.posts.delete(id.into(), self.world.now()).await).unwrap();
             }
             List::Likers => db.posts.unset_like(post, user).await.unwrap(),
             List::Comments => done_or_missing(db.comments.delete(id.into()).await).unwrap(),
-            List::Followers => db.follows.unset(user, host).await.unwrap(),
-            List::Followed => db.follows.unset(host, user).await.unwrap(),
+            List::Followers | List::FollowingPeople => db.follows.unset(user, host).await.unwrap(),
+            List::Followed | List::FollowedPeople => db.follows.unset(host, user).await.unwrap(),
             List::Products | List::FilteredProducts | List::ShortProducts => {
                 done_or_missing(db.products.delete(id.into()).await).unwrap();
             }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
-    Account, Author, Biography, Email, NewAccount, PasswordHash, Roles, Session, UserSummary, Username,
+    Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, Roles, Session, UserSummary,
+    Username,
 };
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText};
@@ -81,6 +82,10 @@ pub(crate) fn biography(text: &str) -> Option<Biography> {
     Biography::parse(text).unwrap()
 }
 
+pub(crate) fn display_name(name: &str) -> Option<DisplayName> {
+    DisplayName::parse(name).unwrap()
+}
+
 pub(crate) fn post_text(text: &str) -> PostText {
     PostText::parse(text).unwrap()
 }
@@ -97,8 +102,8 @@ pub(crate) fn product_filter(category: Option<&str>, text: Option<&str>) -> Prod
 }
 
 pub(crate) fn author(account: &Account) -> Author {
-    let Account { id, username, email, biography, profile_picture, .. } = account.clone();
-    Author { id, username, email, biography, profile_picture }
+    let Account { id, username, email, display_name, biography, profile_picture, .. } = account.clone();
+    Author { id, username, email, display_name, biography, profile_picture }
 }
 
 pub(crate) fn summary(account: &Account) -> UserSummary {
@@ -194,8 +199,10 @@ impl World {
             id: uuid(n).into(),
             username: username(name),
             email: email(&format!("address{n}@example.org")),
+            display_name: None,
             biography: None,
             profile_picture: None,
+            privacy: Privacy::default(),
             roles: Roles::USER,
             enabled: true,
             created_at: at(n.cast_signed()),

@@ -16,6 +16,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::media::{ImagePorts, Media, MediaSweep};
+use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
 use agora_http::Services;
@@ -106,6 +107,7 @@ impl Adapters {
                 ids: ids(),
             },
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
+            people: People { people: self.database.people(), follows: self.database.follows() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
             media: Media::new(Arc::clone(&self.images.store)),
             limits,

@@ -77,6 +77,7 @@ impl World {
             for of in 0..Self::PEOPLE {
                 self.expect_posts_of(viewer, of).await;
                 self.expect_follows(viewer, of).await;
+                self.expect_profile(viewer, of).await;
             }
             self.expect_lists_of_admins(viewer).await;
         }
@@ -90,6 +91,57 @@ impl World {
         let posts = || self.model.list(viewer, |post| post.author == of);
         self.expect_posts(viewer, &format!("/api/posts/{id}/all"), posts()).await;
         self.expect_posts(viewer, &format!("/api/posts/user/{id}?size=2"), posts()).await;
+    }
+
+    /// The profile that a viewer gets of somebody; nothing where there is none.
+    fn profile(&self, viewer: Who, of: Who) -> Option<Value> {
+        let (model, user) = (&self.model, &self.users[of]);
+        if !model.accounts[of].enabled && !model.is_admin(viewer) {
+            return None;
+        }
+        let relationship = json!({
+            "following": model.is_following(viewer, of), "followedBy": model.is_following(of, viewer),
+            "blocking": false, "muting": false,
+        });
+        Some(json!({
+            "id": user.id, "username": user.name, "displayName": null, "biography": null, "profilePicture": null,
+            "postCount": model.list(viewer, |post| post.author == of).len(),
+            "followerCount": model.followers(of).len(), "followedCount": model.followed(of).len(),
+            "relationship": if viewer == of { Value::Null } else { relationship },
+        }))
+    }
+
+    /// Checks the profile of somebody, on every way to it.
+    async fn expect_profile(&self, viewer: Who, of: Who) {
+        let without_time = |mut profile: Value| {
+            assert!(profile.as_object_mut().unwrap().remove("createdAt").is_some());
+            profile
+        };
+        let (user, expected) = (&self.users[of], self.profile(viewer, of));
+        let status = if expected.is_some() { 200 } else { 404 };
+        for path in [
+            format!("/api/users/{}/profile", user.id),
+            format!("/api/users/lookup?username={}", user.name.to_uppercase()),
+        ] {
+            if let Some(found) = self.read(viewer, &path, status).await {
+                assert_eq!(Some(without_time(found)), expected, "{viewer} reads {path}");
+            }
+        }
+        let everybody: Vec<_> = self.users.iter().map(|user| format!("id={}", user.id)).collect();
+        let follows = if self.model.may_read_follows(viewer, of) { 200 } else { 403 };
+        let listed = |list: Vec<Who>| list.into_iter().filter_map(|who| self.profile(viewer, who)).collect::<Vec<_>>();
+        let enabled = (0..Self::PEOPLE).rev().filter(|who| self.model.accounts[*who].enabled).collect();
+        for (path, status, expected) in [
+            (format!("/api/users/profiles?{}", everybody.join("&")), 200, listed((0..Self::PEOPLE).collect())),
+            (format!("/api/users/{}/followers", user.id), follows, listed(self.model.followers(of))),
+            (format!("/api/users/{}/followed", user.id), follows, listed(self.model.followed(of))),
+            ("/api/users/directory".to_owned(), 200, listed(enabled)),
+        ] {
+            if let Some(found) = self.read(viewer, &path, status).await {
+                let found: Vec<_> = entries(&found).iter().cloned().map(without_time).collect();
+                assert_eq!(found, expected, "{viewer} reads {path}");
+            }
+        }
     }
 
     async fn expect_follows(&self, viewer: Who, of: Who) {

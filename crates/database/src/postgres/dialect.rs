@@ -2,15 +2,15 @@
 
 use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool};
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::{Expression, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 use futures_util::future::BoxFuture;
 
 pub(crate) use super::built::built;
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
-use crate::schema::{comments, posts, products, users};
-use crate::sql_types::DbId;
+use crate::schema::{comments, posts, products, user_counts, users};
+use crate::sql_types::{DbId, Id};
 
 /// The connection that the query functions run on: shared with others, or lent by the pool.
 pub(crate) type Conn<'c> = &'c diesel_async::AsyncPgConnection;
@@ -81,7 +81,35 @@ pub(crate) async fn lock_product(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
 
 /// Returns whether `posts.id` is one of these.
 pub(crate) fn post_in(ids: Vec<DbId>) -> diesel::dsl::EqAny<posts::id, Vec<DbId>> {
-    posts::id.eq_any(ids)
+    id_in(posts::id, ids)
+}
+
+/// Returns whether a column is one of these.
+pub(crate) fn id_in<C: ExpressionMethods + Expression<SqlType = Id>>(
+    column: C,
+    ids: Vec<DbId>,
+) -> diesel::dsl::EqAny<C, Vec<DbId>> {
+    column.eq_any(ids)
+}
+
+/// Leaves what the transaction does uncounted in `user_counts` until [`count_all`]: a row that is changed by each of many
+/// others in one transaction is found ever more slowly.
+pub(crate) async fn count_later(conn: &mut Conn<'_>) -> Outcome<()> {
+    diesel::sql_query("SET LOCAL agora.count_later = 'on'").execute(conn).await?;
+    Ok(())
+}
+
+/// Counts anew what posts and follows each user has.
+pub(crate) async fn count_all(conn: &mut Conn<'_>) -> Outcome<()> {
+    diesel::delete(user_counts::table).execute(conn).await?;
+    // Text, since it is run once: as the migration that made the table has it.
+    let count = "INSERT INTO user_counts (user_id, counter, value) \
+            SELECT author_id, visibility, count(*) FROM posts WHERE deleted_at IS NULL GROUP BY author_id, visibility \
+        UNION ALL SELECT follower_id, 3, count(*) FROM follows GROUP BY follower_id \
+        UNION ALL SELECT followed_id, 16 + (get_byte(uuid_send(follower_id), 15) & 15), count(*) FROM follows \
+            GROUP BY 1, 2";
+    diesel::sql_query(count).execute(conn).await?;
+    Ok(())
 }
 
 /// Returns whether migrations were ever applied.

@@ -14,7 +14,8 @@ use tokio_postgres::{AsyncMessage, NoTls};
 use uuid::Uuid;
 
 use super::database::{Postgres, private_postgres};
-use super::queries::{accounts, comments, feeds, follows, posts, products, sessions};
+use super::dialect;
+use super::queries::{accounts, comments, feeds, follows, people, posts, products, sessions};
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{Slice, Toward};
@@ -109,8 +110,10 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     let _migrated = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
     let mut explained = Explained::connect(&url).await;
     explained.conn.batch_execute("SET auto_explain.log_min_duration = -1").await.unwrap();
-    explained.conn.batch_execute(&rows(size)).await.unwrap();
-    for table in ["users", "sessions", "posts", "follows", "likes", "comments", "products"] {
+    let rows = format!("BEGIN; SET LOCAL agora.count_later = 'on'; {} COMMIT;", rows(size));
+    explained.conn.batch_execute(&rows).await.unwrap();
+    dialect::count_all(&mut &explained.conn).await.unwrap();
+    for table in ["users", "user_counts", "sessions", "posts", "follows", "likes", "comments", "products"] {
         explained.conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
     }
     explained.conn.batch_execute("SET auto_explain.log_min_duration = 0").await.unwrap();
@@ -149,6 +152,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| sessions::find(conn, id(7, 1)),
         |conn| accounts::find(conn, viewer),
         |conn| follows::is_following(conn, viewer, author),
+        |conn| people::find(conn, author, viewer),
+        |conn| people::find_by_username(conn, "u2".to_owned(), viewer),
+        |conn| people::find_all(conn, vec![author, viewer], viewer),
         |conn| feeds::load(conn, viewer, [0, 1, 0], 26),
         |conn| posts::toggle_like(conn, like(n)),
         |conn| comments::insert(conn, comment(n)),
@@ -162,6 +168,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| posts::list_likers(conn, post, slice(21)),
             |conn| comments::list(conn, post, slice(21)),
             |conn| follows::list_followed(conn, viewer, slice(21)),
+            |conn| people::list_followers(conn, author, viewer, false, slice(21)),
+            |conn| people::list_followed(conn, viewer, author, false, slice(21)),
+            |conn| people::list_discoverable(conn, viewer, slice(21)),
             |conn| accounts::list(conn, slice(21)),
             |conn| products::list(conn, None, slice(21)),
             |conn| products::list(conn, Some("c1".to_owned()), slice(21)),

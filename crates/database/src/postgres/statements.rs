@@ -84,7 +84,7 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow) -> Outc
 }
 
 // An image is taken off the record of those that no row names, or the post is not stored.
-statement! { InsertPost { row: PostRow } -> ((Id, Text, Text, Nullable<Text>, Nullable<Text>), Bool):
+statement! { InsertPost { row: PostRow } -> ((Id, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>), Bool):
     "WITH named AS (DELETE FROM unnamed_images WHERE NOT condemned AND key = " row.image as Nullable<Text>,
     " RETURNING key), stored AS (\
         INSERT INTO posts (id, author_id, content, image, visibility, created_at, updated_at) SELECT " row.id as Id,
@@ -92,7 +92,7 @@ statement! { InsertPost { row: PostRow } -> ((Id, Text, Text, Nullable<Text>, Nu
     ", " row.visibility as SmallInt, ", " row.created_at as Instant, ", " row.updated_at as Instant,
     " WHERE EXISTS (SELECT FROM named) OR CAST(" row.image as Nullable<Text>,
     " AS text) IS NULL RETURNING id\
-    ) SELECT id, username, email, biography, profile_picture, EXISTS (SELECT FROM stored) FROM users WHERE id = "
+    ) SELECT id, username, email, display_name, biography, profile_picture, EXISTS (SELECT FROM stored) FROM users WHERE id = "
     row.author_id as Id
 }
 

@@ -103,10 +103,18 @@ pub(crate) async fn update_profile(
     let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let old = row.profile_picture.clone();
     let (account, replaced_picture) = row.account()?.with_profile(&changes);
+    let display_name = account.display_name.as_ref().map(|name| name.as_str().to_owned());
     let biography = account.biography.as_ref().map(|text| text.as_str().to_owned());
     let new = key_text(account.profile_picture.as_ref());
     diesel::update(users::table.find(id))
-        .set((users::biography.eq(biography), users::profile_picture.eq(new.clone())))
+        .set((
+            users::display_name.eq(display_name),
+            users::biography.eq(biography),
+            users::profile_picture.eq(new.clone()),
+            users::discoverable.eq(account.privacy.discoverable),
+            users::searchable.eq(account.privacy.searchable),
+            users::hide_counts.eq(account.privacy.hide_counts),
+        ))
         .execute(conn)
         .await?;
     super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;

@@ -5,8 +5,8 @@
 //! `likers` and `feeds`.
 
 pub(crate) use super::dialect::{
-    Conn, RunQueryDsl, built, has_migrations, lock_admins, lock_counters, lock_counters_of, lock_post, lock_product,
-    lock_user, post_in,
+    Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, lock_admins, lock_counters,
+    lock_counters_of, lock_post, lock_product, lock_user, post_in,
 };
 pub(crate) use super::feeds::{feed_positions, list_all, list_by_author, load_feed, read_with_changes};
 pub(crate) use super::likers::{likers, with_likers};
@@ -20,6 +20,7 @@ pub(crate) mod follows;
 pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
+pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
 pub(crate) mod sessions;

@@ -11,7 +11,7 @@ use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
 use super::complete;
-use super::queries::{accounts, comments, feeds, follows, posts, products};
+use super::queries::{accounts, comments, feeds, follows, people, posts, products};
 use super::text_in::may_have_text;
 use crate::error::Outcome;
 use crate::feeds::FeedQuery;
@@ -38,7 +38,7 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
     // Something to find, so that what follows a first statement is run as well.
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
-        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0);
+        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0);
         INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL);
         INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);"
     ))
@@ -108,7 +108,23 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
     expect_searches(&steps(|conn| complete(posts::find(conn, id(2), id(1)))), false);
     expect_searches(&steps(|conn| complete(posts::find_access(conn, id(2), id(1)))), false);
     expect_searches(&steps(|conn| complete(follows::is_following(conn, id(1), id(2)))), false);
+    expect_searches(&steps(|conn| complete(people::find(conn, id(1), id(2)))), false);
+    expect_searches(&steps(|conn| complete(people::find_by_username(conn, "u".to_owned(), id(2)))), false);
+    expect_searches(&steps(|conn| complete(people::find_all(conn, vec![id(1), id(2)], id(2)))), false);
     for slice in slices() {
+        for with_disabled in [false, true] {
+            expect_searches(
+                &steps(|conn| complete(people::list_followers(conn, id(1), id(2), with_disabled, slice))),
+                false,
+            );
+            expect_searches(
+                &steps(|conn| complete(people::list_followed(conn, id(1), id(2), with_disabled, slice))),
+                false,
+            );
+        }
+        let directory = steps(|conn| complete(people::list_discoverable(conn, id(1), slice)));
+        expect_searches(&directory, false);
+        assert!(directory.iter().any(|step| step.contains("INDEX users_directory (")), "{directory:?}");
         expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), slice))), false);
         expect_searches(&steps(|conn| complete(comments::list(conn, id(2), slice))), false);
     }

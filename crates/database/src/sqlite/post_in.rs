@@ -2,23 +2,30 @@
 
 use std::fmt::Write;
 
-use diesel::QueryResult;
 use diesel::expression::ValidGrouping;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Bool, Text};
 use diesel::sqlite::Sqlite;
+use diesel::{AppearsOnTable, Expression, QueryResult, SelectableExpression};
 
-use crate::expression::expression;
 use crate::schema::posts;
-use crate::sql_types::DbId;
+use crate::sql_types::{DbId, Id};
 
-/// Whether `posts.id` is one of a list. A list of parameters would make another statement for each length, and each
+/// Whether a column is one of a list. A list of parameters would make another statement for each length, and each
 /// would be prepared anew at each execution.
 #[derive(Debug, Clone, QueryId, ValidGrouping)]
-pub(crate) struct PostIn(String);
+pub(crate) struct IdIn<C> {
+    column: C,
+    ids: String,
+}
 
 /// Returns whether `posts.id` is one of these.
-pub(crate) fn post_in(ids: Vec<DbId>) -> PostIn {
+pub(crate) fn post_in(ids: Vec<DbId>) -> IdIn<posts::id> {
+    id_in(posts::id, ids)
+}
+
+/// Returns whether a column is one of these.
+pub(crate) fn id_in<C: Expression<SqlType = Id>>(column: C, ids: Vec<DbId>) -> IdIn<C> {
     let mut list = String::with_capacity(2 + ids.len() * 35);
     for id in ids {
         let separator = if list.is_empty() { '[' } else { ',' };
@@ -29,16 +36,22 @@ pub(crate) fn post_in(ids: Vec<DbId>) -> PostIn {
         list.push('[');
     }
     list.push(']');
-    PostIn(list)
+    IdIn { column, ids: list }
 }
 
-expression! { PostIn: Bool, of posts::id }
+impl<C: Expression> Expression for IdIn<C> {
+    type SqlType = Bool;
+}
 
-impl QueryFragment<Sqlite> for PostIn {
+impl<C, Source> AppearsOnTable<Source> for IdIn<C> where C: AppearsOnTable<Source> {}
+
+impl<C, Source> SelectableExpression<Source> for IdIn<C> where C: SelectableExpression<Source> {}
+
+impl<C: QueryFragment<Sqlite>> QueryFragment<Sqlite> for IdIn<C> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        QueryFragment::<Sqlite>::walk_ast(&posts::id, out.reborrow())?;
+        self.column.walk_ast(out.reborrow())?;
         out.push_sql(" IN (SELECT unhex(value) FROM json_each(");
-        out.push_bind_param::<Text, _>(&self.0)?;
+        out.push_bind_param::<Text, _>(&self.ids)?;
         out.push_sql("))");
         Ok(())
     }

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use super::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username};
+use super::{
+    Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username,
+};
 use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, FieldErrors, Forbidden, Result, Violation, ViolationKind};
 use crate::id::{SessionId, UserId};
@@ -17,10 +19,14 @@ pub struct Account {
     pub username: Username,
     /// The user's email address.
     pub email: Email,
+    /// What others are shown beside the username.
+    pub display_name: Option<DisplayName>,
     /// What the user says of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
     pub profile_picture: Option<ImageKey>,
+    /// What others find and see of the account.
+    pub privacy: Privacy,
     /// What the account may do.
     pub roles: Roles,
     /// False once an ADMIN has disabled it: no login, no session.
@@ -58,6 +64,10 @@ impl Account {
 
     /// Returns the account after a change of its profile, and the picture that no longer belongs to it.
     pub fn with_profile(mut self, changes: &ProfileChanges) -> (Self, Option<ImageKey>) {
+        if let Some(display_name) = &changes.display_name {
+            self.display_name.clone_from(display_name);
+        }
+        self.privacy = self.privacy.with(changes.privacy);
         if let Some(biography) = &changes.biography {
             self.biography.clone_from(biography);
         }
@@ -75,6 +85,46 @@ impl Account {
 
 const LAST_ADMIN: Error = Error::Disallowed(Disallowed::LastAdmin);
 
+/// What others find and see of an account, as its user has chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Privacy {
+    /// Whether it is listed among others, and found by a search for users.
+    pub discoverable: bool,
+    /// Whether its posts are found by a search.
+    pub searchable: bool,
+    /// Whether others are not told how many follow it, and how many it follows.
+    pub hide_counts: bool,
+}
+
+impl Default for Privacy {
+    fn default() -> Self {
+        Self { discoverable: true, searchable: true, hide_counts: false }
+    }
+}
+
+impl Privacy {
+    /// Returns the choices after a change.
+    #[must_use]
+    pub fn with(self, changes: PrivacyChanges) -> Self {
+        Self {
+            discoverable: changes.discoverable.unwrap_or(self.discoverable),
+            searchable: changes.searchable.unwrap_or(self.searchable),
+            hide_counts: changes.hide_counts.unwrap_or(self.hide_counts),
+        }
+    }
+}
+
+/// A change of [`Privacy`]: what is `None` stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PrivacyChanges {
+    /// Whether the account is listed among others.
+    pub discoverable: Option<bool>,
+    /// Whether its posts are found by a search.
+    pub searchable: Option<bool>,
+    /// Whether others are not told how many follow it, and how many it follows.
+    pub hide_counts: Option<bool>,
+}
+
 /// A user as posts show them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
@@ -84,6 +134,8 @@ pub struct Author {
     pub username: Username,
     /// The user's email address.
     pub email: Email,
+    /// What others are shown beside the username.
+    pub display_name: Option<DisplayName>,
     /// What the user says of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
@@ -283,8 +335,12 @@ pub struct Login {
 /// The fields of a profile that a client sent. What is `None` was not sent.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileFields {
+    /// The display name; `Some(None)` removes it.
+    pub display_name: Option<Option<DisplayName>>,
     /// The biography; `Some(None)` removes it.
     pub biography: Option<Option<Biography>>,
+    /// What others are to find and to see.
+    pub privacy: PrivacyChanges,
     /// A file with the new picture.
     pub picture: Option<bytes::Bytes>,
     /// What is invalid among them, to be reported together with what the rules find.
@@ -294,8 +350,12 @@ pub struct ProfileFields {
 /// A change of one's own profile: what is `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileChanges {
+    /// The new display name; `Some(None)` removes it.
+    pub display_name: Option<Option<DisplayName>>,
     /// The new biography; `Some(None)` removes it.
     pub biography: Option<Option<Biography>>,
+    /// What others find and see from now on.
+    pub privacy: PrivacyChanges,
     /// The key of the new picture.
     pub profile_picture: Option<ImageKey>,
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::sessions::InvalidateSessionsOnDrop;
 use super::{
     Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
-    PasswordHasher, ProfileChanges, ProfileFields, Registration, RoleChange, Roles, Session, SessionRepository,
+    PasswordHasher, Privacy, ProfileChanges, ProfileFields, Registration, RoleChange, Roles, Session,
+    SessionRepository,
 };
 use crate::clock::Clock;
 use crate::error::{Conflict, Error, FieldName, Resource, Result};
@@ -96,8 +97,10 @@ impl Accounts {
             id: UserId::new(self.ids.generate()),
             username: registration.username,
             email: registration.email,
+            display_name: None,
             biography: registration.biography,
             profile_picture: None,
+            privacy: Privacy::default(),
             roles,
             enabled: true,
             created_at: self.clock.now(),
@@ -207,7 +210,7 @@ impl Accounts {
     /// Changes what is given of the caller's profile.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the biography or the picture; [`Error::TooLarge`] for the picture;
+    /// [`Error::Invalid`] naming what is invalid; [`Error::TooLarge`] for the picture;
     /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
     pub async fn update_profile(
         &self,
@@ -215,11 +218,11 @@ impl Accounts {
         requester: &Requester,
         fields: ProfileFields,
     ) -> Result<Account> {
-        let ProfileFields { biography, picture, mut errors } = fields;
+        let ProfileFields { display_name, biography, privacy, picture, mut errors } = fields;
         let picture = self.images.clean(requester, FieldName::ProfilePicture, picture, &mut errors).await?;
         errors.into_result()?;
         let profile_picture = self.images.put(picture).await?;
-        let changes = ProfileChanges { biography, profile_picture };
+        let changes = ProfileChanges { display_name, biography, privacy, profile_picture };
         match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
             Ok(updated) => {
                 self.images.drop_unnamed(updated.replaced_picture).await;

@@ -215,6 +215,51 @@ impl Biography {
     }
 }
 
+/// What others are shown beside or in place of a username: 1 to 50 characters after trimming, none of which hides what is
+/// written or turns its direction. Not unique. One in which nothing is visible is none at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisplayName(String);
+
+impl DisplayName {
+    /// The most characters a display name has.
+    pub const MAX_CHARS: usize = 50;
+
+    /// Parses what a client sent; `None` where nothing is visible.
+    ///
+    /// # Errors
+    /// The violation, in words for the client.
+    pub fn parse(name: &str) -> Result<Option<Self>, Violation> {
+        let name = text::trimmed("Display name", name, Self::MAX_CHARS)?;
+        if name.chars().any(Self::is_forbidden) {
+            let message = "Display name must not contain control characters or invisible characters";
+            return Err(Violation::new(InvalidFormat, message));
+        }
+        let is_visible = name.chars().any(|c| !c.is_whitespace() && !text::is_invisible(c));
+        Ok(is_visible.then_some(Self(name)))
+    }
+
+    /// Returns whether no display name has a character. What joins letters or chooses how one looks is needed in some
+    /// scripts and in emoji.
+    fn is_forbidden(c: char) -> bool {
+        match c {
+            '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => false,
+            // Separators of lines and paragraphs.
+            '\u{2028}' | '\u{2029}' => true,
+            _ => c.is_control() || text::is_invisible(c),
+        }
+    }
+
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// How somebody names an account at login.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LoginIdentifier {

@@ -58,6 +58,7 @@ fn post_view(visibility: Visibility) -> PostView {
             id: POST_AUTHOR,
             username: Username::parse("author").unwrap(),
             email: Email::parse("author@example.com").unwrap(),
+            display_name: None,
             biography: None,
             profile_picture: None,
         },

@@ -29,7 +29,7 @@ fn ensure_not_oneself(caller: &Member, followed: UserId) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Forbidden`] for anybody else.
-fn ensure_may_list(caller: &Member, user: UserId, follows: bool) -> Result<()> {
+pub(crate) fn ensure_may_list(caller: &Member, user: UserId, follows: bool) -> Result<()> {
     if caller.id() == user || follows || caller.is_admin() {
         Ok(())
     } else {

@@ -73,6 +73,7 @@ fn view(post: Post) -> PostView {
         id: AUTHOR,
         username: Username::parse("author").unwrap(),
         email: Email::parse("author@example.com").unwrap(),
+        display_name: None,
         biography: None,
         profile_picture: None,
     };

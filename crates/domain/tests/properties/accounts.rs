@@ -1,6 +1,6 @@
 //! The values of accounts.
 
-use agora_domain::accounts::{Biography, Email, LoginIdentifier, Password, PasswordAttempt, Username};
+use agora_domain::accounts::{Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, Username};
 use proptest::prelude::*;
 
 use super::{config, text, text_of_about};
@@ -73,5 +73,13 @@ proptest! {
             Ok(biography) => prop_assert_eq!(biography.map_or(String::new(), |it| it.as_str().to_owned()), trimmed),
             Err(_) => prop_assert!(trimmed.contains('\0') || trimmed.chars().count() > Biography::MAX_CHARS),
         }
+    }
+    #[test]
+    fn a_display_name_is_trimmed_and_visible(text in prop_oneof![text().boxed(), text_of_about(50).boxed()]) {
+        let Ok(Some(name)) = DisplayName::parse(&text) else { return Ok(()) };
+        prop_assert!((1..=DisplayName::MAX_CHARS).contains(&name.as_str().chars().count()));
+        prop_assert_eq!(name.as_str(), text.trim());
+        prop_assert!(!name.as_str().contains(char::is_control));
+        prop_assert_eq!(DisplayName::parse(name.as_str()), Ok(Some(name)));
     }
 }

@@ -1,7 +1,7 @@
 //! The values of the interface as schemas, each described once for requests and responses alike. Bounds are the
 //! domain's own.
 
-use agora_domain::accounts::{Biography, Email, Password, Role, Username};
+use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, Username};
 use agora_domain::comments::CommentText;
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Color, Description, ImageUrl, ProductName, Size, Sku};
@@ -144,6 +144,25 @@ schemas! {
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTk4In0.c2lnbmF0dXJl",
     )
     .pattern(Some(r"^[\w-]+\.[\w-]+\.[\w-]+$"));
+    display_name = bounded(
+        "What others are shown beside the username: no control or invisible characters, save what joins letters and emoji. \
+         Not unique.",
+        "Ada Lovelace", 1, DisplayName::MAX_CHARS,
+    );
+    display_name_or_null = nullable(display_name());
+    new_display_name = display_name().min_length(None).description(Some(
+        "What others are shown beside the username, trimmed: no control or invisible characters, save what joins letters and \
+         emoji. A blank one is none.",
+    ));
+    discoverable = boolean("Whether the account is listed in the directory and found by a search for users.");
+    searchable = boolean("Whether the account's posts are found by a search for posts.");
+    hide_counts = boolean(
+        "Whether the numbers of followers and of followed users are kept from everybody but the user and every ADMIN.",
+    );
+    count_or_null = ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
+        .minimum(Some(0))
+        .examples([json!(42)]);
     biography = bounded("What the user says of themselves.", "Counts by machine.", 1, Biography::MAX_CHARS);
     biography_or_null = nullable(biography());
     new_biography =

@@ -12,6 +12,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::media::{ImageKey, Media};
+use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
 
@@ -29,6 +30,8 @@ pub struct Services {
     pub comments: Comments,
     /// Who follows whom.
     pub follows: Follows,
+    /// What users see of each other.
+    pub people: People,
     /// The catalog.
     pub products: Products,
     /// Stored images.

@@ -1,11 +1,14 @@
 //! `/api/users`: the own account, and the administration of all.
 
 use actix_web::web::Data;
+use agora_domain::FieldErrors;
 use agora_domain::accounts::{
-    Account, Admin, Biography, Caller, Member, Password, PasswordAttempt, ProfileFields, Role, RoleAction, RoleChange,
+    Account, Admin, Biography, Caller, DisplayName, Member, Password, PasswordAttempt, PrivacyChanges, ProfileFields,
+    Role, RoleAction, RoleChange,
 };
 use agora_domain::error::FieldName;
 use agora_domain::id::UserId;
+use bytes::Bytes;
 use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -29,14 +32,51 @@ pub(crate) async fn me(state: Data<State>, caller: Auth<Caller>, conditional: Co
 
 /// What changes of the own account; what is absent stays.
 #[derive(Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ProfileChange {
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::new_display_name, required = false)]
+    display_name: Field<Option<DisplayName>>,
     #[garde(custom(optional))]
     #[schema(schema_with = schema::new_biography, required = false)]
     biography: Field<Option<Biography>>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::discoverable, required = false)]
+    discoverable: Field<bool>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::searchable, required = false)]
+    searchable: Field<bool>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::hide_counts, required = false)]
+    hide_counts: Field<bool>,
+}
+
+impl ProfileChange {
+    fn fields(self, picture: Option<Bytes>, errors: FieldErrors) -> ProfileFields {
+        let privacy = PrivacyChanges {
+            discoverable: self.discoverable.value(),
+            searchable: self.searchable.value(),
+            hide_counts: self.hide_counts.value(),
+        };
+        ProfileFields {
+            display_name: self.display_name.value(),
+            biography: self.biography.value(),
+            privacy,
+            picture,
+            errors,
+        }
+    }
 }
 
 impl FormBody for ProfileChange {
-    const TEXTS: &'static [FieldName] = &[FieldName::Biography];
+    const TEXTS: &'static [FieldName] = &[
+        FieldName::DisplayName,
+        FieldName::Biography,
+        FieldName::Discoverable,
+        FieldName::Searchable,
+        FieldName::HideCounts,
+    ];
+    const FLAGS: &'static [FieldName] = &[FieldName::Discoverable, FieldName::Searchable, FieldName::HideCounts];
     const IMAGE: FieldName = FieldName::ProfilePicture;
 }
 
@@ -58,7 +98,7 @@ pub(crate) async fn update_me(
     body: Body,
 ) -> HandlerResult {
     let Submission { body, image: picture, errors } = body.form_or_json::<ProfileChange>(state.max_image_bytes).await?;
-    let fields = ProfileFields { biography: body.biography.value(), picture, errors };
+    let fields = body.fields(picture, errors);
     let account = state.services.accounts.update_profile(&caller, &requester, fields).await?;
     ok(SUCCESS, UserBody::of(&account, &state))
 }

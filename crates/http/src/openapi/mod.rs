@@ -14,7 +14,7 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::core::{ErrorCode, FailureBody};
-use crate::response::{AdminAuthorBody, AuthorBody, LikerBody, UserSummaryBody, failures, headers};
+use crate::response::{AdminAuthorBody, AuthorBody, LikerBody, RelationshipBody, UserSummaryBody, failures, headers};
 
 /// The name of the way in which callers authenticate.
 const SECURITY: &str = "bearerAuth";
@@ -28,12 +28,13 @@ const SECURITY: &str = "bearerAuth";
     ),
     components(schemas(
         FailureBody, ErrorCode, AuthorBody<'static>, AdminAuthorBody<'static>, UserSummaryBody<'static>,
-        LikerBody<'static>
+        LikerBody<'static>, RelationshipBody
     )),
     servers((url = "/", description = "The service that serves this document.")),
     tags(
         (name = "Authentication", description = "Registration, login and tokens."),
         (name = "Users", description = "The own account, and the administration of all."),
+        (name = "People", description = "What users see of each other, and how they find each other."),
         (name = "Posts", description = "Posts and likes."),
         (name = "Comments", description = "Comments on posts."),
         (name = "Follows", description = "Who follows whom."),

@@ -18,12 +18,13 @@ pub(crate) enum List {
     Comments = 4,
     Follows = 5,
     Products = 6,
+    Directory = 7,
 }
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 6] =
-        [Self::Users, Self::Posts, Self::Likes, Self::Comments, Self::Follows, Self::Products];
+    pub(crate) const EACH: [Self; 7] =
+        [Self::Users, Self::Posts, Self::Likes, Self::Comments, Self::Follows, Self::Products, Self::Directory];
 }
 
 /// The side of the key that a position is on, or the end of the list.

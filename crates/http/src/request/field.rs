@@ -5,7 +5,7 @@
 //! `#[garde(custom(…))]` it says which of its fields are [`required`] and which [`optional`].
 
 use agora_domain::accounts::{
-    Biography, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username,
+    Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username,
 };
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
@@ -232,6 +232,7 @@ texts! {
     Password: Password::parse;
     PasswordAttempt: PasswordAttempt::parse;
     LoginIdentifier: LoginIdentifier::parse;
+    Option<DisplayName>: DisplayName::parse;
     Option<Biography>: Biography::parse;
     Role: str::parse;
     RoleAction: str::parse;

@@ -27,6 +27,12 @@ impl Query {
         Self { path: path.to_owned(), parameters, mac_keys }
     }
 
+    /// Returns every parameter that gives a field, in their order.
+    pub(crate) fn get_all(&self, field: FieldName) -> impl Iterator<Item = &str> {
+        let given = self.parameters.iter().filter(move |(given, _)| given == spelling(field));
+        given.map(|(_, value)| value.as_str())
+    }
+
     /// Returns the first parameter that gives a field.
     pub(crate) fn get(&self, field: FieldName) -> Option<&str> {
         self.parameters.iter().find(|(given, _)| given == spelling(field)).map(|(_, value)| value.as_str())
@@ -37,13 +43,18 @@ impl Query {
         Ok(self.checked_page(list, PageSize::LIST_DEFAULT)?)
     }
 
+    /// Parses the page of a list that is never returned as a whole.
+    pub(crate) fn short_page(&self, list: List) -> Result<PageRequest, ApiError> {
+        Ok(self.checked_page(list, PageSize::SHORT_DEFAULT)?)
+    }
+
     /// Parses the page of the following feed: `createAt` says before when its posts were made.
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
         let made_before = errors.check_given(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
             parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
         });
-        match errors.absorb(self.checked_page(List::Posts, PageSize::FEED_DEFAULT))? {
+        match errors.absorb(self.checked_page(List::Posts, PageSize::SHORT_DEFAULT))? {
             Some(page) if errors.is_empty() => Ok(FeedRequest { made_before, page }),
             _ => Err(errors.into()),
         }

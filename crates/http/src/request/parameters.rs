@@ -2,13 +2,14 @@
 
 use agora_domain::idempotency::IdempotencyKey;
 use agora_domain::page::PageSize;
+use agora_domain::people::UserIds;
 use agora_domain::products::{Category, SearchText};
 use serde_json::json;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::{ObjectBuilder, RefOr, Required, Schema, Type};
+use utoipa::openapi::{ArrayBuilder, ObjectBuilder, RefOr, Required, Schema, Type};
 
-use crate::core::schema::format;
+use crate::core::schema::{format, username};
 
 /// The names of the headers.
 pub(crate) const IF_NONE_MATCH: &str = "If-None-Match";
@@ -31,9 +32,18 @@ macro_rules! groups {
 groups! {
     /// The page of a list.
     Paging = [size(&format!("Without it, all entries up to {}.", PageSize::LIST_DEFAULT.get()), None), cursor()];
+    /// The page of a list that is never returned as a whole.
+    ShortPaging = [size("", Some(PageSize::SHORT_DEFAULT.get())), cursor()];
+    /// The name of the user who is looked for.
+    UsernameQuery = [required(query("username", "The username, in any letter case.", username()))];
+    /// The users whose profiles are asked for.
+    UserIdsQuery = [required(optional(
+        "id", ParameterIn::Query, "Names a user; once for each of them.",
+        ArrayBuilder::new().items(text().format(format("uuid"))).min_items(Some(1)).max_items(Some(UserIds::MAX)),
+    ))];
     /// The page of the following feed.
     FeedPaging = [
-        size("", Some(PageSize::FEED_DEFAULT.get())),
+        size("", Some(PageSize::SHORT_DEFAULT.get())),
         cursor(),
         query(
             "createAt", "Only posts made before: an RFC 3339 time, or a date, which is its midnight in UTC.",
@@ -100,6 +110,11 @@ pub(crate) fn in_path(name: &str) -> Parameter {
 
 fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn required(mut parameter: Parameter) -> Parameter {
+    parameter.required = Required::True;
+    parameter
 }
 
 fn category() -> ObjectBuilder {

@@ -2,7 +2,7 @@
 //! in, under the names that clients made from the document get to see.
 
 use crate::core::schema;
-use crate::response::{AdminPost, CommentBody, LikerBody, Post, UserBody, UserSummaryBody};
+use crate::response::{AdminPost, CommentBody, LikerBody, Post, ProfileBody, UserBody, UserSummaryBody};
 
 macro_rules! answers {
     ($($(#[doc = $doc:literal])+ $name:ident $(($success:ident))? { $data:ty $([$($schema:tt)+])? })+) => {$(
@@ -29,6 +29,10 @@ answers! {
     UserAnswer { UserBody<'static> }
     /// Accounts.
     UsersAnswer { Vec<UserBody<'static>> }
+    /// A user as the caller sees them.
+    ProfileAnswer { ProfileBody<'static> }
+    /// Users as the caller sees them.
+    ProfilesAnswer { Vec<ProfileBody<'static>> }
     /// A post.
     PostAnswer { Post }
     /// Posts.

@@ -6,12 +6,13 @@ use agora_domain::accounts::{Account, Author, UserSummary};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::CommentView;
 use agora_domain::media::ImageKey;
+use agora_domain::people::{Profile, Relationship};
 use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
-use utoipa::openapi::{Array, ArrayBuilder};
+use utoipa::openapi::{Array, ArrayBuilder, ObjectBuilder};
 use uuid::Uuid;
 
 use crate::core::{State, schema, schema_variants};
@@ -116,9 +117,31 @@ views! {
         email: &'a str [schema::email] = account.email.as_str(),
         biography: Option<&'a str> [schema::biography_or_null] = account.biography.as_ref().map(|text| text.as_str()),
         profile_picture: Option<String> [schema::image_or_null] = image_url(state, account.profile_picture.as_ref()),
+        display_name: Option<&'a str> [schema::display_name_or_null] = account.display_name.as_ref().map(|name| name.as_str()),
+        discoverable: bool [schema::discoverable] = account.privacy.discoverable,
+        searchable: bool [schema::searchable] = account.privacy.searchable,
+        hide_counts: bool [schema::hide_counts] = account.privacy.hide_counts,
         created_at: Instant [schema::created_at] = Instant(account.created_at),
         #[serde(flatten)]
         standing: Standing = Standing::of(account),
+    }
+
+    /// A user as the caller sees them.
+    ProfileBody as Profile of profile: Profile, state: &State {
+        /// Names the user.
+        id: Uuid = profile.id.uuid(),
+        username: &'a str [schema::username] = profile.username.as_str(),
+        display_name: Option<&'a str> [schema::display_name_or_null] = profile.display_name.as_ref().map(|name| name.as_str()),
+        biography: Option<&'a str> [schema::biography_or_null] = profile.biography.as_ref().map(|text| text.as_str()),
+        profile_picture: Option<String> [schema::image_or_null] = image_url(state, profile.profile_picture.as_ref()),
+        created_at: Instant [schema::created_at] = Instant(profile.created_at),
+        /// How many of the user's posts the caller may view.
+        post_count: u64 = profile.post_count,
+        follower_count: Option<u64> [follower_count] = profile.follower_count,
+        followed_count: Option<u64> [followed_count] = profile.followed_count,
+        /// How the caller stands to the user; null of oneself.
+        #[schema(required = true)]
+        relationship: Option<RelationshipBody> = profile.relationship.map(RelationshipBody::of),
     }
 
     /// The author of a post.
@@ -168,6 +191,28 @@ views! {
         /// Rendered once for all entries.
         #[schema(value_type = CommentedPost)]
         post: &'a RawValue = post,
+    }
+}
+
+/// How the caller stands to another user.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Relationship)]
+pub(crate) struct RelationshipBody {
+    /// Whether the caller follows the user.
+    following: bool,
+    /// Whether the user follows the caller.
+    followed_by: bool,
+    /// Whether the caller blocks the user.
+    blocking: bool,
+    /// Whether the caller mutes the user.
+    muting: bool,
+}
+
+impl RelationshipBody {
+    fn of(relationship: Relationship) -> Self {
+        let Relationship { following, followed_by, blocking, muting } = relationship;
+        Self { following, followed_by, blocking, muting }
     }
 }
 
@@ -229,6 +274,15 @@ impl<'a> PostBody<'a, AuthorBody<'a>> {
     pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
         Self::of(view, state, |author| AuthorBody::of(author, state))
     }
+}
+
+fn follower_count() -> ObjectBuilder {
+    schema::count_or_null().description(Some("How many follow the user; null where the user keeps it from the caller."))
+}
+
+fn followed_count() -> ObjectBuilder {
+    schema::count_or_null()
+        .description(Some("How many the user follows; null where the user keeps it from the caller."))
 }
 
 /// Returns the schema of the users who liked a post last.

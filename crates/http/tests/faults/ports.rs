@@ -18,6 +18,7 @@ use agora_domain::id::MockIdGenerator;
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters, Window};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
+use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
@@ -129,6 +130,7 @@ impl Ports {
                 clock: clock.clone(),
                 ids: ids.clone(),
             },
+            people: People { people: Arc::new(MockPeopleRepository::new()), follows: follows.clone() },
             follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
             products: Products { products: Arc::new(self.products), clock: clock.clone(), ids: ids.clone() },
             media,

@@ -17,7 +17,7 @@ fn replace(image: &ImageKey) -> PostEdit {
 }
 
 fn picture(image: &ImageKey) -> ProfileChanges {
-    ProfileChanges { biography: None, profile_picture: Some(image.clone()) }
+    ProfileChanges { profile_picture: Some(image.clone()), ..ProfileChanges::default() }
 }
 
 fn set(keys: &[&ImageKey]) -> HashSet<ImageKey> {
@@ -175,7 +175,7 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
     for edit in [PostEdit::default(), text, same] {
         db.posts.edit(post.id, &edit, w.now()).await.unwrap();
     }
-    let words = ProfileChanges { biography: Some(biography("Counts")), profile_picture: None };
+    let words = ProfileChanges { biography: Some(biography("Counts")), ..ProfileChanges::default() };
     for changes in [ProfileChanges::default(), words, picture(ada.profile_picture.as_ref().unwrap())] {
         db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     }

@@ -23,7 +23,8 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
             (w.new_account(&format!("late {n}")), w.new_post(user), w.new_product(&format!("sku {n}")));
         let (session, reply) = (Session { id: w.id(), user, opened_at: w.now() }, w.new_comment(shared, user));
         let (relation, now) = (w.new_relation(), w.now());
-        let profile = ProfileChanges { biography: Some(biography("Busy")), profile_picture: Some(pictures[n].clone()) };
+        let (biography, profile_picture) = (Some(biography("Busy")), Some(pictures[n].clone()));
+        let profile = ProfileChanges { biography, profile_picture, ..ProfileChanges::default() };
         let edit = PostEdit { text: Some(post_text(&format!("Edit {n}"))), ..PostEdit::default() };
         async move {
             match n % 8 {

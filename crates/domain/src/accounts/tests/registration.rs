@@ -272,7 +272,7 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
     for expected in [None, Some(None), Some(Biography::parse(" Hi ").unwrap())] {
         let mut ports = Ports::default();
         let fields = ProfileFields { biography: expected.clone(), ..ProfileFields::default() };
-        let expected = ProfileChanges { biography: expected, profile_picture: None };
+        let expected = ProfileChanges { biography: expected, ..ProfileChanges::default() };
         ports
             .accounts
             .expect_update_profile()
@@ -282,6 +282,74 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
         let updated = ports.accounts().update_profile(&member(), &requester(), fields).await.unwrap();
         assert_eq!(updated, account(Roles::USER, true));
     }
+}
+
+#[tokio::test]
+async fn what_others_find_and_see_is_changed_as_it_was_given() {
+    let (display_name, privacy) = (
+        Some(DisplayName::parse("Bob 🐙").unwrap()),
+        PrivacyChanges { searchable: Some(false), ..PrivacyChanges::default() },
+    );
+    let mut ports = Ports::default();
+    let fields = ProfileFields { display_name: display_name.clone(), privacy, ..ProfileFields::default() };
+    let expected = ProfileChanges { display_name, privacy, ..ProfileChanges::default() };
+    ports
+        .accounts
+        .expect_update_profile()
+        .once()
+        .withf(move |_, changes, _| *changes == expected)
+        .returning(|_, _, _| Ok(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None }));
+    ports.accounts().update_profile(&member(), &requester(), fields).await.unwrap();
+}
+
+#[test]
+fn a_change_of_a_profile_leaves_what_is_not_given() {
+    let name = |name: &str| DisplayName::parse(name).unwrap();
+    let before = Account { display_name: name("Bob"), ..account(Roles::USER, true) };
+    let changed = |changes: ProfileChanges| before.clone().with_profile(&changes).0;
+    assert_eq!(changed(ProfileChanges::default()), before);
+    let removed = ProfileChanges { display_name: Some(None), ..ProfileChanges::default() };
+    assert_eq!(changed(removed), Account { display_name: None, ..before.clone() });
+    for (discoverable, searchable, hide_counts) in [(false, true, false), (true, false, false), (true, true, true)] {
+        let given = |now: bool, before: bool| (now != before).then_some(now);
+        let privacy = PrivacyChanges {
+            discoverable: given(discoverable, true),
+            searchable: given(searchable, true),
+            hide_counts: given(hide_counts, false),
+        };
+        let expected = Account { privacy: Privacy { discoverable, searchable, hide_counts }, ..before.clone() };
+        assert_eq!(changed(ProfileChanges { privacy, ..ProfileChanges::default() }), expected);
+    }
+}
+
+#[test]
+fn a_display_name_hides_nothing_and_turns_nothing_round() {
+    let parse =
+        |name: &str| DisplayName::parse(name).map(|name| name.map_or(String::new(), |it| it.as_str().to_owned()));
+    for (name, expected) in [
+        ("  Ada Lovelace ", "Ada Lovelace"),
+        ("Ada", "Ada"),
+        ("ada@example.org", "ada@example.org"),
+        // Joiners and variation selectors are needed to write these.
+        ("👩\u{200d}💻", "👩\u{200d}💻"),
+        ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+        ("❤\u{fe0f}", "❤\u{fe0f}"),
+        ("葛\u{e0100}", "葛\u{e0100}"),
+        ("", ""),
+        (" \t\u{3000} ", ""),
+        ("\u{200d}", ""),
+        ("\u{fe0f} \u{200c}", ""),
+    ] {
+        assert_eq!(parse(name).unwrap(), expected, "{name:?}");
+    }
+    let hidden = "\0\u{1}\u{7f}\u{85}\u{ad}\u{34f}\u{61c}\u{115f}\u{180e}\u{200b}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202b}\u{202c}\
+        \u{202d}\u{202e}\u{2060}\u{2066}\u{2067}\u{2068}\u{2069}\u{2800}\u{3164}\u{feff}\u{ffa0}\u{e0001}\u{e0041}";
+    for c in hidden.chars() {
+        let refused = parse(&format!("a{c}b")).unwrap_err();
+        assert_eq!(refused.kind(), ViolationKind::InvalidFormat, "{c:?}");
+    }
+    assert!(parse(&"é".repeat(50)).is_ok());
+    assert_eq!(parse(&"é".repeat(51)).unwrap_err().kind(), ViolationKind::TooLong);
 }
 
 #[tokio::test]
@@ -297,7 +365,9 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .expect_update_profile()
             .once()
             .in_sequence(&mut order)
-            .withf(|_, changes, _| *changes == ProfileChanges { biography: None, profile_picture: Some(key(NEW)) })
+            .withf(|_, changes, _| {
+                *changes == ProfileChanges { profile_picture: Some(key(NEW)), ..ProfileChanges::default() }
+            })
             .returning(|_, _, _| {
                 Ok(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: Some(key(OLD)) })
             });

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 
 use agora_domain::Error;
-use agora_domain::accounts::{Account, PasswordChange, PasswordHash, ProfileChanges, UpdatedProfile};
+use agora_domain::accounts::{
+    Account, PasswordChange, PasswordHash, Privacy, PrivacyChanges, ProfileChanges, UpdatedProfile,
+};
 use agora_domain::error::Resource;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{World, biography};
+use crate::world::{World, biography, display_name};
 
 pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
     let w = World::new(&db);
@@ -19,7 +21,7 @@ pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories
         if let Some(biography) = &step {
             expected.biography.clone_from(biography);
         }
-        let changes = ProfileChanges { biography: step, profile_picture: None };
+        let changes = ProfileChanges { biography: step, ..ProfileChanges::default() };
         let updated = db.accounts.update_profile(expected.id, &changes, w.now()).await.unwrap();
         assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: None });
         assert_eq!(db.accounts.find(expected.id).await.unwrap().as_ref(), Some(&expected));
@@ -38,7 +40,7 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
         (Some(&second), Some(&second), Some(&first)),
     ];
     for (given, named, replaced) in steps {
-        let changes = ProfileChanges { biography: None, profile_picture: given.cloned() };
+        let changes = ProfileChanges { profile_picture: given.cloned(), ..ProfileChanges::default() };
         let expected = Account { profile_picture: named.cloned(), ..ada.clone() };
         let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
         assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: replaced.cloned() });
@@ -46,21 +48,54 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
     }
 }
 
-pub async fn a_profile_changes_both_at_once(db: Repositories) {
+pub async fn a_profile_changes_everything_at_once(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
-    let (biography, picture) = (biography("Counts"), w.image().await);
-    let changes = ProfileChanges { biography: Some(biography.clone()), profile_picture: Some(picture.clone()) };
+    let (display_name, biography, picture) = (display_name("Ada L."), biography("Counts"), w.image().await);
+    let changes = ProfileChanges {
+        display_name: Some(display_name.clone()),
+        biography: Some(biography.clone()),
+        privacy: PrivacyChanges { discoverable: Some(false), searchable: Some(false), hide_counts: Some(true) },
+        profile_picture: Some(picture.clone()),
+    };
     let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     assert_eq!(updated.replaced_picture, ada.profile_picture);
-    assert_eq!(updated.account, Account { biography, profile_picture: Some(picture), ..ada });
+    let privacy = Privacy { discoverable: false, searchable: false, hide_counts: true };
+    let expected = Account { display_name, biography, privacy, profile_picture: Some(picture), ..ada };
+    assert_eq!(updated.account, expected);
+    assert_eq!(db.accounts.find(expected.id).await.unwrap(), Some(expected));
+}
+
+pub async fn what_others_find_and_see_of_an_account_changes_as_it_was_chosen(db: Repositories) {
+    let w = World::new(&db);
+    let (mut ada, bob) = (w.account("Ada").await, w.account("Bob").await);
+    let names = [Some(display_name("Ada 'A' 👩\u{200d}💻")), None, Some(None), Some(display_name("x"))];
+    for (n, name) in names.into_iter().enumerate() {
+        if let Some(name) = &name {
+            ada.display_name.clone_from(name);
+        }
+        let privacy = PrivacyChanges {
+            discoverable: Some(n % 2 == 0),
+            searchable: (n > 1).then_some(n % 2 == 1),
+            hide_counts: (n == 2).then_some(true),
+        };
+        ada.privacy = ada.privacy.with(privacy);
+        let changes = ProfileChanges { display_name: name, privacy, ..ProfileChanges::default() };
+        assert_eq!(db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap().account, ada);
+        assert_eq!(db.accounts.find(ada.id).await.unwrap().as_ref(), Some(&ada));
+    }
+    assert_eq!(db.accounts.find(bob.id).await.unwrap(), Some(bob));
 }
 
 pub async fn updating_an_unknown_profile_fails(db: Repositories) {
     let w = World::new(&db);
     let changes = [
         ProfileChanges::default(),
-        ProfileChanges { biography: Some(biography("Nobody")), profile_picture: Some(w.image().await) },
+        ProfileChanges {
+            biography: Some(biography("Nobody")),
+            profile_picture: Some(w.image().await),
+            ..ProfileChanges::default()
+        },
     ];
     for changes in changes {
         assert_fails!(db.accounts.update_profile(w.id(), &changes, w.now()).await, Error::NotFound(Resource::User));
@@ -73,7 +108,7 @@ pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repo
     let pictures = w.images(20).await;
     let outcomes = together(pictures.iter().cloned().map(|picture| {
         let (db, now) = (db.clone(), w.now());
-        let changes = ProfileChanges { biography: None, profile_picture: Some(picture) };
+        let changes = ProfileChanges { profile_picture: Some(picture), ..ProfileChanges::default() };
         async move { db.accounts.update_profile(ada, &changes, now).await }
     }))
     .await;

@@ -11,7 +11,9 @@ use agora_domain::relation::NewRelation;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{INSTANTS, ODD_TEXTS, World, at, author, biography, liker, post_text, shuffled, untouched};
+use crate::world::{
+    INSTANTS, ODD_TEXTS, World, at, author, biography, display_name, liker, post_text, shuffled, untouched,
+};
 
 pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) {
     let w = World::new(&db);
@@ -117,7 +119,12 @@ pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Reposito
     let post = w.post(ada.id).await;
     w.like(post.id, fan.id).await;
     for account in [&mut ada, &mut fan] {
-        let changes = ProfileChanges { biography: Some(biography("New")), profile_picture: Some(w.image().await) };
+        let changes = ProfileChanges {
+            display_name: Some(display_name("Somebody new")),
+            biography: Some(biography("New")),
+            profile_picture: Some(w.image().await),
+            ..ProfileChanges::default()
+        };
         *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().account;
     }
     let view = db.posts.find(post.id, ada.id).await.unwrap().unwrap().view;

@@ -1,0 +1,123 @@
+//! The repository of people.
+
+use agora_domain::Result;
+use agora_domain::accounts::{Biography, DisplayName, Username};
+use agora_domain::id::UserId;
+use agora_domain::page::{Keyset, Page, PageRequest};
+use agora_domain::people::{PeopleRepository, Person, PostCounts, Relationship};
+use async_trait::async_trait;
+use diesel::{Queryable, Selectable};
+
+use crate::error::Outcome;
+use crate::rows::{Slice, count, image_key, keyset, page_of};
+use crate::schema::users;
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, call};
+
+/// The columns of a user that a profile has.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct ProfileRow {
+    pub(crate) id: DbId,
+    pub(crate) username: String,
+    pub(crate) display_name: Option<String>,
+    pub(crate) biography: Option<String>,
+    pub(crate) profile_picture: Option<String>,
+    pub(crate) enabled: bool,
+    pub(crate) hide_counts: bool,
+    pub(crate) created_at: DbInstant,
+}
+
+/// A user as somebody stands to them.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct PersonRow {
+    pub(crate) user: ProfileRow,
+    /// By visibility.
+    pub(crate) posts: (i64, i64, i64),
+    pub(crate) followed: i64,
+    pub(crate) followers: i64,
+    pub(crate) following: bool,
+    pub(crate) followed_by: bool,
+}
+
+/// When the relation was made and its id, then the user at its other end.
+pub(crate) type RelatedPerson = (DbInstant, DbId, PersonRow);
+
+impl PersonRow {
+    fn key(&self) -> Keyset {
+        keyset(self.user.created_at, self.user.id)
+    }
+
+    fn person(self) -> Outcome<Person> {
+        let (public, followers, private) = self.posts;
+        Ok(Person {
+            id: self.user.id.0.into(),
+            username: Username::restore(self.user.username),
+            display_name: self.user.display_name.map(DisplayName::restore),
+            biography: self.user.biography.map(Biography::restore),
+            profile_picture: image_key(self.user.profile_picture)?,
+            created_at: self.user.created_at.0,
+            enabled: self.user.enabled,
+            hide_counts: self.user.hide_counts,
+            posts: PostCounts { public: count(public), followers: count(followers), private: count(private) },
+            follower_count: count(self.followers),
+            followed_count: count(self.followed),
+            relationship: Relationship {
+                following: self.following,
+                followed_by: self.followed_by,
+                ..Relationship::default()
+            },
+        })
+    }
+}
+
+fn page_of_related(page: PageRequest, found: Vec<RelatedPerson>) -> Result<Page<Person>> {
+    page_of(page, found, |(at, id, row)| Ok((keyset(at, id), row.person()?)))
+}
+
+#[async_trait]
+impl PeopleRepository for Database {
+    async fn find(&self, id: UserId, viewer: UserId) -> Result<Option<Person>> {
+        let row = call!(self, read people::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
+        Ok(row.map(PersonRow::person).transpose()?)
+    }
+
+    async fn find_by_username(&self, username: &Username, viewer: UserId) -> Result<Option<Person>> {
+        let key = username.key();
+        let row = call!(self, read people::find_by_username(key, DbId(viewer.uuid())))?;
+        Ok(row.map(PersonRow::person).transpose()?)
+    }
+
+    async fn find_all(&self, ids: &[UserId], viewer: UserId) -> Result<Vec<Person>> {
+        let ids: Vec<_> = ids.iter().map(|id| DbId(id.uuid())).collect();
+        let found = call!(self, list people::find_all(ids, DbId(viewer.uuid())))?;
+        Ok(found.into_iter().map(PersonRow::person).collect::<Outcome<_>>()?)
+    }
+
+    async fn list_discoverable(&self, viewer: UserId, page: PageRequest) -> Result<Page<Person>> {
+        let found = call!(self, list people::list_discoverable(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+        page_of(page, found, |row| Ok((row.key(), row.person()?)))
+    }
+
+    async fn list_followers(
+        &self,
+        user: UserId,
+        viewer: UserId,
+        with_disabled: bool,
+        page: PageRequest,
+    ) -> Result<Page<Person>> {
+        let (user, viewer, slice) = (DbId(user.uuid()), DbId(viewer.uuid()), Slice::newest_first(page));
+        page_of_related(page, call!(self, list people::list_followers(user, viewer, with_disabled, slice))?)
+    }
+
+    async fn list_followed(
+        &self,
+        user: UserId,
+        viewer: UserId,
+        with_disabled: bool,
+        page: PageRequest,
+    ) -> Result<Page<Person>> {
+        let (user, viewer, slice) = (DbId(user.uuid()), DbId(viewer.uuid()), Slice::newest_first(page));
+        page_of_related(page, call!(self, list people::list_followed(user, viewer, with_disabled, slice))?)
+    }
+}

@@ -1,0 +1,252 @@
+//! What a text names: accounts, hashtags and addresses of the web.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use icu_casemap::CaseMapper;
+use icu_properties::props::GeneralCategory;
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+
+use crate::accounts::Username;
+use crate::error::ViolationKind::InvalidFormat;
+use crate::error::{Result, Violation};
+use crate::id::UserId;
+use crate::text;
+
+/// A hashtag without its `#`, folded: letters, marks, digits and `_`, at least one letter, at most 100 characters. Equal for
+/// tags that differ in letter case (Unicode's full case folding, and nothing more).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hashtag(String);
+
+impl Hashtag {
+    /// The most characters a hashtag has, as it is written.
+    pub const MAX_CHARS: usize = 100;
+
+    /// Parses a tag that a client named, with or without `#`.
+    ///
+    /// # Errors
+    /// The violation, in words for the client, for what no text can have as a hashtag.
+    pub fn parse(tag: &str) -> Result<Self, Violation> {
+        let name = tag.strip_prefix('#').unwrap_or(tag);
+        let is_whole = Classes::new().run(name, Classes::is_in_hashtag) == name.len();
+        Self::of_run(name)
+            .filter(|_| is_whole)
+            .ok_or_else(|| Violation::new(InvalidFormat, "Tag must be letters, digits and _, with at least one letter"))
+    }
+
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
+    /// Returns the folded tag.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the tag that a run of a hashtag's characters is.
+    fn of_run(run: &str) -> Option<Self> {
+        let classes = Classes::new();
+        let is_tag = run.chars().any(|c| classes.is_letter(c)) && run.chars().count() <= Self::MAX_CHARS;
+        is_tag.then(|| Self(CaseMapper::new().fold_string(run).into_owned()))
+    }
+}
+
+/// A part of a text that names something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entity {
+    /// Where it begins, in UTF-16 code units from the beginning of the text.
+    pub start: usize,
+    /// Where it ends: the place after its last code unit.
+    pub end: usize,
+    /// What it names.
+    pub named: Named,
+}
+
+/// What a part of a text names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// An account.
+    Account(UserId),
+    /// A hashtag.
+    Hashtag(Hashtag),
+    /// An address of the web, as it is written.
+    Url(String),
+}
+
+/// What a text may name, before it is known which names are those of accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Candidates(Vec<Candidate>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Candidate {
+    Certain(Entity),
+    /// From a place on, the keys of usernames it may be, the longest first, each with the place where it ends.
+    Mention(usize, Vec<(String, usize)>),
+}
+
+impl Candidates {
+    /// Finds what a text may name, in the order of the text, no two overlapping (`contract`: Conversation, `entities`):
+    ///
+    /// - a URL is `http://` or `https://` up to white space, without the punctuation that closes it; a bracket that it opens
+    ///   itself is a part of it. It wins over what is inside it;
+    /// - a hashtag is `#` and the characters of a [`Hashtag`]; one that is longer is none;
+    /// - a mention is `@` and letters, digits, `_`, `.` and `-`, or `@{` and any username before `}`. It is the longest
+    ///   username that these begin with and that no letter, digit or mark follows: `@ada.` names `ada`, `@adam` does not.
+    ///
+    /// Hashtags and mentions begin the text or follow what is no letter, digit, `_`, `@`, `#` or `/`.
+    pub fn find(text: &str) -> Self {
+        let classes = Classes::new();
+        let mut found = Vec::new();
+        let (mut byte, mut unit, mut before) = (0, 0, None);
+        while let Some(next) = text[byte..].chars().next() {
+            let rest = &text[byte..];
+            let may_begin = before.is_none_or(|before| !classes.joins(before));
+            let candidate = match next {
+                'h' | 'H' => url_at(rest).map(|url| (url.len(), Named::Url(url.to_owned()))),
+                '#' if may_begin => {
+                    let run = classes.run(&rest[1..], Classes::is_in_hashtag);
+                    Hashtag::of_run(&rest[1..=run]).map(|tag| (1 + run, Named::Hashtag(tag)))
+                }
+                '@' if may_begin => {
+                    let names = mentioned_at(&classes, rest);
+                    if !names.is_empty() {
+                        let ends = names.into_iter().map(|(name, length)| (name, unit + utf16_len(&rest[..length])));
+                        found.push(Candidate::Mention(unit, ends.collect()));
+                    }
+                    None
+                }
+                _ => None,
+            };
+            let length = candidate.as_ref().map_or(next.len_utf8(), |(length, _)| *length);
+            let end = unit + utf16_len(&rest[..length]);
+            found.extend(candidate.map(|(_, named)| Candidate::Certain(Entity { start: unit, end, named })));
+            before = rest[..length].chars().next_back();
+            (byte, unit) = (byte + length, end);
+        }
+        Self(found)
+    }
+
+    /// Returns the keys ([`Username::key`]) of all usernames that the text may mention.
+    pub fn username_keys(&self) -> BTreeSet<&str> {
+        let names = self.0.iter().filter_map(|candidate| match candidate {
+            Candidate::Mention(_, names) => Some(names),
+            Candidate::Certain(_) => None,
+        });
+        names.flatten().map(|(key, _)| key.as_str()).collect()
+    }
+
+    /// Returns what the text names, given the accounts that its author may mention, by the keys of their usernames.
+    pub fn resolve(self, accounts: &BTreeMap<String, UserId>) -> Vec<Entity> {
+        let mut entities: Vec<Entity> = Vec::new();
+        for candidate in self.0 {
+            let entity = match candidate {
+                Candidate::Certain(entity) => Some(entity),
+                Candidate::Mention(start, names) => names
+                    .iter()
+                    .find_map(|(key, end)| accounts.get(key).map(|id| (*id, *end)))
+                    .map(|(id, end)| Entity { start, end, named: Named::Account(id) }),
+            };
+            // What stands in the braces of a mention is no part of its own.
+            let last = entities.last().map_or(0, |last| last.end);
+            entities.extend(entity.filter(|entity| entity.start >= last));
+        }
+        entities
+    }
+}
+
+fn utf16_len(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// Returns the URL that a text begins with, if it begins with one.
+fn url_at(text: &str) -> Option<&str> {
+    let scheme = ["http://", "https://"]
+        .into_iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))?;
+    let mut url = &text[..text.find(char::is_whitespace).unwrap_or(text.len())];
+    while let Some(last) = url.chars().next_back() {
+        let is_closing = match last {
+            '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '"' | '…' | '。' | '、' | '，' | '！' | '？' | '’' | '”'
+            | '»' => true,
+            ')' => closes_another(url, '(', ')'),
+            ']' => closes_another(url, '[', ']'),
+            '}' => closes_another(url, '{', '}'),
+            '>' => closes_another(url, '<', '>'),
+            '）' | '」' | '』' | '】' | '》' | '〉' => true,
+            _ => false,
+        };
+        if !is_closing {
+            break;
+        }
+        url = &url[..url.len() - last.len_utf8()];
+    }
+    (url.len() > scheme.len()).then_some(url)
+}
+
+/// Returns whether a text closes more brackets than it opens.
+fn closes_another(text: &str, open: char, close: char) -> bool {
+    text.matches(close).count() > text.matches(open).count()
+}
+
+/// Returns the keys of usernames that the text, which begins with `@`, may begin with, the longest first, each with the
+/// length in bytes of what would be the mention.
+fn mentioned_at(classes: &Classes, text: &str) -> Vec<(String, usize)> {
+    let rest = &text[1..];
+    if let Some(rest) = rest.strip_prefix('{') {
+        // No username is longer, and none has a control character.
+        let name =
+            rest.char_indices().take(Username::MAX_CHARS + 1).find(|(_, c)| *c == '}').map(|(end, _)| &rest[..end]);
+        let name = name.filter(|name| Username::parse(name).is_ok_and(|username| username.as_str() == *name));
+        return name.map(|name| (text::fold(name), name.len() + "@{}".len())).into_iter().collect();
+    }
+    let run = classes.run(rest, Classes::is_in_mention);
+    let whole = Some(run).filter(|run| !rest[*run..].starts_with(|c| classes.is_mark(c)));
+    let parts = rest[..run].char_indices().rev().filter(|(_, c)| matches!(c, '.' | '-' | '_')).map(|(at, _)| at);
+    let names = whole.into_iter().chain(parts).filter(|end| *end > 0).map(|end| &rest[..end]);
+    let short = names.filter(|name| name.chars().count() <= Username::MAX_CHARS);
+    short.map(|name| (text::fold(name), name.len() + 1)).collect()
+}
+
+/// What Unicode says of characters.
+struct Classes(CodePointMapDataBorrowed<'static, GeneralCategory>);
+
+impl Classes {
+    fn new() -> Self {
+        Self(CodePointMapData::new())
+    }
+
+    fn is_letter(&self, c: char) -> bool {
+        use GeneralCategory::{LowercaseLetter, ModifierLetter, OtherLetter, TitlecaseLetter, UppercaseLetter};
+        matches!(self.0.get(c), LowercaseLetter | ModifierLetter | OtherLetter | TitlecaseLetter | UppercaseLetter)
+    }
+
+    fn is_mark(&self, c: char) -> bool {
+        use GeneralCategory::{EnclosingMark, NonspacingMark, SpacingMark};
+        matches!(self.0.get(c), EnclosingMark | NonspacingMark | SpacingMark)
+    }
+
+    fn is_digit(&self, c: char) -> bool {
+        self.0.get(c) == GeneralCategory::DecimalNumber
+    }
+
+    fn is_in_hashtag(&self, c: char) -> bool {
+        c == '_' || self.is_letter(c) || self.is_mark(c) || self.is_digit(c)
+    }
+
+    fn is_in_mention(&self, c: char) -> bool {
+        matches!(c, '_' | '.' | '-') || self.is_letter(c) || self.is_digit(c)
+    }
+
+    /// Returns whether a hashtag or a mention right behind the character is a part of something else.
+    fn joins(&self, c: char) -> bool {
+        matches!(c, '_' | '@' | '#' | '/') || self.is_letter(c) || self.is_digit(c)
+    }
+
+    /// Returns how many bytes at the beginning of a text are characters of a kind.
+    fn run(&self, text: &str, is_in: fn(&Self, char) -> bool) -> usize {
+        text.find(|c| !is_in(self, c)).unwrap_or(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Profiles, and the rules of what a viewer sees of them.
+
+use crate::accounts::{Biography, DisplayName, Member, Username};
+use crate::clock::Timestamp;
+use crate::error::{Result, Violation, ViolationKind};
+use crate::id::UserId;
+use crate::media::ImageKey;
+use crate::posts::{Audience, Visibility};
+
+/// How many posts a user has, by who may view them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PostCounts {
+    /// Those for everybody.
+    pub public: u64,
+    /// Those for the user's followers.
+    pub followers: u64,
+    /// Those for the user alone.
+    pub private: u64,
+}
+
+impl PostCounts {
+    /// Returns how many an audience may view.
+    pub fn viewable_by(&self, audience: Audience) -> u64 {
+        audience.may_view().iter().map(|visibility| self.with(*visibility)).sum()
+    }
+
+    const fn with(&self, visibility: Visibility) -> u64 {
+        match visibility {
+            Visibility::Public => self.public,
+            Visibility::Followers => self.followers,
+            Visibility::Private => self.private,
+        }
+    }
+}
+
+/// How a viewer stands to another user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Relationship {
+    /// Whether the viewer follows the user.
+    pub following: bool,
+    /// Whether the user follows the viewer.
+    pub followed_by: bool,
+    /// Whether the viewer blocks the user.
+    pub blocking: bool,
+    /// Whether the viewer mutes the user.
+    pub muting: bool,
+}
+
+/// A user as stored, with how a viewer stands to them: what a [`Profile`] is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Names the account.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// What others are shown beside the username.
+    pub display_name: Option<DisplayName>,
+    /// What the user says of themselves.
+    pub biography: Option<Biography>,
+    /// The user's picture.
+    pub profile_picture: Option<ImageKey>,
+    /// When the account was registered.
+    pub created_at: Timestamp,
+    /// Whether an ADMIN has not disabled the account.
+    pub enabled: bool,
+    /// Whether others are not told how many follow the user, and how many the user follows.
+    pub hide_counts: bool,
+    /// How many posts the user has.
+    pub posts: PostCounts,
+    /// How many follow the user.
+    pub follower_count: u64,
+    /// How many the user follows.
+    pub followed_count: u64,
+    /// How the viewer stands to the user.
+    pub relationship: Relationship,
+}
+
+/// A user as a viewer sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// Names the account.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// What others are shown beside the username.
+    pub display_name: Option<DisplayName>,
+    /// What the user says of themselves.
+    pub biography: Option<Biography>,
+    /// The user's picture.
+    pub profile_picture: Option<ImageKey>,
+    /// When the account was registered.
+    pub created_at: Timestamp,
+    /// How many posts of the user the viewer may view.
+    pub post_count: u64,
+    /// How many follow the user; `None` where the viewer is not told.
+    pub follower_count: Option<u64>,
+    /// How many the user follows; `None` where the viewer is not told.
+    pub followed_count: Option<u64>,
+    /// How the viewer stands to the user; `None` of oneself.
+    pub relationship: Option<Relationship>,
+}
+
+impl Person {
+    /// Returns what a viewer sees of the user; `None` of a disabled account, which ADMIN alone sees.
+    pub fn seen_by(self, viewer: &Member) -> Option<Profile> {
+        if !(self.enabled || may_see_disabled(viewer)) {
+            return None;
+        }
+        let audience = Audience::of(viewer, self.id, self.relationship.following);
+        let may_see_counts = !self.hide_counts || audience == Audience::Privileged;
+        Some(Profile {
+            id: self.id,
+            username: self.username,
+            display_name: self.display_name,
+            biography: self.biography,
+            profile_picture: self.profile_picture,
+            created_at: self.created_at,
+            post_count: self.posts.viewable_by(audience),
+            follower_count: may_see_counts.then_some(self.follower_count),
+            followed_count: may_see_counts.then_some(self.followed_count),
+            relationship: (self.id != viewer.id()).then_some(self.relationship),
+        })
+    }
+}
+
+/// The rule of who sees disabled accounts: ADMIN alone.
+pub(crate) fn may_see_disabled(viewer: &Member) -> bool {
+    viewer.is_admin()
+}
+
+/// Some users whose profiles are asked for, each once, in the order they were named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserIds(Vec<UserId>);
+
+impl UserIds {
+    /// The most that may be named at once.
+    pub const MAX: usize = 100;
+
+    /// Returns the users that a client named.
+    ///
+    /// # Errors
+    /// The violation, in words for the client, when there are none or too many.
+    pub fn parse(named: Vec<UserId>) -> Result<Self, Violation> {
+        match named.len() {
+            0 => Err(Violation::new(ViolationKind::Required, "At least one user is required")),
+            1..=Self::MAX => {
+                let mut ids = Vec::with_capacity(named.len());
+                for id in named {
+                    if !ids.contains(&id) {
+                        ids.push(id);
+                    }
+                }
+                Ok(Self(ids))
+            }
+            _ => {
+                let message = format!("At most {} users may be named", Self::MAX);
+                Err(Violation::new(ViolationKind::TooLong, message))
+            }
+        }
+    }
+
+    /// Returns them in their order.
+    pub fn as_slice(&self) -> &[UserId] {
+        &self.0
+    }
+}

@@ -1,0 +1,94 @@
+//! The use cases of people.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{PeopleRepository, Person, Profile, UserIds, may_see_disabled};
+use crate::accounts::{Member, Username};
+use crate::error::{Error, Resource, Result};
+use crate::follows::{FollowRepository, ensure_may_list};
+use crate::id::UserId;
+use crate::page::{Page, PageRequest};
+
+const NO_USER: Error = Error::NotFound(Resource::User);
+
+/// Shows users to each other.
+pub struct People {
+    /// Where users are read as others see them.
+    pub people: Arc<dyn PeopleRepository>,
+    /// Who follows whom.
+    pub follows: Arc<dyn FollowRepository>,
+}
+
+impl People {
+    /// Returns the profile of a user.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown user, and for a disabled one unless the viewer is ADMIN.
+    pub async fn get(&self, viewer: &Member, id: UserId) -> Result<Profile> {
+        profile(viewer, self.people.find(id, viewer.id()).await?)
+    }
+
+    /// Returns the profile of the user with this name, in any letter case.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub async fn get_by_username(&self, viewer: &Member, username: &Username) -> Result<Profile> {
+        profile(viewer, self.people.find_by_username(username, viewer.id()).await?)
+    }
+
+    /// Returns the profiles of users in the order they are named; those that [`get`](Self::get) would not find are left out.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn get_all(&self, viewer: &Member, ids: &UserIds) -> Result<Vec<Profile>> {
+        let found = self.people.find_all(ids.as_slice(), viewer.id()).await?;
+        let mut found: HashMap<_, _> = found.into_iter().map(|person| (person.id, person)).collect();
+        Ok(ids.as_slice().iter().filter_map(|id| found.remove(id)?.seen_by(viewer)).collect())
+    }
+
+    /// Returns the profiles of those who want to be found, newest account first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn directory(&self, viewer: &Member, page: PageRequest) -> Result<Page<Profile>> {
+        Ok(profiles(viewer, self.people.list_discoverable(viewer.id(), page).await?))
+    }
+
+    /// Returns the profiles of those who follow a user, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown user; [`Error::Forbidden`] when the viewer may not know.
+    pub async fn list_followers(&self, viewer: &Member, user: UserId, page: PageRequest) -> Result<Page<Profile>> {
+        self.ensure_may_list(viewer, user).await?;
+        let found = self.people.list_followers(user, viewer.id(), may_see_disabled(viewer), page).await?;
+        Ok(profiles(viewer, found))
+    }
+
+    /// Returns the profiles of those whom a user follows, newest first.
+    ///
+    /// # Errors
+    /// Those of [`list_followers`](Self::list_followers).
+    pub async fn list_followed(&self, viewer: &Member, user: UserId, page: PageRequest) -> Result<Page<Profile>> {
+        self.ensure_may_list(viewer, user).await?;
+        let found = self.people.list_followed(user, viewer.id(), may_see_disabled(viewer), page).await?;
+        Ok(profiles(viewer, found))
+    }
+
+    async fn ensure_may_list(&self, viewer: &Member, user: UserId) -> Result<()> {
+        let follows = self.follows.is_following(viewer.id(), user).await?;
+        ensure_may_list(viewer, user, follows.ok_or(NO_USER)?)
+    }
+}
+
+fn profile(viewer: &Member, found: Option<Person>) -> Result<Profile> {
+    found.and_then(|person| person.seen_by(viewer)).ok_or(NO_USER)
+}
+
+/// Returns what the viewer sees of a page. What the viewer does not see at all is not on it.
+fn profiles(viewer: &Member, page: Page<Person>) -> Page<Profile> {
+    let Page { items, keys, prev, next } = page;
+    let seen = items.into_iter().zip(keys).filter_map(|(person, key)| Some((person.seen_by(viewer)?, key)));
+    let (items, keys) = seen.unzip();
+    Page { items, keys, prev, next }
+}

@@ -1,0 +1,195 @@
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{Caller, Member, Role, Roles, Session, Username};
+use crate::clock::Timestamp;
+use crate::error::{Error, Forbidden, Resource, ViolationKind};
+use crate::follows::MockFollowRepository;
+use crate::id::{SessionId, UserId};
+use crate::page::{Keyset, Page, PageRequest};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const BOB: UserId = UserId::new(Uuid::from_u128(2));
+const CAROL: UserId = UserId::new(Uuid::from_u128(3));
+const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
+
+fn member(user: UserId, roles: Roles) -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
+    Caller { user, session, roles }.member().unwrap()
+}
+
+fn alice() -> Member {
+    member(ALICE, Roles::USER)
+}
+
+fn person(id: UserId) -> Person {
+    Person {
+        id,
+        username: Username::parse("somebody").unwrap(),
+        display_name: None,
+        biography: None,
+        profile_picture: None,
+        created_at: Timestamp::from_unix_millis(5),
+        enabled: true,
+        hide_counts: false,
+        posts: PostCounts { public: 1, followers: 10, private: 100 },
+        follower_count: 7,
+        followed_count: 8,
+        relationship: Relationship::default(),
+    }
+}
+
+fn following(id: UserId) -> Person {
+    Person { relationship: Relationship { following: true, ..Relationship::default() }, ..person(id) }
+}
+
+fn page(people: Vec<Person>) -> Page<Person> {
+    let keys = people.iter().map(|person| Keyset { at: person.created_at, id: person.id.uuid() }).collect();
+    Page { items: people, keys, prev: None, next: None }
+}
+
+fn people(expect: impl FnOnce(&mut MockPeopleRepository, &mut MockFollowRepository)) -> People {
+    let (mut people, mut follows) = (MockPeopleRepository::new(), MockFollowRepository::new());
+    expect(&mut people, &mut follows);
+    People { people: Arc::new(people), follows: Arc::new(follows) }
+}
+
+#[test]
+fn posts_are_counted_that_the_viewer_may_view() {
+    for (who, viewer, person, expected) in [
+        ("a stranger", alice(), person(BOB), 1),
+        ("a follower", alice(), following(BOB), 11),
+        ("the user", alice(), person(ALICE), 111),
+        ("ADMIN", member(ALICE, ADMIN), person(BOB), 111),
+    ] {
+        assert_eq!(person.seen_by(&viewer).unwrap().post_count, expected, "{who}");
+    }
+}
+
+#[test]
+fn hidden_counts_are_for_the_user_and_admin() {
+    let hidden = |person| Person { hide_counts: true, ..person };
+    for (who, viewer, person, is_told) in [
+        ("a stranger, not hidden", alice(), person(BOB), true),
+        ("a stranger", alice(), hidden(person(BOB)), false),
+        ("a follower", alice(), hidden(following(BOB)), false),
+        ("the user", alice(), hidden(person(ALICE)), true),
+        ("ADMIN", member(ALICE, ADMIN), hidden(person(BOB)), true),
+    ] {
+        let profile = person.seen_by(&viewer).unwrap();
+        let expected = if is_told { (Some(7), Some(8)) } else { (None, None) };
+        assert_eq!((profile.follower_count, profile.followed_count), expected, "{who}");
+    }
+}
+
+#[test]
+fn nobody_stands_in_a_relationship_to_themselves() {
+    assert_eq!(person(ALICE).seen_by(&alice()).unwrap().relationship, None);
+    let relationship = Relationship { following: true, followed_by: true, ..Relationship::default() };
+    let bob = Person { relationship, ..person(BOB) };
+    assert_eq!(bob.seen_by(&alice()).unwrap().relationship, Some(relationship));
+}
+
+#[tokio::test]
+async fn a_profile_is_found_unless_its_account_is_disabled_or_unknown() {
+    let disabled = || Person { enabled: false, ..person(BOB) };
+    for (who, viewer, found, is_shown) in [
+        ("anybody", alice(), Some(person(BOB)), true),
+        ("anybody, of a disabled account", alice(), Some(disabled()), false),
+        ("ADMIN, of a disabled account", member(ALICE, ADMIN), Some(disabled()), true),
+        ("ADMIN, of an unknown account", member(ALICE, ADMIN), None, false),
+    ] {
+        let name = Username::parse("Somebody").unwrap();
+        let service = people(|people, _| {
+            let (by_id, by_name) = (found.clone(), found.clone());
+            people.expect_find().withf(|id, viewer| (*id, *viewer) == (BOB, ALICE)).return_once(|_, _| Ok(by_id));
+            people
+                .expect_find_by_username()
+                .withf(|name, viewer| (name.as_str(), *viewer) == ("Somebody", ALICE))
+                .return_once(|_, _| Ok(by_name));
+        });
+        for answer in [service.get(&viewer, BOB).await, service.get_by_username(&viewer, &name).await] {
+            match answer {
+                Ok(profile) => assert!(is_shown && profile.id == BOB, "{who}"),
+                Err(error) => {
+                    assert!(!is_shown && matches!(error, Error::NotFound(Resource::User)), "{who}: {error:?}")
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_not_found() {
+    let unknown = UserId::new(Uuid::from_u128(9));
+    for (viewer, expected) in [(alice(), vec![CAROL, ALICE]), (member(ALICE, ADMIN), vec![CAROL, BOB, ALICE])] {
+        let service = people(|people, _| {
+            people
+                .expect_find_all()
+                .once()
+                .withf(move |ids, _| ids == [CAROL, unknown, BOB, ALICE])
+                .returning(|_, _| Ok(vec![person(ALICE), Person { enabled: false, ..person(BOB) }, person(CAROL)]));
+        });
+        let ids = UserIds::parse(vec![CAROL, unknown, BOB, CAROL, ALICE, BOB]).unwrap();
+        let found = service.get_all(&viewer, &ids).await.unwrap();
+        assert_eq!(found.into_iter().map(|profile| profile.id).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn one_to_a_hundred_users_are_named_at_once() {
+    let named = |count: u128| UserIds::parse((0..count).map(|n| UserId::new(Uuid::from_u128(n))).collect());
+    assert_eq!(named(0).unwrap_err().kind(), ViolationKind::Required);
+    assert_eq!(named(100).unwrap().as_slice().len(), 100);
+    assert_eq!(named(101).unwrap_err().kind(), ViolationKind::TooLong);
+}
+
+#[tokio::test]
+async fn the_directory_is_for_every_member() {
+    let service = people(|people, _| {
+        people
+            .expect_list_discoverable()
+            .once()
+            .withf(|viewer, request| (*viewer, *request) == (ALICE, PageRequest::FIRST))
+            .returning(|_, _| Ok(page(vec![person(BOB), person(ALICE)])));
+    });
+    let found = service.directory(&alice(), PageRequest::FIRST).await.unwrap();
+    assert_eq!(found.items.iter().map(|profile| profile.id).collect::<Vec<_>>(), [BOB, ALICE]);
+    assert_eq!(found.keys.len(), 2);
+}
+
+#[tokio::test]
+async fn follow_lists_have_the_rule_of_the_others_and_disabled_accounts_for_admin_alone() {
+    for (who, viewer, is_following, expected) in [
+        ("the user", member(BOB, Roles::USER), Some(false), "shown"),
+        ("a follower", alice(), Some(true), "shown"),
+        ("ADMIN", member(ALICE, ADMIN), Some(false), "shown"),
+        ("a stranger", alice(), Some(false), "forbidden"),
+        ("anybody, of an unknown user", alice(), None, "not found"),
+    ] {
+        let shown = usize::from(expected == "shown");
+        let may_see_disabled = viewer.is_admin();
+        let service = people(|people, follows| {
+            follows.expect_is_following().times(2).returning(move |_, _| Ok(is_following));
+            let is_asked = move |user: &UserId, seen_by: &UserId, with_disabled: &bool, _: &PageRequest| {
+                (*user, *seen_by, *with_disabled) == (BOB, viewer.id(), may_see_disabled)
+            };
+            people.expect_list_followers().times(shown).withf(is_asked).returning(|_, _, _, _| Ok(page(vec![])));
+            people.expect_list_followed().times(shown).withf(is_asked).returning(|_, _, _, _| Ok(page(vec![])));
+        });
+        for list in [
+            service.list_followers(&viewer, BOB, PageRequest::FIRST).await,
+            service.list_followed(&viewer, BOB, PageRequest::FIRST).await,
+        ] {
+            let outcome = match list {
+                Ok(_) => "shown",
+                Err(Error::Forbidden(Forbidden::NotFollower)) => "forbidden",
+                Err(Error::NotFound(Resource::User)) => "not found",
+                Err(other) => panic!("{who}: {other:?}"),
+            };
+            assert_eq!(outcome, expected, "{who}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+DROP TRIGGER follows_count_delete ON follows;
+DROP TRIGGER follows_count_insert ON follows;
+DROP TRIGGER posts_count_delete ON posts;
+DROP TRIGGER posts_count_update ON posts;
+DROP TRIGGER posts_count_insert ON posts;
+DROP FUNCTION count_deleted_follow;
+DROP FUNCTION count_new_follow;
+DROP FUNCTION count_deleted_post;
+DROP FUNCTION count_changed_post;
+DROP FUNCTION count_new_post;
+DROP TABLE user_counts;
