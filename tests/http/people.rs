@@ -6,7 +6,7 @@ use reqwest::multipart::Form;
 use serde_json::{Value, json};
 
 use crate::client::list;
-use crate::support::{Response, Server, User};
+use crate::support::{PASSWORD, Response, Server, User};
 
 /// An id that nobody has.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
@@ -169,7 +169,10 @@ async fn a_profile_that_has_not_changed_is_not_sent_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_is_looked_up_by_name_in_any_letter_case_listed_or_not() {
     let server = Server::start().await;
-    let (alice, odd) = (server.user("alice").await, server.user("Öd & Äd+é").await);
+    let alice = server.user("alice").await;
+    let odd = json!({ "username": "Öd & Äd+é", "email": "odd@example.org", "password": PASSWORD });
+    server.register_as(odd).await.expect(201);
+    let odd = server.log_in("Öd & Äd+é").await;
     change(&server, &odd, json!({ "discoverable": false })).await.expect(200);
     for name in
         ["%C3%96d+%26+%C3%84d%2B%C3%A9", "%C3%B6D%20%26%20%C3%A4d%2BE%CC%81", "%20%C3%B6d%20%26%20%C3%A4d%2B%C3%A9%20"]
