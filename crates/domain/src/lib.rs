@@ -49,6 +49,7 @@ pub mod page;
 pub mod posts;
 pub mod products;
 pub mod relation;
+pub mod search;
 pub mod text;
 pub mod version;
 
