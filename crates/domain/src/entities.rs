@@ -160,13 +160,14 @@ fn utf16_len(text: &str) -> usize {
 
 /// Returns the URL that a text begins with, if it begins with one.
 fn url_at(text: &str) -> Option<&str> {
-    let scheme = ["http://", "https://"].into_iter().find(|scheme| {
-        text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })?;
+    let scheme = ["http://", "https://"]
+        .into_iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))?;
     let mut url = &text[..text.find(char::is_whitespace).unwrap_or(text.len())];
     while let Some(last) = url.chars().next_back() {
         let is_closing = match last {
-            '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '"' | '…' | '。' | '、' | '，' | '！' | '？' | '’' | '”' | '»' => true,
+            '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '"' | '…' | '。' | '、' | '，' | '！' | '？' | '’' | '”'
+            | '»' => true,
             ')' => closes_another(url, '(', ')'),
             ']' => closes_another(url, '[', ']'),
             '}' => closes_another(url, '{', '}'),
@@ -193,7 +194,8 @@ fn mentioned_at(classes: &Classes, text: &str) -> Vec<(String, usize)> {
     let rest = &text[1..];
     if let Some(rest) = rest.strip_prefix('{') {
         // No username is longer, and none has a control character.
-        let name = rest.char_indices().take(Username::MAX_CHARS + 1).find(|(_, c)| *c == '}').map(|(end, _)| &rest[..end]);
+        let name =
+            rest.char_indices().take(Username::MAX_CHARS + 1).find(|(_, c)| *c == '}').map(|(end, _)| &rest[..end]);
         let name = name.filter(|name| Username::parse(name).is_ok_and(|username| username.as_str() == *name));
         return name.map(|name| (text::fold(name), name.len() + "@{}".len())).into_iter().collect();
     }

@@ -32,7 +32,7 @@ impl Query {
 
     /// Parses what a client looks for (`contract`: Search).
     ///
-    /// What stands in quotes is a phrase; a quote without another is none. `#` and a tag is a hashtag. The last word, if it is
+    /// What stands in quotes is a phrase; a quote without another, or between two letters, is none. `#` and a tag is a hashtag. The last word, if it is
     /// not in quotes, is the beginning of a word. Whatever else there is separates words.
     ///
     /// # Errors
@@ -93,15 +93,25 @@ impl Query {
 
 /// Returns what stands before the first phrase of a query, the phrase without its quotes, and what stands behind it.
 fn next_phrase(query: &str) -> (&str, &str, &str) {
-    let quoted = query.split_once('"').and_then(|(before, quoted)| Some((before, quoted.split_once('"')?)));
-    quoted.map_or((query, "", ""), |(before, (phrase, after))| (before, phrase, after))
+    let (before, quoted) = split_at_quote(query);
+    let (phrase, after) = split_at_quote(quoted.unwrap_or_default());
+    after.map_or((query, "", ""), |after| (before, phrase, after))
+}
+
+/// Splits a text at its first quote. One between two letters is a part of a word, as in Hebrew.
+fn split_at_quote(text: &str) -> (&str, Option<&str>) {
+    let quote = text.match_indices('"').find(|(at, quote)| {
+        let is_behind = text[..*at].ends_with(char::is_alphanumeric);
+        !(is_behind && text[at + quote.len()..].starts_with(char::is_alphanumeric))
+    });
+    quote.map_or((text, None), |(at, quote)| (&text[..at], Some(&text[at + quote.len()..])))
 }
 
 /// Adds the words and hashtags of what stands in no quotes.
 fn plain_terms(text: &str, terms: &mut Vec<Term>) {
     let units: Vec<u16> = text.encode_utf16().collect();
     let mut begin = 0;
-    let mut add_words = |terms: &mut Vec<Term>, from: usize, to: usize| {
+    let add_words = |terms: &mut Vec<Term>, from: usize, to: usize| {
         let part = String::from_utf16_lossy(units.get(from..to).unwrap_or_default());
         terms.extend(runs(&part).into_iter().map(Term::Phrase));
     };

@@ -24,6 +24,7 @@ fn words_are_those_of_unicode_without_case_and_accents() {
         ("สวัสดี", &["ส", "ว", "ั", "ส", "ด", "ี"]),
         ("한국어 검색", &["한국어", "검색"]),
         ("iPhone16東京", &["iphone16", "東", "京"]),
+        ("昨日、\u{3099}한'国국", &["昨", "日", "\u{3099}", "한", "国", "국"]),
         ("... -- \u{1F980} _ '", &[]),
     ] {
         assert_eq!(words(text), expected, "{text}");
@@ -33,7 +34,8 @@ fn words_are_those_of_unicode_without_case_and_accents() {
 #[test]
 fn all_words_occur_in_any_order_and_the_last_may_go_on() {
     let text = "The quick brown fox doesn't jump";
-    for found in ["fox", "FOX quick", "quick br", "jump", "ju", "the", "doesn’t", "the!!! +fox-", "(brown OR) fox NOT"] {
+    for found in ["fox", "FOX quick", "quick br", "jump", "ju", "the", "doesn’t", "the!!! +fox-", "(brown OR) fox NOT"]
+    {
         let expected = !found.contains("OR");
         assert_eq!(finds(found, text), expected, "{found}");
     }
@@ -54,6 +56,7 @@ fn a_phrase_is_side_by_side_within_one_field() {
     assert!(finds("\"brown fox", "fox, foxes, brown"), "an unclosed quote is none");
     assert!(finds("a \"b c\" d", "b c d a"));
     assert!(finds("\"\" fox", "fox"));
+    assert!(finds("צה\"ל דו\"ח", "דו\"ח של צה\"ל"));
 }
 
 #[test]
@@ -94,7 +97,8 @@ proptest! {
     #[test]
     fn a_text_is_found_by_each_of_its_words(text in any::<String>(), odd in "[ a-zA-Z0-9_'’.:,\"#@éßſ東カーกำ국\u{300}\u{3099}]{0,60}") {
         for text in [text, odd] {
-            for word in words(&text) {
+            // A mark may have a quote as what it stands on.
+            for word in words(&text).into_iter().filter(|word| !word.starts_with('"')) {
                 prop_assert_eq!(words(&word), [word.clone()], "folding a word again changes nothing");
                 let query = Query::parse(&format!("\"{word}\"")).unwrap();
                 prop_assert!(query.finds(&[&text], &BTreeSet::new()));

@@ -1,10 +1,9 @@
 //! The words of a text.
 
-use std::mem;
-
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
-use icu_properties::props::Script;
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategoryGroup, Script};
 use icu_properties::script::ScriptWithExtensions;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -20,36 +19,21 @@ pub fn words(text: &str) -> Vec<String> {
 
 /// Returns the words of a text by runs: a run is one word, or the characters side by side of scripts without spaces.
 pub(super) fn runs(text: &str) -> Vec<Vec<String>> {
+    let folded = fold(text);
     let mut runs = Vec::new();
-    let mut unspaced = Vec::new();
-    for segment in fold(text).split_word_bounds() {
-        let mut word = String::new();
-        for c in segment.chars() {
-            if is_unspaced(c) {
-                end_word(&mut word, &mut runs);
-                unspaced.push(c.to_string());
-            } else {
-                end_run(&mut unspaced, &mut runs);
-                word.push(c);
-            }
+    let mut rest = folded.as_str();
+    while let Some(first) = rest.chars().next() {
+        let is_unspaced_run = is_unspaced(first);
+        let end = rest.find(|c| is_unspaced(c) != is_unspaced_run).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        if is_unspaced_run {
+            runs.push(run.chars().map(String::from).collect());
+        } else {
+            runs.extend(run.unicode_words().map(|word| vec![word.to_owned()]));
         }
-        end_word(&mut word, &mut runs);
+        rest = after;
     }
-    end_run(&mut unspaced, &mut runs);
     runs
-}
-
-fn end_word(word: &mut String, runs: &mut Vec<Vec<String>>) {
-    let word = mem::take(word);
-    if word.contains(char::is_alphanumeric) {
-        runs.push(vec![word]);
-    }
-}
-
-fn end_run(unspaced: &mut Vec<String>, runs: &mut Vec<Vec<String>>) {
-    if !unspaced.is_empty() {
-        runs.push(mem::take(unspaced));
-    }
 }
 
 /// Returns the form in which texts and queries are compared.
@@ -61,10 +45,13 @@ fn fold(text: &str) -> String {
     ComposingNormalizerBorrowed::new_nfc().normalize(&bare).replace('\u{2019}', "'")
 }
 
-/// Returns whether a character belongs to a script that is written without spaces.
+/// Returns whether a character is a letter, digit or mark of a script that is written without spaces.
 fn is_unspaced(c: char) -> bool {
     const SCRIPTS: [Script; 7] =
         [Script::Han, Script::Hiragana, Script::Katakana, Script::Thai, Script::Lao, Script::Khmer, Script::Myanmar];
-    // Most texts have none: that much can be told without a look into the table.
-    c >= '\u{E00}' && SCRIPTS.into_iter().any(|script| ScriptWithExtensions::new().has_script(c, script))
+    const MARKS: GeneralCategoryGroup = GeneralCategoryGroup::Mark;
+    // The first of them is Thai: most texts need no look into the tables.
+    c >= '\u{E00}'
+        && SCRIPTS.into_iter().any(|script| ScriptWithExtensions::new().has_script(c, script))
+        && (c.is_alphanumeric() || MARKS.contains(CodePointMapData::new().get(c)))
 }
