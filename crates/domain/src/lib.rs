@@ -16,10 +16,12 @@
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
 //! | [`health`] | whether what the service depends on answers |
+//! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
+//! | [`search`] | the words of a text, and what a query finds |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases). [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and [`version`] serve all of them.
+//! use cases); `entities` and `search` are pure functions, which no use case calls yet. [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and [`version`] serve all of them.
 //!
 //! # Invariants
 //!
@@ -51,6 +53,7 @@ pub mod people;
 pub mod posts;
 pub mod products;
 pub mod relation;
+pub mod search;
 pub mod text;
 pub mod version;
 
