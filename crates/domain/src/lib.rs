@@ -21,7 +21,8 @@
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases); `entities` and `search` are pure functions, which no use case calls yet. [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and [`version`] serve all of them.
+//! use cases); `entities` and `search` are pure functions, which no use case calls yet. [`error`], [`page`], [`clock`],
+//! [`id`], [`relation`], [`text`] and [`version`] serve all of them.
 //!
 //! # Invariants
 //!
