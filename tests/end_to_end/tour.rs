@@ -31,6 +31,7 @@ fn the_tour_of_the_readme_works_as_written() {
         r#"{"message":"Post liked successfully","data":null}"#,
         r#"{"message":"Comment created successfully","data":null}"#,
         r#"{"success":true,"message":"Followed user successfully","data":null}"#,
+        r#""postCount":1,"followerCount":1,"followedCount":0,"relationship":{"following":true,"#,
         r#"{"message":"success","data":[{"#,
         r#""likeCount":1,"likedByMe":true,"commentCount":1"#,
         r#""content":"Welcome""#,
