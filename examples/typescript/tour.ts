@@ -82,7 +82,13 @@ assert.equal(post.visibility, "PUBLIC");
 assert(post.image !== null);
 assert.equal((await fetch(post.image)).headers.get("Content-Type"), "image/png");
 
-// Bob likes it, comments on it and follows Ada. A like toggles: under a key it can be sent again, when no answer came.
+// Bob finds her by her name.
+const { data: found } = expect(await bob.GET("/api/users/lookup", { params: { query: { username: "ADA" } } }));
+assert.equal(found.id, post.author.id);
+assert.equal(found.postCount, 1);
+assert.equal(found.relationship?.following, false);
+
+// He likes her post, comments on it and follows her. A like toggles: under a key it can be sent again, when no answer came.
 const key = randomUUID();
 const like = () =>
   bob.POST("/api/posts/like/{postId}", { params: { path: { postId: post.id }, header: { "Idempotency-Key": key } } });
@@ -93,7 +99,7 @@ assert.equal(repeated.response.headers.get("Idempotency-Replayed"), "true");
 for (const content of ["Welcome", "How was the journey?", "Tell us more"]) {
   expect(await bob.POST("/api/comments/create", { body: { postId: post.id, content } }));
 }
-const followed = await bob.POST("/api/follow/follow/{followedId}", { params: { path: { followedId: post.author.id } } });
+const followed = await bob.POST("/api/follow/follow/{followedId}", { params: { path: { followedId: found.id } } });
 assert.equal(expect(followed).message, "Followed user successfully");
 
 // Her post is in his feed now, with his like.
@@ -102,6 +108,10 @@ assert.equal(feed[0]?.id, post.id);
 assert.equal(feed[0]?.likedByMe, true);
 assert.equal(feed[0]?.likeCount, 1);
 assert.equal(feed[0]?.likedBy[0]?.username, "bob");
+
+// He finds it by its words; the last one need not be whole.
+const { data: posts } = expect(await bob.GET("/api/search", { params: { query: { type: "posts", q: "agora hel" } } }));
+assert.equal(posts[0]?.id, post.id);
 
 // Here are its comments, page by page.
 const comments: string[] = [];

@@ -77,12 +77,15 @@ async fn contents(api: &Client, viewer: &User, path: &str) -> Vec<String> {
 }
 
 /// Checks that rows are as they were, save columns and tables that are gone: those are a matter of the rule for migrations.
+/// What the service makes of other rows in the background, and its note that it did, is its own; to note that of products
+/// gives the catalog another version.
 fn expect_same(before: &Rows, after: &Rows, what: &str) {
-    for (table, rows) in before {
+    let is_its_own = |table: &str| table.starts_with("search_") || table == "catalog_version";
+    for (table, rows) in before.iter().filter(|(table, _)| !is_its_own(table)) {
         assert!(!rows.is_empty(), "the fixtures have nothing for {table}");
         let Some(now) = after.get(table) else { continue };
         let without = |rows: &[Map<String, Value>], others: &[Map<String, Value>]| -> BTreeSet<String> {
-            let is_kept = |name: &String| others.first().is_some_and(|row| row.contains_key(name));
+            let is_kept = |name: &String| name != "indexed" && others.first().is_some_and(|row| row.contains_key(name));
             let row =
                 |row: &Map<_, _>| row.iter().filter(|(name, _)| is_kept(name)).map(|it| format!("{it:?}")).collect();
             rows.iter().map(row).collect()
@@ -178,7 +181,7 @@ fn changes(kind: Kind) -> &'static [&'static str] {
             "ALTER TABLE users ALTER COLUMN profile_picture TYPE text COLLATE \"POSIX\";",
             "ALTER TABLE users ALTER COLUMN biography SET DEFAULT 'none';",
             "ALTER TABLE comments ALTER COLUMN content DROP NOT NULL;",
-            "ALTER TABLE products ALTER COLUMN name TYPE text COLLATE \"POSIX\";",
+            "ALTER TABLE products ALTER COLUMN category_key TYPE text COLLATE \"POSIX\";",
             "ALTER TABLE posts DROP CONSTRAINT posts_visibility_check;",
         ],
     }

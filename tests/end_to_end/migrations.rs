@@ -3,20 +3,23 @@
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
+use crate::client::{eventually, list, text};
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-24-071000_user_counts";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-24-071000_user_counts/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-24-071000_user_counts/down.sql");
+const LAST: &str = "2026-11-24-150000_entities";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-24-150000_entities/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-24-150000_entities/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261124070000";
+const BEFORE: &str = "20261124100000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
-    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261124071000'";
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261124150000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 
@@ -60,7 +63,8 @@ async fn the_status_tells_what_is_applied_pending_and_unknown() {
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert!(told.starts_with(&format!("Applied {LAST}.\n")), "{told}");
     let applied = status(0).stdout;
-    assert!(applied.ends_with(&format!("{LAST}: applied\n")), "{applied}");
+    let rest = "posts of which the service has to work out what they name: 0";
+    assert!(applied.ends_with(&format!("{LAST}: applied\n{rest}\n")), "{applied}");
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert_eq!(told, "No migration is pending.\n");
 
@@ -118,5 +122,40 @@ async fn a_fresh_database_is_made_and_nothing_kept() {
     assert!(copies(&home).is_empty());
     let service = home.start();
     service.api.user("alice").await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_posts_of_before_name_is_worked_out_by_the_service_and_the_status_tells_how_many_are_left() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    let post = service.api.post(&alice, "#Hello @alice", None).await;
+    service.api.post(&alice, "nothing", None).await;
+    service.stop();
+    // A post of before, and one whose text somebody has changed who does not know of this.
+    let before = "DELETE FROM post_tags; UPDATE posts SET entities = NULL WHERE content LIKE '#Hello%'; \
+        UPDATE posts SET content = '#Other' WHERE content = 'nothing'";
+    home.backend.sql(&home.data_dir(), before);
+    let left = || {
+        let told = run(home.agora(&["migrate", "status"]), "").expect_success().stdout;
+        told.lines().last().and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok()).unwrap()
+    };
+    assert_eq!(left(), 2);
+
+    let service = home.start();
+    let alice = service.api.log_in("alice").await;
+    let view = eventually("it is worked out", async || {
+        let view = service.api.view(&alice, &text(&post["id"])).await;
+        (view["entities"] != json!([])).then_some(view)
+    })
+    .await;
+    assert_eq!(view, post, "with the time of its last change");
+    let tagged: Value = service.api.get(&alice, "/api/tags/hello/posts").await.expect(200).data();
+    assert_eq!((list(&tagged).len(), &tagged[0]["id"]), (1, &post["id"]));
+    let tagged: Value = service.api.get(&alice, "/api/tags/other/posts").await.expect(200).data();
+    assert_eq!(tagged[0]["entities"][0]["tag"], "other");
+    eventually("all of it is", async || service.log().contains("worked out what all posts name").then_some(())).await;
+    assert_eq!(left(), 0);
     service.stop();
 }

@@ -8,8 +8,8 @@ const README: &str = include_str!("../../README.md");
 
 #[test]
 fn the_tour_of_the_readme_works_as_written() {
-    let (_, after) = README.split_once("```sh\n").expect("the README has a tour");
-    let (tour, _) = after.split_once("```").expect("the tour ends");
+    let blocks = README.split("```sh\n").skip(1).filter_map(|after| after.split_once("```"));
+    let tour: String = blocks.map(|(block, _)| block).collect();
     let home = Home::new();
     let service = home.start();
     let default = "AGORA=http://127.0.0.1:8080";
@@ -36,6 +36,9 @@ fn the_tour_of_the_readme_works_as_written() {
         r#""likeCount":1,"likedByMe":true,"commentCount":1"#,
         r#""content":"Welcome""#,
         r#"{"message":"No products found","products":[]}"#,
+        r#"{"message":"User registered successfully"}"#,
+        r#"{"success":true,"message":"Followed user successfully","data":null}"#,
+        r#""content":"Hello, Agora!""#,
     ] {
         let (_, after) = rest.split_once(expected).unwrap_or_else(|| panic!("{expected} is missing in {output}"));
         rest = after;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of things that are stored by number.
-const KINDS: [&str; 10] =
-    ["user", "hidden", "large", "small", "crowded", "doomed", "like", "follow", "comment", "session"];
+const KINDS: [&str; 11] =
+    ["user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session"];
 
 /// What the identifiers of all things of a kind begin with.
 pub(crate) fn id_beginning(kind: &str) -> String {
@@ -61,12 +61,24 @@ impl Names {
             _ if Changing::of(word).is_some() => None,
             Some(("long", count)) => Some("\\u0001".repeat(number(count))),
             Some(("wide", count)) => Some("\u{1f600}".repeat(number(count))),
+            Some(("tags", count)) => Some(tags(number(count))),
             Some(("ids", kind)) => Some((0..100).map(|n| format!("id={}", id(kind, n))).collect::<Vec<_>>().join("&")),
             Some(("variants", count)) => Some(vec![r#"{"color":"red","size":"M","stock":1}"#; number(count)].join(",")),
             Some((kind, "n")) => Some(id_beginning(kind) + "{n}"),
             _ => Some(self.0.get(word).unwrap_or_else(|| panic!("no word: {word}")).clone()),
         })
     }
+}
+
+/// A text of so many hashtags of one character each.
+pub(crate) fn tags(count: usize) -> String {
+    ('\u{4e00}'..).take(count).map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ")
+}
+
+/// What it names, as it is stored.
+pub(crate) fn entities(count: usize) -> String {
+    let line = |(n, tag): (usize, &str)| format!("{} {} {tag}", 3 * n, 3 * n + 2);
+    tags(count).split(' ').enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn number(digits: &str) -> usize {

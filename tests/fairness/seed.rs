@@ -8,9 +8,9 @@ use serde_json::json;
 /// `mallory` follows as many as an account may, these among them.
 pub(crate) const ROWS: &str = "
 INSERT INTO users (id, username, username_key, email, email_key, password_hash, biography, is_admin, is_user, enabled,
-                   created_at)
+                   created_at, indexed)
 {rows 20000} SELECT {user n}, 'u' || n || '{x 40}', 'u' || n || '{x 40}', 'u' || n || '@{x 60}.{x 60}.{x 60}.example',
-                    'u' || n || '@{x 60}.{x 60}.{x 60}.example', 'x', '{long 1000}', FALSE, TRUE, TRUE, {at n} FROM n;
+                    'u' || n || '@{x 60}.{x 60}.{x 60}.example', 'x', '{long 1000}', FALSE, TRUE, TRUE, {at n}, TRUE FROM n;
 UPDATE users SET biography = '{long 1000}' WHERE id = {mallory};
 
 INSERT INTO sessions (id, user_id, opened_at)
@@ -25,18 +25,23 @@ INSERT INTO follows (follower_id, followed_id, id, created_at)
 INSERT INTO follows (follower_id, followed_id, id, created_at)
 {rows 20} SELECT {alice}, {user 10 + n}, {follow 20000 + n}, {at n} FROM n;
 
-INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at)
-{rows 300000} SELECT {hidden n}, {user 0}, 'x', CASE n % 100000 WHEN 0 THEN 0 ELSE 2 END, {at n}, {at n} FROM n;
-INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at)
-{rows 10000} SELECT {small n}, {user n}, 'x', 0, {at 300000 + n}, {at n} FROM n;
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at)
+{rows 300000} SELECT {hidden n}, {user 0}, 'x', '', TRUE, CASE n % 100000 WHEN 0 THEN 0 ELSE 2 END, {at n}, {at n} FROM n;
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at)
+{rows 10000} SELECT {small n}, {user n}, 'x', '', TRUE, 0, {at 300000 + n}, {at n} FROM n;
 
-INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, like_count)
-{rows 1000} SELECT {large n}, {user 1}, '{long 5000}', 0, {at 400000 + n}, {at n}, 50 FROM n;
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, like_count)
+{rows 1000} SELECT {large n}, {user 1}, '{long 5000}', '', TRUE, 0, {at 400000 + n}, {at n}, 50 FROM n;
 INSERT INTO likes (post_id, user_id, id, created_at)
 {rows 50000} SELECT {large n / 50}, {user 100 + n % 50}, {like n}, {at n} FROM n;
 
-INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, like_count, comment_count)
-VALUES ({crowded 0}, {user 1}, '{long 5000}', 0, {at 500000}, {at 500000}, 10000, 100000);
+INSERT INTO bookmarks (user_id, post_id, id, created_at)
+{rows 20000} SELECT {mallory}, {hidden 1 + n}, {like 200000 + n}, {at 1000 + n} FROM n;
+INSERT INTO bookmarks (user_id, post_id, id, created_at)
+{rows 1000} SELECT {mallory}, {large n}, {like 220000 + n}, {at n} FROM n;
+
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, like_count, comment_count)
+VALUES ({crowded 0}, {user 1}, '{long 5000}', '', TRUE, 0, {at 500000}, {at 500000}, 10000, 100000);
 INSERT INTO likes (post_id, user_id, id, created_at)
 {rows 10000} SELECT {crowded 0}, {user 100 + n}, {like 100000 + n}, {at n} FROM n;
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
@@ -44,10 +49,24 @@ INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
 {rows 1000} SELECT {comment 99000 + n}, {crowded 0}, {user n}, '{long 500}', {at n}, {at n} FROM n;
 
-INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at, comment_count)
-{rows 16} SELECT {doomed n}, {mallory}, 'x', 0, {at n}, {at n}, 30000 FROM n;
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, comment_count)
+{rows 16} SELECT {doomed n}, {mallory}, 'x', '', TRUE, 0, {at n}, {at n}, 30000 FROM n;
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
 {rows 480000} SELECT {comment 100000 + n}, {doomed n / 30000}, {user n % 20000}, 'x', {at n}, {at n} FROM n;
+
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at)
+{rows 200} SELECT {tagged n}, {user 1}, '{tags 1666}', '{entities 1666}', TRUE, 0, {at n}, {at n} FROM n;
+INSERT INTO post_tags (tag, created_at, post_id, author_id, visibility)
+    SELECT 'hidden', created_at, id, author_id, visibility FROM posts WHERE author_id = {user 0}
+    UNION ALL SELECT CASE entities WHEN '' THEN 'large' ELSE 'many' END, created_at, id, author_id, visibility
+        FROM posts WHERE author_id = {user 1};
+
+INSERT INTO search_texts (kind, id, created_at, words)
+{rows 10000} SELECT 0, {small n}, {at 300000 + n}, ' x ' FROM n;
+INSERT INTO search_texts (kind, id, created_at, words)
+{rows 1000} SELECT 0, {large n}, {at 400000 + n}, ' {long 5000} ' FROM n;
+INSERT INTO search_texts (kind, id, created_at, words)
+{rows 20000} SELECT 1, {user n}, {at n}, ' us' || n || '{x 40} ' FROM n;
 
 DELETE FROM user_counts;
 INSERT INTO user_counts (user_id, counter, value)

@@ -1,6 +1,6 @@
 //! The databases, and how rows are put into them beside the program.
 
-use crate::names::{Names, id_beginning, replace_words};
+use crate::names::{Names, entities, id_beginning, replace_words, tags};
 use crate::private_postgres;
 use crate::process::Home;
 
@@ -41,6 +41,7 @@ impl Store {
     ///
     /// - `{rows 3}`: a table `n` of the numbers 0 to 2
     /// - `{user n + 1}` and the like: the identifier of the thing of a kind that has this number
+    /// - `{entities 3}`: what a text of `{tags 3}` names, as it is stored
     /// - `{at n}`: so many milliseconds after the beginning
     /// - `{now}`
     pub(crate) fn fill(&self, home: &Home, names: &Names, sql: &str) {
@@ -75,6 +76,8 @@ impl Store {
             Some(("at", millis)) => format!("(to_timestamp({BEGIN}) + ({millis}) * interval '1 millisecond')"),
             Some(("long", count)) => "\u{1}".repeat(count.parse().unwrap()),
             Some(("x", count)) => "x".repeat(count.parse().unwrap()),
+            Some(("tags", count)) => tags(count.parse().unwrap()),
+            Some(("entities", count)) => entities(count.parse().unwrap()),
             Some((kind, number)) if is_sqlite => {
                 format!("unhex('{}' || printf('%012x', {number}))", id_beginning(kind).replace('-', ""))
             }

@@ -10,6 +10,7 @@ use agora_http::routes::Endpoint;
 use crate::clients::{Answers, Load};
 use crate::network::Network;
 use crate::ordinary::{Reader, Reads, other_requests};
+use crate::store::Store;
 use crate::worst_cases::{WORST_CASES, WorstCase};
 
 /// How many times longer than alone somebody else's read may take.
@@ -20,6 +21,10 @@ const MEMORY: u64 = 300 << 20;
 const WARM_UP: Duration = Duration::from_millis(200);
 const ALONE: Duration = Duration::from_millis(500);
 const UNDER_LOAD: Duration = Duration::from_secs(2);
+
+/// Endpoints that do not ask the database: what they cost others is measured once.
+const WITHOUT_DATABASE: &[&str] =
+    &["/media/{key}", "/health/live", "/api-docs/openapi.json", "/docs", "/docs/", "/docs/{file}"];
 
 /// What became of one endpoint.
 struct Outcome {
@@ -47,7 +52,10 @@ pub(crate) fn walk(network: &Network) {
     let only = env::var("AGORA_FAIRNESS_ONLY").unwrap_or_default();
     let mut problems = Vec::new();
     println!("{}: {HEAD}", network.store.name());
-    for endpoint in routes::endpoints().iter().map(name_of).filter(|endpoint| endpoint.contains(&only)) {
+    let is_here =
+        |endpoint: &&Endpoint| matches!(network.store, Store::Sqlite) || !WITHOUT_DATABASE.contains(&endpoint.path);
+    let endpoints = routes::endpoints();
+    for endpoint in endpoints.iter().filter(is_here).map(name_of).filter(|endpoint| endpoint.contains(&only)) {
         let outcome = measure(network, endpoint);
         println!("{outcome}");
         problems.extend(outcome.problems().map(|problem| format!("{}: {problem}", outcome.endpoint)));

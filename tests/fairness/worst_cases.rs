@@ -62,6 +62,10 @@ const POSTS_OF_AN_AUTHOR: &[Ask] = &[("{hermit}", "?size=1", None), ("{hermit}",
 const FEED: &[Ask] =
     &[("", "?size=100", None), ("", "?createAt={among hidden}&size=100", None), ("", "?createAt={before all}", None)];
 const LARGEST_POST: &str = r#"{"text":"{long 5000}"}"#;
+/// As many hashtags as a text has room for.
+const MOST_TAGS: &str = r#"{"text":"{tags 1666}"}"#;
+/// Few visible posts between very many hidden ones, posts as large as they can be, and those that name the most.
+const TAGGED: &[Ask] = &[("hidden", "?size=100", None), ("large", "?size=100", None), ("many", "?size=100", None)];
 const POST_FORMS: [Body; 2] = [
     Form(("text", "{wide 5000}"), ("image", Picture::Animation)),
     Form(("text", "{wide 5000}"), ("image", Picture::Turned)),
@@ -76,6 +80,16 @@ const SEARCHES: &[Ask] = &[
     ("", "?q=q%C7%82", None),
     ("", "?q={wide 100}", None),
     ("", "", None),
+];
+
+/// What nothing has, what everything has, most of it out of sight, many words, and the beginning of many.
+const FOUND: &[Ask] = &[
+    ("", "?type=posts&q=zzzz", None),
+    ("", "?type=posts&q=x&size=100", None),
+    ("", "?type=posts&q=x&from={hermit}", None),
+    ("", "?type=posts&q=a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t+u+v+w+x+y+z+1+2+3+4+5+6+7+8+9", None),
+    ("", "?type=users&q=us&size=100", None),
+    ("", "?type=products&q=pr", None),
 ];
 
 /// Every endpoint, in the order of the route table.
@@ -102,18 +116,25 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/users/{userId}/followers",      Member,  &[("{mallory}", "?size=100", None)]),
     case("GET",    "/api/users/{userId}/followed",       Member,  &[("{mallory}", "?size=100", None)]),
 
-    case("POST",   "/api/posts/create",                  Member,  &[("", "", Json(LARGEST_POST)), ("", "", POST_FORMS[0]), ("", "", POST_FORMS[1])]),
+    case("POST",   "/api/posts/create",                  Member,  &[("", "", Json(LARGEST_POST)), ("", "", Json(MOST_TAGS)), ("", "", POST_FORMS[0]), ("", "", POST_FORMS[1])]),
     case("GET",    "/api/posts/all",                     Admin,   PLAIN),
     case("GET",    "/api/posts/following/all",           Member,  FEED),
     case("GET",    "/api/posts/{userId}/all",            Member,  POSTS_OF_AN_AUTHOR),
     case("GET",    "/api/posts/user/{userId}",           Member,  POSTS_OF_AN_AUTHOR),
     case("GET",    "/api/posts/by-id/{postId}",          Member,  &[("{crowded}", "", None)]),
-    case("PUT",    "/api/posts/update/{postId}",         Member,  &[("{own}", "", Json(LARGEST_POST)), ("{own}", "", POST_FORMS[0]), ("{own}", "", POST_FORMS[1])]),
+    case("PUT",    "/api/posts/update/{postId}",         Member,  &[("{own}", "", Json(LARGEST_POST)), ("{own}", "", Json(MOST_TAGS)), ("{own}", "", POST_FORMS[0]), ("{own}", "", POST_FORMS[1])]),
     case("DELETE", "/api/posts/delete/{postId}",         Member,  &[("{doomed n}", "", None)]),
     case("POST",   "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None)]),
     case("PUT",    "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
     case("DELETE", "/api/posts/like/{postId}",           Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
     case("GET",    "/api/posts/{postId}/likes",          Member,  &[("{crowded}", "", None)]),
+    case("GET",    "/api/posts/public",                  Member,  &[("", "?size=100", None)]),
+
+    case("PUT",    "/api/posts/{postId}/bookmark",       Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
+    case("DELETE", "/api/posts/{postId}/bookmark",       Member,  &[("{crowded}", "", None), ("{small n}", "", None)]),
+    case("GET",    "/api/users/me/bookmarks",            Member,  &[("", "?size=100", None)]),
+
+    case("GET",    "/api/tags/{tag}/posts",              Member,  TAGGED),
 
     case("POST",   "/api/comments/create",               Member,  &[("", "", Json(r#"{"postId":"{crowded}","content":"{long 500}"}"#))]),
     case("GET",    "/api/comments/all/{postId}",         Member,  &[("{crowded}", "", None)]),
@@ -136,6 +157,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/products/{id}",                 Nobody,  &[("{product n}", "", None)]),
     case("PUT",    "/api/products/{id}",                 Admin,   &[("{product n}", "", Json(PRODUCT_CHANGE))]),
     case("DELETE", "/api/products/{id}",                 Admin,   &[("{product n}", "", None)]),
+
+    case("GET",    "/api/search",                        Member,  FOUND),
 
     case("GET",    "/media/{key}",                       Nobody,  &[("{image}", "", None)]),
 

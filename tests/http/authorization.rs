@@ -47,6 +47,13 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("PUT",    "/api/posts/like/{postId}",             [401, 401, 403, 404, 404]),
     ("DELETE", "/api/posts/like/{postId}",             [401, 401, 403, 404, 404]),
     ("GET",    "/api/posts/{postId}/likes",            [401, 401, 403, 404, 404]),
+    ("GET",    "/api/posts/public",                    [401, 401, 403, 200, 200]),
+
+    ("PUT",    "/api/posts/{postId}/bookmark",         [401, 401, 403, 404, 404]),
+    ("DELETE", "/api/posts/{postId}/bookmark",         [401, 401, 403, 404, 404]),
+    ("GET",    "/api/users/me/bookmarks",              [401, 401, 403, 200, 200]),
+
+    ("GET",    "/api/tags/{tag}/posts",                [401, 401, 403, 200, 200]),
 
     ("POST",   "/api/comments/create",                 [401, 401, 403, 400, 400]),
     ("GET",    "/api/comments/all/{postId}",           [401, 401, 403, 404, 404]),
@@ -69,6 +76,8 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("POST",   "/api/products",                        [401, 401, 403, 403, 400]),
     ("PUT",    "/api/products/{id}",                   [401, 401, 403, 403, 404]),
     ("DELETE", "/api/products/{id}",                   [401, 401, 403, 403, 404]),
+
+    ("GET",    "/api/search",                          [401, 401, 403, 400, 400]),
 
     ("GET",    "/media/{key}",                         [404, 404, 404, 404, 404]),
 
@@ -98,6 +107,10 @@ const POSTS: &[(PostAction, &str, [u16; 4])] = &[
     (PostAction::Unlike,       "PUBLIC",        [200, 200, 200, 200]),
     (PostAction::Unlike,       "FOLLOWERS",     [200, 403, 200, 200]),
     (PostAction::Unlike,       "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::Bookmark,     "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::Bookmark,     "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::Bookmark,     "PRIVATE",       [200, 403, 200, 403]),
+    (PostAction::Unbookmark,   "PRIVATE",       [200, 200, 200, 200]),
     (PostAction::Comment,      "PUBLIC",        [201, 201, 201, 201]),
     (PostAction::Comment,      "FOLLOWERS",     [201, 403, 201, 201]),
     (PostAction::Comment,      "PRIVATE",       [201, 403, 201, 403]),
@@ -139,6 +152,8 @@ enum PostAction {
     ToggleLike,
     Like,
     Unlike,
+    Bookmark,
+    Unbookmark,
     Comment,
     ListLikes,
     ListComments,
@@ -153,6 +168,8 @@ impl PostAction {
             Self::ToggleLike => (Method::POST, format!("/api/posts/like/{post}"), None),
             Self::Like => (Method::PUT, format!("/api/posts/like/{post}"), None),
             Self::Unlike => (Method::DELETE, format!("/api/posts/like/{post}"), None),
+            Self::Bookmark => (Method::PUT, format!("/api/posts/{post}/bookmark"), None),
+            Self::Unbookmark => (Method::DELETE, format!("/api/posts/{post}/bookmark"), None),
             Self::Comment => {
                 let body = json!({ "postId": post, "content": "comment" });
                 (Method::POST, "/api/comments/create".to_owned(), Some(body))
@@ -201,7 +218,7 @@ async fn server_with_roles() -> Server {
 /// The path with each parameter filled in.
 fn filled(path: &str, id: &str) -> String {
     let fill = |segment: &str| match segment {
-        "{category}" | "{key}" | "{file}" => "none".to_owned(),
+        "{category}" | "{tag}" | "{key}" | "{file}" => "none".to_owned(),
         segment if segment.starts_with('{') => id.to_owned(),
         segment => segment.to_owned(),
     };
@@ -258,7 +275,8 @@ async fn every_endpoint_admits_whom_it_is_for() {
 async fn a_malformed_identifier_is_told_to_those_alone_who_are_admitted() {
     let server = server_with_roles().await;
     let with_id = |path: &str| {
-        path.contains('{') && !["{category}", "{key}", "{file}"].iter().any(|parameter| path.contains(parameter))
+        path.contains('{')
+            && !["{category}", "{tag}", "{key}", "{file}"].iter().any(|parameter| path.contains(parameter))
     };
     for (method, path, expected) in ENDPOINTS.iter().filter(|(_, path, _)| with_id(path)) {
         let answers = call_as_each(&server, method, &filled(path, "malformed")).await;

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod authorization;
+mod bookmarks;
 mod browsers;
 mod caching;
 #[path = "../support/client.rs"]
@@ -28,5 +29,7 @@ mod privacy;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 mod products;
+mod search;
 mod support;
+mod tags;
 mod users;

@@ -28,6 +28,8 @@ enum Kind {
     Follows,
     Products,
     Directory,
+    Bookmarks,
+    Found,
 }
 
 /// Five users of whom one writes five posts; all like and comment on the last, and the others follow the author and
@@ -48,12 +50,16 @@ impl World {
         for name in ["ann", "ben", "cleo"] {
             users.push(server.user(name).await);
         }
-        let mut post = String::new();
+        let mut posts = Vec::new();
         for i in 0..5 {
-            post = server.publish(&author, &format!("post {i}"), "PUBLIC").await;
+            posts.push(server.publish(&author, &format!("post {i} #walked"), "PUBLIC").await);
         }
+        let post = posts[4].clone();
         let fan = users[3].clone();
         let world = Self { server, root, author, fan, post };
+        for post in &posts {
+            world.add_bookmark(post).await;
+        }
         for user in users.iter().chain([&world.author]) {
             world.add_like(user).await;
             world.add_comment(user).await;
@@ -72,6 +78,10 @@ impl World {
         self.server.call(user, Method::PUT, &format!("/api/posts/like/{}", self.post)).await.expect(200);
     }
 
+    async fn add_bookmark(&self, post: &str) {
+        self.server.call(&self.fan, Method::PUT, &format!("/api/posts/{post}/bookmark")).await.expect(200);
+    }
+
     async fn add_comment(&self, user: &User) {
         let body = json!({ "postId": self.post, "content": "comment" });
         self.server.call_json(user, Method::POST, "/api/comments/create", body).await.expect(201);
@@ -85,7 +95,11 @@ impl World {
     async fn add(&self, kind: Kind, name: &str) {
         match kind {
             Kind::Users | Kind::Directory => drop(self.server.user(name).await),
-            Kind::Posts => drop(self.server.publish(&self.author, name, "PUBLIC").await),
+            Kind::Posts => drop(self.server.publish(&self.author, &format!("{name} #walked"), "PUBLIC").await),
+            Kind::Bookmarks => {
+                let post = self.server.publish(&self.author, name, "PUBLIC").await;
+                self.add_bookmark(&post).await;
+            }
             Kind::Likes => self.add_like(&self.server.user(name).await).await,
             Kind::Comments => self.add_comment(&self.fan).await,
             Kind::Follows => {
@@ -94,6 +108,10 @@ impl World {
                 self.server.follow(&self.author, &user).await;
             }
             Kind::Products => self.add_product(name).await,
+            Kind::Found => {
+                self.server.publish(&self.author, &format!("post {name}"), "PUBLIC").await;
+                self.add_product(name).await;
+            }
         }
     }
 
@@ -109,6 +127,9 @@ impl World {
             data(Kind::Posts, &self.fan, format!("/api/posts/{id}/all")),
             data(Kind::Posts, &self.fan, format!("/api/posts/user/{id}")),
             data(Kind::Posts, &self.fan, FEED.to_owned()),
+            data(Kind::Posts, &self.fan, "/api/posts/public".to_owned()),
+            data(Kind::Bookmarks, &self.fan, "/api/users/me/bookmarks".to_owned()),
+            data(Kind::Posts, &self.fan, "/api/tags/Walked/posts".to_owned()),
             data(Kind::Likes, &self.fan, format!("/api/posts/{post}/likes")),
             data(Kind::Comments, &self.fan, format!("/api/comments/all/{post}")),
             data(Kind::Follows, &self.fan, format!("/api/follow/followers/{id}")),
@@ -120,6 +141,8 @@ impl World {
             products("/api/products/findAll?category=k%C3%BCche+%26+bad&q=big%20p"),
             products("/api/products/category/K%C3%9CCHE%20&%20bad"),
             products("/api/products"),
+            data(Kind::Found, &self.fan, format!("/api/search?type=posts&q=post&from={id}")),
+            data(Kind::Found, &self.fan, "/api/search?type=products&q=pot+big+k%C3%BC".to_owned()),
         ]
     }
 
@@ -281,7 +304,10 @@ async fn what_is_added_meanwhile_makes_no_entry_skipped_or_repeated() {
             answer = world.server.get(&list.reader, &next).await.expect(200);
             walked.extend(entries(list, &answer));
         }
-        let newest_first = matches!(list.kind, Kind::Posts | Kind::Likes | Kind::Follows | Kind::Directory);
+        let newest_first = matches!(
+            list.kind,
+            Kind::Posts | Kind::Bookmarks | Kind::Likes | Kind::Follows | Kind::Directory | Kind::Found
+        );
         let after = world.whole(list).await;
         assert_eq!(after.len(), before.len() + added, "{}", list.path);
         let expected = if newest_first { &before } else { &after };
@@ -339,7 +365,7 @@ fn beginning_of(list: &List) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_size_the_feed_has_20_entries_and_other_lists_have_all() {
+async fn without_a_size_the_feed_and_hashtags_have_20_entries_and_other_lists_have_all() {
     let world = World::start().await;
     for i in 0..18 {
         world.add(Kind::Posts, &format!("more {i}")).await;
@@ -350,6 +376,9 @@ async fn without_a_size_the_feed_has_20_entries_and_other_lists_have_all() {
     assert_eq!((next.data().as_array().unwrap().len(), next.next()), (3, None));
     let back = world.server.get(&world.fan, &next.prev().expect("a link")).await.expect(200);
     assert_eq!((back.data(), back.prev()), (feed.data(), None));
+
+    let tagged = world.server.get(&world.fan, "/api/tags/walked/posts").await.expect(200);
+    assert_eq!(tagged.data().as_array().unwrap().len(), 20);
 
     for path in ["/api/posts/all".to_owned(), format!("/api/posts/{}/all", world.author.id)] {
         let all = world.server.get(&world.root, &path).await.expect(200);

@@ -101,21 +101,23 @@ impl Store {
         columns
     }
 
-    /// The rows of tables, in no order that means anything.
+    /// The rows of tables, in no order that means anything. Those by which things are found are made by the program, and
+    /// `indexed` says whether they were.
     pub(crate) fn rows(&self, columns: &Columns) -> Rows {
         let read = |(table, columns): (&String, &Vec<String>)| {
             let select = match self.kind {
                 Kind::Sqlite => {
-                    let pairs: Vec<_> = columns.iter().map(|it| format!("'{it}', quote(\"{it}\")")).collect();
+                    let columns = columns.iter().filter(|it| *it != "indexed");
+                    let pairs: Vec<_> = columns.map(|it| format!("'{it}', quote(\"{it}\")")).collect();
                     format!("SELECT json_object({}) AS line FROM {table}", pairs.join(", "))
                 }
-                Kind::Postgres => format!("SELECT row_to_json({table})::text AS line FROM {table}"),
+                Kind::Postgres => format!("SELECT (to_jsonb({table}) - 'indexed')::text AS line FROM {table}"),
             };
             let mut lines = self.lines(&select);
             lines.sort();
             (table.clone(), lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect())
         };
-        columns.iter().map(read).collect()
+        columns.iter().filter(|(table, _)| !table.starts_with("search_")).map(read).collect()
     }
 
     fn lines(&self, select: &str) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! The account repository.
 
+use std::collections::BTreeMap;
+
 use agora_domain::Result;
 use agora_domain::accounts::{
     Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordChange, PasswordHash, ProfileChanges,
@@ -9,6 +11,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::id::UserId;
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
+use agora_domain::search::IndexedText;
 use async_trait::async_trait;
 
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
@@ -20,8 +23,9 @@ use crate::{Database, call, once};
 impl AccountRepository for Database {
     async fn create(&self, new: &NewAccount, attempt: Option<AttemptId>) -> Result<()> {
         let user = UserRecord::of(new);
-        let id = new.account.id;
-        once!(self, attempt, write accounts::insert(user), did given => Outcome::Registered(id))
+        let Account { id, username, display_name, .. } = &new.account;
+        let (id, words) = (*id, IndexedText::of_account(username, display_name.as_ref()));
+        once!(self, attempt, write accounts::insert(user, words), did given => Outcome::Registered(id))
     }
 
     async fn find(&self, id: UserId) -> Result<Option<Account>> {
@@ -32,6 +36,12 @@ impl AccountRepository for Database {
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>> {
         let login = identifier.clone();
         Ok(call!(self, read accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
+    }
+
+    async fn find_ids(&self, username_keys: &[String]) -> Result<BTreeMap<String, UserId>> {
+        let keys = username_keys.to_vec();
+        let found = call!(self, list accounts::find_ids(keys))?;
+        Ok(found.into_iter().map(|(key, id)| (key, id.0.into())).collect())
     }
 
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>> {

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::thread;
 
 use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::people::PeopleRepository;
-use agora_domain::posts::PostRepository;
+use agora_domain::posts::{PostRepository, TextBacklog};
 use agora_domain::products::{Catalog, ProductRepository};
+use agora_domain::search::{SearchIndex, SearchRepository};
 
 use crate::backend::Backend;
 use crate::calls::{Calls, QueryInstrumentation};
@@ -22,6 +24,7 @@ use crate::figures::Figures;
 use crate::options::Options;
 use crate::postgres;
 use crate::postgres::Postgres;
+use crate::search_index::BUCKET;
 use crate::sqlite::Sqlite;
 use crate::version::{Migrated, Migrations, Opening};
 
@@ -42,6 +45,8 @@ pub struct Database {
     pub(crate) backend: Backend,
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) calls: Arc<Calls>,
+    /// How many documents of a search are packed together.
+    pub(crate) bucket: i64,
 }
 
 impl Database {
@@ -99,6 +104,18 @@ impl Database {
         Ok(Migrations::of(applied))
     }
 
+    /// Returns of how many posts of the database that the URL names it is not worked out yet what their texts name. It has
+    /// the schema of this program. Nothing about it is changed.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn unresolved_texts(url: &str, options: &Options) -> Result<u64, OpenError> {
+        if is_postgres(url) {
+            return Postgres::unresolved_texts(url, options).await;
+        }
+        Sqlite::unresolved_texts(&Self::named_file(url).ok_or(OpenError::Scheme)?)
+    }
+
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
         if is_postgres(url) {
             let postgres = Postgres::open(opening, url, options).await?;
@@ -110,12 +127,17 @@ impl Database {
     }
 
     fn of(backend: Backend) -> Self {
-        Self { backend, feeds: Arc::default(), calls: Arc::default() }
+        Self { backend, feeds: Arc::default(), calls: Arc::default(), bucket: BUCKET }
     }
 
     /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
     pub fn instrumented(self, watch: QueryInstrumentation) -> Self {
         Self { calls: Arc::new(Calls::new(watch)), ..self }
+    }
+
+    /// The same database, which packs fewer documents of a search together than 1,024: so tests need fewer of them.
+    pub fn packing(self, documents: u8) -> Self {
+        Self { bucket: documents.max(1).into(), ..self }
     }
 
     /// Returns the file of the SQLite database that the URL names; nothing when it names none.
@@ -178,6 +200,10 @@ ports! {
     sessions: SessionRepository;
     /// Returns the posts and likes.
     posts: PostRepository;
+    /// Returns the bookmarks.
+    bookmarks: BookmarkRepository;
+    /// Returns the posts of which it is not worked out what their texts name.
+    text_backlog: TextBacklog;
     /// Returns the comments.
     comments: CommentRepository;
     /// Returns users as others see them.
@@ -188,6 +214,10 @@ ports! {
     products: ProductRepository;
     /// Returns the whole catalog, for work on all of it.
     catalog: Catalog;
+    /// Finds things by their words.
+    search: SearchRepository;
+    /// Returns the index from which things are found.
+    search_index: SearchIndex;
     /// Returns the record of requests that may be sent again.
     idempotency: IdempotencyRepository;
     /// Returns the images that rows name.

@@ -10,6 +10,7 @@
 
 mod accounts;
 mod backend;
+mod bookmarks;
 mod calls;
 mod catalog;
 mod check;
@@ -37,9 +38,12 @@ mod products;
 mod query_count;
 mod rows;
 mod schema;
+mod search;
+mod search_index;
 mod sessions;
 mod sql_types;
 mod sqlite;
+mod texts;
 mod transfer;
 mod values;
 mod version;

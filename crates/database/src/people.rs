@@ -24,6 +24,7 @@ pub(crate) struct ProfileRow {
     pub(crate) biography: Option<String>,
     pub(crate) profile_picture: Option<String>,
     pub(crate) enabled: bool,
+    pub(crate) discoverable: bool,
     pub(crate) hide_counts: bool,
     pub(crate) created_at: DbInstant,
 }
@@ -48,7 +49,7 @@ impl PersonRow {
         keyset(self.user.created_at, self.user.id)
     }
 
-    fn person(self) -> Outcome<Person> {
+    pub(crate) fn person(self) -> Outcome<Person> {
         let (public, followers, private) = self.posts;
         Ok(Person {
             id: self.user.id.0.into(),
@@ -58,6 +59,7 @@ impl PersonRow {
             profile_picture: image_key(self.user.profile_picture)?,
             created_at: self.user.created_at.0,
             enabled: self.user.enabled,
+            discoverable: self.user.discoverable,
             hide_counts: self.user.hide_counts,
             posts: PostCounts { public: count(public), followers: count(followers), private: count(private) },
             follower_count: count(self.followers),

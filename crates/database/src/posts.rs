@@ -5,29 +5,27 @@ use std::sync::Arc;
 use agora_domain::Result;
 use agora_domain::accounts::Account;
 use agora_domain::clock::Timestamp;
+use agora_domain::entities::Hashtag;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{
     EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
+    VisibleTo,
 };
 use agora_domain::relation::NewRelation;
+use agora_domain::search::IndexedText;
 use async_trait::async_trait;
 
 use crate::database::Database;
 use crate::rows::{PostRow, Slice, keyset, page_of};
 use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::Visible;
-use crate::{call, once, rows};
+use crate::values::{VisiblePosts, visible_codes};
+use crate::{call, once};
 
 fn page_of_views<A>(page: PageRequest, views: Vec<PostView<A>>) -> Page<PostView<A>> {
     page.page_of(views, |PostView { post, .. }| Keyset { at: post.created_at, id: post.id.uuid() })
-}
-
-fn visible_codes(visible: &[Visibility]) -> Visible {
-    let code = |n: usize| visible.get(n).or(visible.first()).map_or(-1, |visible| rows::visibility_code(*visible));
-    [code(0), code(1), code(2)]
 }
 
 fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
@@ -39,7 +37,8 @@ fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
 impl PostRepository for Database {
     async fn create(&self, post: &Post, attempt: Option<AttemptId>) -> Result<PostView> {
         let (id, row, feeds) = (post.id, PostRow::of(post), Arc::clone(&self.feeds));
-        once!(self, attempt, statement posts::create(row), did given => Outcome::PostCreated(id),
+        let words = IndexedText::of_post(&post.text).by(post.author);
+        once!(self, attempt, statement posts::create(row, words), did given => Outcome::PostCreated(id),
             then move |view| feeds.announce(&view.post))
     }
 
@@ -69,6 +68,11 @@ impl PostRepository for Database {
         Ok(page_of_views(page, found))
     }
 
+    async fn list_public(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView>> {
+        let found = call!(self, list posts::list_public(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+        Ok(page_of_views(page, found))
+    }
+
     async fn list_followed(
         &self,
         viewer: UserId,
@@ -81,11 +85,17 @@ impl PostRepository for Database {
         Ok(page_of_views(feed.page, found))
     }
 
+    async fn list_by_tag(&self, tag: &Hashtag, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>> {
+        let (tag, visible, slice) = (tag.as_str().to_owned(), VisiblePosts::of(visible), Slice::newest_first(page));
+        let found = call!(self, search posts::list_by_tag(tag, visible, slice))?;
+        Ok(page_of_views(page, found))
+    }
+
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {
-        let (id, edit) = (DbId(id.uuid()), edit.clone());
+        let (id, edit, words) = (DbId(id.uuid()), edit.clone(), edit.text.as_ref().map(IndexedText::of_post));
         // It may be shown to others now.
         let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
-        call!(self, write posts::edit(id, edit, at), then move |edited| {
+        call!(self, write posts::edit(id, edit, words, at), then move |edited| {
             if let Some(feeds) = feeds {
                 feeds.announce(&edited.view.post);
             }

@@ -7,9 +7,11 @@ use agora_domain::error::Violation;
 use agora_domain::products::{
     Category, Color, Description, ImageUrl, Price, Product, ProductName, Size, Sku, Stock, Variant,
 };
+use agora_domain::search::{IndexedText, Kind};
 
 use crate::error::{Failure, Outcome};
 use crate::schema::{ImageRow, ProductRow, VariantRow};
+use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 
 /// Products with what belongs to them, all in their order.
@@ -18,6 +20,8 @@ pub(crate) struct ProductRows {
     pub(crate) products: Vec<ProductRow>,
     pub(crate) variants: Vec<VariantRow>,
     pub(crate) images: Vec<ImageRow>,
+    /// The texts by which they are found, of products that are written.
+    pub(crate) texts: Vec<TextRow>,
 }
 
 impl ProductRows {
@@ -26,6 +30,7 @@ impl ProductRows {
             all.products.extend(rows.products);
             all.variants.extend(rows.variants);
             all.images.extend(rows.images);
+            all.texts.extend(rows.texts);
             all
         })
     }
@@ -54,8 +59,10 @@ impl ProductRows {
             stock: variant.stock.get(),
         };
         let image = |(position, url): (i32, &ImageUrl)| ImageRow { product_id, position, url: url.as_str().to_owned() };
+        let text = TextRow::new(Kind::Product, product_id, row.created_at, &IndexedText::of_product(product));
         Self {
             products: vec![row],
+            texts: vec![text],
             variants: (0..).zip(&product.variants).map(variant).collect(),
             images: (0..).zip(&product.images).map(image).collect(),
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agora_domain::clock::Timestamp;
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
+use agora_domain::search::IndexedText;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::{Connection, SqliteConnection};
 use uuid::Uuid;
@@ -40,14 +41,14 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
     for n in 0..=size {
         let id = hex(user(n));
         sql += &format!(
-            "INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n}, 0, 'name', 1, 1, 0);"
+            "INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n}, 0, 'name', 1, 1, 0, 1);"
         );
     }
     for n in 1..=size {
         let (post, author, me) = (hex(post(n)), hex(user(n)), hex(user(0)));
         sql += &format!("INSERT INTO follows VALUES ({me}, {author}, {author}, {n});");
         sql += &format!(
-            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL);"
+            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL, 1, '');"
         );
         for m in 1..=size {
             let (liker, comment) = (hex(user(m)), hex(id(3, n * 1000 + m)));
@@ -111,6 +112,9 @@ fn a_page_of_posts_takes_two_queries() {
     }
     expect_queries(2, |conn| {
         complete(queries::posts::list_all(conn, user(0), slice())).unwrap();
+    });
+    expect_queries(2, |conn| {
+        complete(queries::posts::list_public(conn, user(0), slice())).unwrap();
     });
 }
 
@@ -187,16 +191,23 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
         visibility: 0,
         created_at: at,
         updated_at: at,
+        entities: Some(String::new()),
     };
-    expect_queries(2, |conn| {
-        complete(queries::posts::create(conn, row(None))).unwrap();
+    // One of them for the text by which it is found.
+    expect_queries(3, |conn| {
+        complete(queries::posts::create(conn, row(None), IndexedText::default())).unwrap();
+    });
+    // However many hashtags it has, they take one more.
+    expect_queries(4, |conn| {
+        let entities = Some("0 2 #a\n3 5 #b\n6 8 #a".to_owned());
+        complete(queries::posts::create(conn, PostRow { entities, ..row(None) }, IndexedText::default())).unwrap();
     });
     expect_queries(1, |conn| {
         complete(queries::posts::delete(conn, post(1), at)).unwrap();
     });
-    expect_queries(1 + 3 + 2, |conn| {
+    expect_queries(1 + 4 + 2, |conn| {
         complete(queries::images::announce(conn, key.clone(), at)).unwrap();
-        complete(queries::posts::create(conn, row(Some(key.clone())))).unwrap();
+        complete(queries::posts::create(conn, row(Some(key.clone())), IndexedText::default())).unwrap();
         complete(queries::posts::delete(conn, post(0), at)).unwrap();
     });
 }

@@ -5,6 +5,7 @@ use agora_domain::accounts::{
     Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, Role, Roles, UserSummary, Username,
 };
 use agora_domain::comments::{Comment, CommentText, CommentView};
+use agora_domain::entities::Entities;
 use agora_domain::media::ImageKey;
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
 use agora_domain::posts::{Liker, Post, PostText, Visibility};
@@ -12,7 +13,7 @@ use diesel::{AsChangeset, Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
 use crate::error::{Failure, Outcome};
-use crate::schema::{CommentRow, UserRecord, posts, users};
+use crate::schema::{CommentRow, UserRecord, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Returns a stored value that no longer makes sense: somebody else changed the database.
@@ -260,6 +261,18 @@ pub(crate) struct PostRow {
     pub(crate) visibility: i16,
     pub(crate) created_at: DbInstant,
     pub(crate) updated_at: DbInstant,
+    pub(crate) entities: Option<String>,
+}
+
+/// A hashtag of a post.
+#[derive(Debug, Clone, Insertable)]
+#[diesel(table_name = post_tags, treat_none_as_default_value = false)]
+pub(crate) struct TagRow {
+    tag: String,
+    created_at: DbInstant,
+    id: DbId,
+    author_id: DbId,
+    visibility: i16,
 }
 
 impl PostRow {
@@ -272,7 +285,21 @@ impl PostRow {
             visibility: visibility_code(post.visibility),
             created_at: DbInstant(post.created_at),
             updated_at: DbInstant(post.updated_at),
+            entities: post.entities.as_ref().map(|entities| entities.as_str().to_owned()),
         }
+    }
+
+    /// Returns the hashtags of its text, each once.
+    pub(crate) fn tags(&self) -> Vec<String> {
+        let entities = Entities::restore(self.entities.clone().unwrap_or_default());
+        entities.hashtags().into_iter().map(|tag| tag.as_str().to_owned()).collect()
+    }
+
+    /// Returns the rows of its hashtags.
+    pub(crate) fn tag_rows(&self) -> Vec<TagRow> {
+        let &Self { id, author_id, visibility, created_at, .. } = self;
+        let row = |tag| TagRow { tag, created_at, id, author_id, visibility };
+        self.tags().into_iter().map(row).collect()
     }
 
     pub(crate) fn post(self) -> Outcome<Post> {
@@ -280,6 +307,7 @@ impl PostRow {
             id: self.id.0.into(),
             author: self.author_id.0.into(),
             text: PostText::restore(self.content),
+            entities: self.entities.map(Entities::restore),
             image: image_key(self.image)?,
             visibility: visibility(self.visibility)?,
             created_at: self.created_at.0,

@@ -158,7 +158,8 @@ macro_rules! tables {
 
 // Of these all rows are moved. `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
 // copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
-// wrote it; and `user_counts`, which the database makes of the other rows.
+// wrote it; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
+// `posts.entities`, `search_texts`, `search_buckets` and `search_postings`.
 tables! { $
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {
@@ -178,8 +179,9 @@ tables! { $
         discoverable: bool [Bool],
         searchable: bool [Bool],
         hide_counts: bool [Bool];
-        // Not moved: which state the account's follows are in.
-        follow_version [BigInt]
+        // Not moved: which state the account's follows are in, and whether it is in `search_texts`.
+        follow_version [BigInt],
+        indexed [Bool]
     }
     /// The logins that tokens name.
     Sessions(sessions, SessionRecord) by (id: DbId) {
@@ -199,12 +201,23 @@ tables! { $
         updated_at: DbInstant [Instant],
         like_count: i64 [BigInt],
         comment_count: i64 [BigInt],
-        deleted_at: Option<DbInstant> [Nullable<Instant>],
+        deleted_at: Option<DbInstant> [Nullable<Instant>];
+        // Not moved: worked out of the text.
+        entities [Nullable<Text>],
+        // Not moved: whether it is in `search_texts`.
+        indexed [Bool]
     }
     /// The likes.
     Likes(likes, LikeRecord) by (post_id: DbId, user_id: DbId) {
         post_id: DbId [Id],
         user_id: DbId [Id],
+        id: DbId [Id],
+        created_at: DbInstant [Instant],
+    }
+    /// The bookmarks.
+    Bookmarks(bookmarks, BookmarkRecord) by (user_id: DbId, post_id: DbId) {
+        user_id: DbId [Id],
+        post_id: DbId [Id],
         id: DbId [Id],
         created_at: DbInstant [Instant],
     }
@@ -237,7 +250,9 @@ tables! { $
         stock: i32 [Integer],
         search_key: String [Text],
         created_at: DbInstant [Instant],
-        updated_at: DbInstant [Instant],
+        updated_at: DbInstant [Instant];
+        // Not moved: whether it is in `search_texts`.
+        indexed [Bool]
     }
     /// The variants of products.
     ProductVariants(product_variants, VariantRow) by (product_id: DbId, position: i32) {
@@ -277,6 +292,60 @@ table! {
 }
 
 table! {
+    use diesel::sql_types::{SmallInt, Text};
+    use crate::sql_types::{Id, Instant};
+
+    post_tags (tag, created_at, id) {
+        tag -> Text,
+        created_at -> Instant,
+        /// The post's.
+        #[sql_name = "post_id"]
+        id -> Id,
+        author_id -> Id,
+        visibility -> SmallInt,
+    }
+}
+
+table! {
+    use diesel::sql_types::{BigInt, Nullable, SmallInt, Text};
+    use crate::sql_types::{Id, Instant};
+
+    search_texts (kind, id) {
+        kind -> SmallInt,
+        id -> Id,
+        created_at -> Instant,
+        words -> Text,
+        document -> Nullable<BigInt>,
+    }
+}
+
+table! {
+    use diesel::sql_types::{BigInt, SmallInt};
+    use crate::sql_types::{Id, Instant};
+
+    search_buckets (kind, bucket) {
+        kind -> SmallInt,
+        bucket -> BigInt,
+        documents -> SmallInt,
+        oldest_at -> Instant,
+        oldest_id -> Id,
+        newest_at -> Instant,
+        newest_id -> Id,
+    }
+}
+
+table! {
+    use diesel::sql_types::{BigInt, Binary, SmallInt, Text};
+
+    search_postings (kind, bucket, word) {
+        kind -> SmallInt,
+        bucket -> BigInt,
+        word -> Text,
+        documents -> Binary,
+    }
+}
+
+table! {
     use diesel::sql_types::{Bool, Text};
     use crate::sql_types::Instant;
 
@@ -305,10 +374,22 @@ table! {
 
 joinable!(sessions -> users (user_id));
 joinable!(posts -> users (author_id));
+joinable!(post_tags -> posts (id));
 joinable!(likes -> users (user_id));
 joinable!(likes -> posts (post_id));
+joinable!(bookmarks -> posts (post_id));
 joinable!(comments -> users (author_id));
 joinable!(comments -> posts (post_id));
 
-allow_tables_to_appear_in_same_query!(users, sessions, posts, likes, comments, follows);
+allow_tables_to_appear_in_same_query!(
+    users,
+    sessions,
+    posts,
+    post_tags,
+    likes,
+    bookmarks,
+    comments,
+    follows,
+    search_texts
+);
 allow_tables_to_appear_in_same_query!(products, product_variants, product_images);

@@ -1,10 +1,10 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
-use agora_domain::posts::{Liker, PostView};
+use agora_domain::posts::{Liker, PostView, Visibility, VisibleTo};
 use diesel::Queryable;
 
 use crate::error::Outcome;
-use crate::rows::{PostRow, SummaryRow, count};
+use crate::rows::{PostRow, SummaryRow, count, visibility_code};
 use crate::sql_types::{DbId, DbInstant};
 
 /// A post as a viewer sees it, its author in the columns `R`, and of its likers what the columns `L` say.
@@ -16,6 +16,7 @@ pub(crate) struct ViewRow<R, L> {
     comment_count: i64,
     liked_by_viewer: bool,
     pub(crate) viewer_follows: bool,
+    bookmarked_by_viewer: bool,
     pub(crate) likers: L,
 }
 
@@ -29,13 +30,41 @@ impl<R, L> ViewRow<R, L> {
             like_count: count(self.like_count),
             liked_by_viewer: self.liked_by_viewer,
             comment_count: count(self.comment_count),
+            bookmarked_by_viewer: self.bookmarked_by_viewer,
         })
     }
+}
+
+/// When the entry was made that shows a post, and its id, then the post as its viewer sees it.
+pub(crate) type ViewedPost = (DbInstant, DbId, PostView);
+
+/// Returns the codes of visibilities, of which there is one at least for what is shown at all.
+pub(crate) fn visible_codes(visible: &[Visibility]) -> Visible {
+    let code = |n: usize| visible.get(n).or(visible.first()).map_or(-1, |visible| visibility_code(*visible));
+    [code(0), code(1), code(2)]
 }
 
 /// The visibilities that a list shows; one stands in the place of those it has not, so that the statement is always the
 /// same and stays prepared.
 pub(crate) type Visible = [i16; 3];
+
+/// The posts of anybody that somebody may view, as the values of a query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VisiblePosts {
+    /// Whose own posts are among them, whatever their visibility.
+    pub(crate) viewer: DbId,
+    /// Those of whom the viewer follows.
+    pub(crate) followed: Visible,
+    /// Those of others.
+    pub(crate) others: Visible,
+}
+
+impl VisiblePosts {
+    pub(crate) fn of(VisibleTo { viewer, followed, others }: VisibleTo) -> Self {
+        let (followed, others) = (visible_codes(followed), visible_codes(others));
+        Self { viewer: DbId(viewer.uuid()), followed, others }
+    }
+}
 
 /// Returns each visibility of a list once: what is read by its index is read visibility by visibility.
 pub(crate) fn distinct(visible: Visible) -> Vec<i16> {

@@ -10,17 +10,23 @@ use agora_port_contracts::Repositories;
 mod private_postgres;
 
 async fn open(url: &str) -> Repositories {
-    let database =
-        Database::open(url, &Options { connections: 8, ..Options::default() }).await.expect("a fresh database");
+    let database = Database::open(url, &Options { connections: 8, ..Options::default() })
+        .await
+        .expect("a fresh database")
+        .packing(4);
     Repositories {
         accounts: database.accounts(),
         sessions: database.sessions(),
         posts: database.posts(),
+        bookmarks: database.bookmarks(),
+        texts: database.text_backlog(),
         comments: database.comments(),
         follows: database.follows(),
         people: database.people(),
         products: database.products(),
         catalog: database.catalog(),
+        search: database.search(),
+        search_index: database.search_index(),
         idempotency: database.idempotency(),
         images: database.unnamed_images(),
         named_images: database.named_images(),

@@ -97,6 +97,7 @@ impl World {
             id: PostId::new(self.id()),
             author,
             text: PostText::parse("text").unwrap(),
+            entities: None,
             image: None,
             visibility: Visibility::Public,
             created_at,

@@ -9,8 +9,10 @@ use std::collections::HashSet;
 use agora_database::{Database, Options, Rows, Table};
 use agora_domain::clock::Timestamp;
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
+use agora_domain::posts::TextBackfill;
+use agora_domain::search::Indexing;
 use agora_port_contracts::Repositories;
-use agora_port_contracts::lists::{List, Lists, People};
+use agora_port_contracts::lists::{List, Lists, People, TAG};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -63,11 +65,11 @@ fn user(id: Uuid, created_at: i64) -> Value {
     let email = format!("{name}@example.org");
     json!({ "id": id, "username": name, "username_key": name, "email": email, "email_key": email, "password_hash": "",
         "biography": null, "profile_picture": null, "is_admin": false, "is_user": true, "enabled": true,
-        "created_at": created_at, "display_name": null, "discoverable": true, "searchable": true, "hide_counts": false })
+        "created_at": created_at, "display_name": "Walker", "discoverable": true, "searchable": true, "hide_counts": false })
 }
 
 fn post(id: Uuid, author: Uuid, created_at: i64, counts: u64) -> Value {
-    json!({ "id": id, "author_id": author, "content": "text", "image": null, "visibility": 0,
+    json!({ "id": id, "author_id": author, "content": format!("Good morning {TAG}"), "image": null, "visibility": 0,
         "created_at": created_at, "updated_at": created_at, "like_count": counts, "comment_count": counts })
 }
 
@@ -90,6 +92,7 @@ fn rows() -> Vec<(Table, Vec<Value>)> {
     vec![
         (Table::Users, users),
         (Table::Posts, posts),
+        (Table::Bookmarks, each(&|id, at| json!({ "user_id": host, "post_id": id, "id": id, "created_at": at }))),
         (Table::Likes, each(&|id, at| json!({ "post_id": liked, "user_id": id, "id": id, "created_at": at }))),
         (
             Table::Comments,
@@ -119,6 +122,12 @@ async fn fill(database: &Database) {
         }
     }
     load.commit().await.unwrap();
+    let backfill = TextBackfill::new(database.text_backlog(), database.accounts());
+    let (mut before, mut count) = (None, 0);
+    while let Some(batch) = backfill.run(before).await.unwrap() {
+        (before, count) = (Some(batch.last), count + batch.count as u64);
+    }
+    assert_eq!((count, backfill.count().await.unwrap()), (ENTRIES + 1, 0));
 }
 
 fn repositories(database: &Database) -> Repositories {
@@ -126,11 +135,15 @@ fn repositories(database: &Database) -> Repositories {
         accounts: database.accounts(),
         sessions: database.sessions(),
         posts: database.posts(),
+        bookmarks: database.bookmarks(),
+        texts: database.text_backlog(),
         comments: database.comments(),
         follows: database.follows(),
         people: database.people(),
         products: database.products(),
         catalog: database.catalog(),
+        search: database.search(),
+        search_index: database.search_index(),
         idempotency: database.idempotency(),
         images: database.unnamed_images(),
         named_images: database.named_images(),
@@ -154,7 +167,7 @@ async fn disturb(lists: Lists, list: List, number: u64, changes: watch::Sender<u
     for made in 1.. {
         let near = 1 + dice.roll(ENTRIES);
         let added =
-            Keyset { id: id(near, (made * WRITERS + number) << 4 | list as u64), ..place(1 + dice.roll(ENTRIES)) };
+            Keyset { id: id(near, (made * WRITERS + number) << 5 | list as u64), ..place(1 + dice.roll(ENTRIES)) };
         lists.add(list, added).await;
         own.push(added.id);
         let goes = 1 + dice.roll(ENTRIES);
@@ -216,6 +229,8 @@ async fn every_list_is_walked_under_fire(nodes: [&Database; 2]) {
     fill(nodes[0]).await;
     let lists = Lists::of(&repositories(nodes[0]), people());
     let others = lists.through(&repositories(nodes[1]));
+    let indexing = Indexing { index: nodes[0].search_index() };
+    while indexing.run().await.unwrap().1 {}
     for list in List::EACH {
         is_walked_under_fire(&lists, &others, list).await;
     }
@@ -225,7 +240,7 @@ async fn every_list_is_walked_under_fire(nodes: [&Database; 2]) {
 async fn lists_on_sqlite_are_walked_both_ways_while_others_write() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-    let node = Database::open(&url, &Options::default()).await.unwrap();
+    let node = Database::open(&url, &Options::default()).await.unwrap().packing(250);
     every_list_is_walked_under_fire([&node, &node]).await;
 }
 
@@ -233,7 +248,7 @@ async fn lists_on_sqlite_are_walked_both_ways_while_others_write() {
 async fn lists_on_postgres_are_walked_both_ways_while_another_node_writes() {
     let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 8, ..Options::default() };
-    let one = Database::open(&url, &options).await.unwrap();
-    let other = Database::open(&url, &options).await.unwrap();
+    let one = Database::open(&url, &options).await.unwrap().packing(250);
+    let other = Database::open(&url, &options).await.unwrap().packing(250);
     every_list_is_walked_under_fire([&one, &other]).await;
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use icu_casemap::CaseMapper;
 use icu_properties::props::GeneralCategory;
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+use uuid::Uuid;
 
-use crate::accounts::Username;
+use crate::accounts::{AccountRepository, Username};
 use crate::error::ViolationKind::InvalidFormat;
 use crate::error::{Result, Violation};
 use crate::id::UserId;
@@ -71,6 +72,58 @@ pub enum Named {
     Hashtag(Hashtag),
     /// An address of the web, as it is written.
     Url(String),
+}
+
+/// The entities of a text, in the text's order, in a notation that takes little room: it is read when they are shown.
+///
+/// Each is a line of where it begins, where it ends, and what it names: `0 4 @018f0000-0000-7000-8000-000000000000`,
+/// `5 10 #rust`, `11 30 https://a.example/x`. No tag and no URL has white space in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entities(Box<str>);
+
+impl Entities {
+    /// Those of a text, in its order.
+    pub fn of(entities: &[Entity]) -> Self {
+        let line = |Entity { start, end, named }: &Entity| match named {
+            Named::Account(id) => format!("{start} {end} @{}", id.uuid()),
+            Named::Hashtag(tag) => format!("{start} {end} #{}", tag.as_str()),
+            Named::Url(url) => format!("{start} {end} {url}"),
+        };
+        Self(entities.iter().map(line).collect::<Vec<_>>().join("\n").into())
+    }
+
+    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    pub fn restore(stored: String) -> Self {
+        Self(stored.into())
+    }
+
+    /// Returns them in their notation.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns each of them.
+    pub fn iter(&self) -> impl Iterator<Item = Entity> {
+        self.0.lines().filter_map(|line| {
+            let mut parts = line.splitn(3, ' ');
+            let (start, end, named) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
+            let named = match (named.strip_prefix('@'), named.strip_prefix('#')) {
+                (Some(id), _) => Named::Account(UserId::new(Uuid::try_parse(id).ok()?)),
+                (_, Some(tag)) => Named::Hashtag(Hashtag::restore(tag.to_owned())),
+                _ => Named::Url(named.to_owned()),
+            };
+            Some(Entity { start, end, named })
+        })
+    }
+
+    /// Returns the hashtags among them, each once.
+    pub fn hashtags(&self) -> BTreeSet<Hashtag> {
+        let tag = |entity: Entity| match entity.named {
+            Named::Hashtag(tag) => Some(tag),
+            Named::Account(_) | Named::Url(_) => None,
+        };
+        self.iter().filter_map(tag).collect()
+    }
 }
 
 /// What a text may name, before it is known which names are those of accounts.
@@ -154,6 +207,25 @@ impl Candidates {
     }
 }
 
+/// How many usernames are looked up at once.
+const LOOKED_UP_AT_ONCE: usize = 1_000;
+
+/// Returns the entities of each text, in their order. Accounts are looked up for all of them together, and only when one
+/// may mention any.
+///
+/// # Errors
+/// Those of the repository.
+pub async fn entities_of(accounts: &dyn AccountRepository, texts: &[&str]) -> Result<Vec<Entities>> {
+    let candidates: Vec<_> = texts.iter().map(|text| Candidates::find(text)).collect();
+    let keys: BTreeSet<&str> = candidates.iter().flat_map(Candidates::username_keys).collect();
+    let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();
+    let mut ids = BTreeMap::new();
+    for some in keys.chunks(LOOKED_UP_AT_ONCE) {
+        ids.extend(accounts.find_ids(some).await?);
+    }
+    Ok(candidates.into_iter().map(|candidates| Entities::of(&candidates.resolve(&ids))).collect())
+}
+
 fn utf16_len(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
@@ -164,16 +236,22 @@ fn url_at(text: &str) -> Option<&str> {
         .into_iter()
         .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))?;
     let mut url = &text[..text.find(char::is_whitespace).unwrap_or(text.len())];
+    // How many more of each kind of brackets are closed than opened.
+    let mut unopened =
+        BRACKETS.map(|[open, close]| url.matches(close).count().saturating_sub(url.matches(open).count()));
     while let Some(last) = url.chars().next_back() {
-        let is_closing = match last {
-            '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '"' | '…' | '。' | '、' | '，' | '！' | '？' | '’' | '”'
-            | '»' => true,
-            ')' => closes_another(url, '(', ')'),
-            ']' => closes_another(url, '[', ']'),
-            '}' => closes_another(url, '{', '}'),
-            '>' => closes_another(url, '<', '>'),
-            '）' | '」' | '』' | '】' | '》' | '〉' => true,
-            _ => false,
+        let bracket = BRACKETS.iter().zip(&mut unopened).find(|([_, close], _)| *close == last);
+        let is_closing = match (bracket, last) {
+            (Some((_, unopened)), _) if *unopened > 0 => {
+                *unopened -= 1;
+                true
+            }
+            (Some(_), _) => false,
+            (None, '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '"' | '…' | '。' | '、' | '，' | '！' | '？') => {
+                true
+            }
+            (None, '’' | '”' | '»' | '）' | '」' | '』' | '】' | '》' | '〉') => true,
+            (None, _) => false,
         };
         if !is_closing {
             break;
@@ -183,10 +261,8 @@ fn url_at(text: &str) -> Option<&str> {
     (url.len() > scheme.len()).then_some(url)
 }
 
-/// Returns whether a text closes more brackets than it opens.
-fn closes_another(text: &str, open: char, close: char) -> bool {
-    text.matches(close).count() > text.matches(open).count()
-}
+/// The brackets that a URL may open and close itself.
+const BRACKETS: [[char; 2]; 4] = [['(', ')'], ['[', ']'], ['{', '}'], ['<', '>']];
 
 /// Returns the keys of usernames that the text, which begins with `@`, may begin with, the longest first, each with the
 /// length in bytes of what would be the mention.

@@ -315,6 +315,10 @@ pub enum FieldName {
     Position,
     /// Before when the posts of a feed were made.
     MadeBefore,
+    /// What kind of things is looked for.
+    SearchType,
+    /// The author of what is looked for.
+    SearchAuthor,
 }
 
 /// A rule that a value breaks, in words for the one who sent it.

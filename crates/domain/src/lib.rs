@@ -10,6 +10,7 @@
 //! | [`accounts`] | registration, login and sessions, roles, profiles |
 //! | [`posts`] | posts, who may view and edit them, likes |
 //! | [`comments`] | comments on posts |
+//! | [`bookmarks`] | posts that users keep for themselves |
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`people`] | what users see of each other, and how they find each other |
 //! | [`products`] | the product catalog |
@@ -17,12 +18,12 @@
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
 //! | [`health`] | whether what the service depends on answers |
 //! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
-//! | [`search`] | the words of a text, and what a query finds |
+//! | [`search`] | the words of a text, what a query finds, and searching |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases); `entities` and `search` are pure functions, which no use case calls yet. [`error`], [`page`], [`clock`],
-//! [`id`], [`relation`], [`text`] and [`version`] serve all of them.
+//! use cases); `entities` has pure functions alone. [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and
+//! [`version`] serve all of them.
 //!
 //! # Invariants
 //!
@@ -39,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod bookmarks;
 pub mod clock;
 pub mod comments;
 pub mod entities;

@@ -147,6 +147,14 @@ impl<T> Page<T> {
     pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(f).collect(), keys: self.keys, prev: self.prev, next: self.next }
     }
+
+    /// Returns the page with each entry turned into another, without those that become `None`: these are not seen.
+    pub fn filter_map<U>(self, mut f: impl FnMut(T) -> Option<U>) -> Page<U> {
+        let Self { items, keys, prev, next } = self;
+        let seen = items.into_iter().zip(keys).filter_map(|(item, key)| Some((f(item)?, key)));
+        let (items, keys) = seen.unzip();
+        Page { items, keys, prev, next }
+    }
 }
 
 /// Where the pages beside one are.

@@ -11,6 +11,7 @@ use agora_domain::accounts::{
     Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
     MockTokenIssuer, Username,
 };
+use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
 use agora_domain::follows::{Follows, MockFollowRepository};
@@ -23,6 +24,7 @@ use agora_domain::page::{Keyset, Page, Position};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility};
 use agora_domain::products::{MockProductRepository, Products};
+use agora_domain::search::{MockSearchRepository, Search};
 use agora_http::bench::{Rendering, count, decode_cursor, encode_cursor};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies};
 use divan::Bencher;
@@ -55,9 +57,16 @@ fn services() -> Services {
             clock: clock.clone(),
             ids: ids.clone(),
         },
+        search: Search { found: Arc::new(MockSearchRepository::new()), people: Arc::new(MockPeopleRepository::new()) },
         media: Media::new(Arc::clone(&images.store)),
-        accounts: Accounts::new(accounts, sessions, passwords, images.clone(), clock.clone(), ids.clone()),
-        posts: Posts::new(posts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+        accounts: Accounts::new(accounts.clone(), sessions, passwords, images.clone(), clock.clone(), ids.clone()),
+        posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+        bookmarks: Bookmarks {
+            bookmarks: Arc::new(MockBookmarkRepository::new()),
+            posts: posts.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
         comments: Comments {
             comments: Arc::new(MockCommentRepository::new()),
             posts,
@@ -86,6 +95,7 @@ fn post(likers: u128) -> PostView {
             id: PostId::new(Uuid::from_u128(2)),
             author,
             text: PostText::parse("A post of ordinary length, as people write them: a sentence or two.").unwrap(),
+            entities: None,
             image: None,
             visibility: Visibility::Public,
             created_at: AT,
@@ -103,6 +113,7 @@ fn post(likers: u128) -> PostView {
         like_count: 50,
         liked_by_viewer: false,
         comment_count: 3,
+        bookmarked_by_viewer: false,
     }
 }
 

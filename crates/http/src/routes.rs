@@ -7,7 +7,9 @@ use utoipa::openapi::OpenApi;
 
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
-use crate::endpoints::{accounts, comments, docs, follows, health, media, people, posts, products, users};
+use crate::endpoints::{
+    accounts, bookmarks, comments, docs, follows, health, media, people, posts, products, search, users,
+};
 use crate::middleware::authorize;
 
 /// One method of one path: all that is said of it.
@@ -117,6 +119,13 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(PUT,    "/api/posts/like/{postId}",         Member,  posts::like),
         endpoint!(DELETE, "/api/posts/like/{postId}",         Member,  posts::unlike),
         endpoint!(GET,    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
+        endpoint!(GET,    "/api/posts/public",                Member,  posts::list_public),
+
+        endpoint!(PUT,    "/api/posts/{postId}/bookmark",     Member,  bookmarks::set),
+        endpoint!(DELETE, "/api/posts/{postId}/bookmark",     Member,  bookmarks::unset),
+        endpoint!(GET,    "/api/users/me/bookmarks",          Member,  bookmarks::list),
+
+        endpoint!(GET,    "/api/tags/{tag}/posts",            Member,  posts::list_by_tag),
 
         endpoint!(POST,   "/api/comments/create",             Member,  comments::create).idempotent(),
         endpoint!(GET,    "/api/comments/all/{postId}",       Member,  comments::list),
@@ -139,6 +148,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/products/{id}",               Public,  products::get),
         endpoint!(PUT,    "/api/products/{id}",               Admin,   products::update),
         endpoint!(DELETE, "/api/products/{id}",               Admin,   products::delete),
+
+        endpoint!(GET,    "/api/search",                      Member,  search::search),
 
         endpoint!(GET,    "/media/{key}",                     Public,  media::get),
 

@@ -8,7 +8,7 @@
 //! | `migrate` | `agora migrate`: the schema of the database |
 //! | `doctor` | `agora doctor`: whether the service can work here |
 //! | `health` | `agora health`: whether a running service is ready |
-//! | `sweep` | housekeeping in the background of the service |
+//! | `sweep`, `indexer` | housekeeping in the background of the service |
 //! | `open`, `data_dir` | the database, the image store and the directory that the configuration names |
 //! | `host` | the addresses and the open files of a service |
 //! | `progress`, `context`, `background` | what long work has in common |
@@ -23,6 +23,7 @@ pub mod data_dir;
 pub mod doctor;
 pub mod health;
 pub mod host;
+pub mod indexer;
 pub mod media;
 pub mod migrate;
 pub mod open;

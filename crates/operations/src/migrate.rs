@@ -18,7 +18,7 @@ pub enum NotUpToDate {
     Newer,
 }
 
-/// Says which migrations are applied.
+/// Says which migrations are applied, and how much of what they ask of the service is still to be done.
 ///
 /// # Errors
 /// [`NotUpToDate`]; and when the database cannot be read.
@@ -31,7 +31,8 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
     say(&lines.collect::<Vec<_>>().join("\n"))?;
     ensure!(unknown.is_empty(), NotUpToDate::Newer);
     ensure!(pending.is_empty(), NotUpToDate::Pending);
-    Ok(())
+    let posts = Database::unresolved_texts(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
+    say(&format!("posts of which the service has to work out what they name: {posts}"))
 }
 
 /// Applies what is pending; returns what to tell the operator.

@@ -10,13 +10,15 @@
 use std::sync::Arc;
 
 use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::people::PeopleRepository;
-use agora_domain::posts::PostRepository;
+use agora_domain::posts::{PostRepository, TextBacklog};
 use agora_domain::products::{Catalog, ProductRepository};
+use agora_domain::search::{SearchIndex, SearchRepository};
 
 mod cases;
 pub mod lists;
@@ -32,6 +34,10 @@ pub struct Repositories {
     pub sessions: Arc<dyn SessionRepository>,
     /// Posts and likes.
     pub posts: Arc<dyn PostRepository>,
+    /// Bookmarks.
+    pub bookmarks: Arc<dyn BookmarkRepository>,
+    /// Posts of which it is not worked out what their texts name.
+    pub texts: Arc<dyn TextBacklog>,
     /// Comments.
     pub comments: Arc<dyn CommentRepository>,
     /// Follows.
@@ -42,6 +48,10 @@ pub struct Repositories {
     pub products: Arc<dyn ProductRepository>,
     /// The whole catalog.
     pub catalog: Arc<dyn Catalog>,
+    /// Things found by their words.
+    pub search: Arc<dyn SearchRepository>,
+    /// The index from which they are found, of which few things are packed together.
+    pub search_index: Arc<dyn SearchIndex>,
     /// Requests that are sent again.
     pub idempotency: Arc<dyn IdempotencyRepository>,
     /// The record of the images that no row names.
@@ -132,6 +142,7 @@ contract! { $
         of_many_registrations_of_one_name_at_once_one_succeeds,
         of_many_registrations_of_one_email_at_once_one_succeeds,
         an_account_is_found_by_name_and_email_in_any_letter_case,
+        of_names_those_of_accounts_are_found_with_their_ids,
         an_identifier_names_only_the_whole_name_of_its_kind,
         credentials_tell_whether_the_account_is_enabled,
     }
@@ -181,6 +192,16 @@ contract! { $
         a_post_shows_the_present_profiles_of_author_and_likers,
         a_post_shows_the_newest_likers_and_counts_all,
         posts_created_at_once_are_all_kept,
+        what_texts_name_is_kept_with_them,
+        a_hashtag_lists_its_posts_newest_first,
+        a_post_is_listed_by_its_hashtags_to_those_who_may_view_it,
+        posts_of_disabled_accounts_are_listed_by_no_hashtag,
+        a_post_follows_the_hashtags_of_its_text_and_its_visibility,
+        a_deleted_post_is_listed_by_no_hashtag,
+        a_post_with_very_many_hashtags_is_listed_by_each,
+        texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored,
+        what_is_stored_of_a_text_leaves_another_text_alone,
+        texts_are_worked_out_beside_edits_and_deletions,
     }
     /// Likes of posts, as [`PostRepository`] keeps them.
     likes {
@@ -194,6 +215,14 @@ contract! { $
         setting_and_unsetting_at_once_never_fails,
         likers_are_listed_newest_like_first,
         paging_through_likers_survives_new_likes_and_unlikes,
+    }
+    /// Posts that users keep for themselves, and posts that are for everybody.
+    bookmarks {
+        a_bookmark_is_set_and_unset_any_number_of_times,
+        bookmarks_are_listed_newest_first_and_keep_their_place,
+        bookmarks_show_what_may_be_viewed_now,
+        a_bookmark_on_an_unknown_post_is_not_found,
+        the_public_timeline_holds_what_is_public_by_enabled_accounts,
     }
     /// Comments on posts.
     comments {
@@ -274,6 +303,17 @@ contract! { $
         a_product_is_replaced_with_all_that_belongs_to_it,
         a_sku_that_is_taken_fails_the_transaction,
         readers_go_on_and_another_writer_waits_for_a_transaction,
+    }
+    /// Things found by their words.
+    search {
+        posts_are_found_by_their_words_in_any_script,
+        users_are_found_by_their_names_if_they_want_to_be,
+        users_of_odd_names_are_found_by_them,
+        products_are_found_by_the_words_of_all_their_fields,
+        posts_are_found_by_those_who_may_view_them_if_their_authors_are_searchable,
+        what_is_changed_or_deleted_is_found_as_it_is_now,
+        a_page_is_full_as_long_as_there_is_more,
+        whatever_happens_a_query_finds_what_it_finds_in_each_text,
     }
     /// The record of the images that no row names, kept in step with the rows.
     images {

@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
+use agora_domain::entities::Hashtag;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest};
-use agora_domain::posts::{FeedRequest, Visibility};
+use agora_domain::posts::{FeedRequest, Visibility, VisibleTo};
 use agora_domain::products::ProductFilter;
 use agora_domain::relation::NewRelation;
+use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
 use uuid::Uuid;
 
 use crate::Repositories;
 use crate::run::done_or_missing;
-use crate::world::{World, product_filter};
+use crate::world::{World, display_name, entities, post_text, product_filter};
+
+/// The text of the posts that are added, and their hashtag.
+pub const TAG: &str = "#walked";
 
 /// One of the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +29,12 @@ pub enum List {
     Posts,
     /// The posts of an author.
     PostsByAuthor,
+    /// The public timeline.
+    Public,
+    /// The posts that the host has bookmarked.
+    Bookmarks,
+    /// The posts with [`TAG`].
+    PostsByTag,
     /// The following feed of somebody who follows the author.
     Feed,
     /// Those who like the host's post.
@@ -46,14 +57,23 @@ pub enum List {
     FilteredProducts,
     /// The catalog in short.
     ShortProducts,
+    /// Posts that are found by a word.
+    FoundPosts,
+    /// Users who are found by the beginning of a name.
+    FoundPeople,
+    /// Products that are found by a word.
+    FoundProducts,
 }
 
 impl List {
     /// All of them.
-    pub const EACH: [Self; 14] = [
+    pub const EACH: [Self; 20] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
+        Self::Public,
+        Self::Bookmarks,
+        Self::PostsByTag,
         Self::Feed,
         Self::Likers,
         Self::Comments,
@@ -65,13 +85,17 @@ impl List {
         Self::Products,
         Self::FilteredProducts,
         Self::ShortProducts,
+        Self::FoundPosts,
+        Self::FoundPeople,
+        Self::FoundProducts,
     ];
 
     /// Returns whether it runs from new to old.
     pub const fn is_newest_first(self) -> bool {
         match self {
             Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
-            Self::FollowingPeople | Self::FollowedPeople | Self::Directory => true,
+            Self::FollowingPeople | Self::FollowedPeople | Self::Directory | Self::Public | Self::Bookmarks => true,
+            Self::PostsByTag | Self::FoundPosts | Self::FoundPeople | Self::FoundProducts => true,
             Self::Accounts | Self::Comments | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
         }
     }
@@ -141,6 +165,16 @@ impl Lists {
             List::PostsByAuthor => {
                 db.posts.list_by_author(author, all, viewer, page).await?.map(|view| view.post.id.uuid())
             }
+            List::Public => db.posts.list_public(viewer, page).await?.map(|view| view.post.id.uuid()),
+            List::Bookmarks => {
+                let visible = VisibleTo { viewer: host, followed: all, others: all };
+                db.bookmarks.list(visible, page).await?.map(|view| view.post.id.uuid())
+            }
+            List::PostsByTag => {
+                let visible = VisibleTo { viewer, followed: all, others: &[Visibility::Public] };
+                let tag = Hashtag::parse(TAG).expect("a hashtag");
+                db.posts.list_by_tag(&tag, visible, page).await?.map(|view| view.post.id.uuid())
+            }
             List::Feed => {
                 let feed = FeedRequest { made_before: None, page };
                 db.posts.list_followed(viewer, all, feed).await?.map(|view| view.post.id.uuid())
@@ -162,7 +196,26 @@ impl Lists {
                 db.products.list(&filter, page).await?.map(|product| product.id.uuid())
             }
             List::ShortProducts => db.products.list_short(page).await?.map(|product| product.id.uuid()),
+            List::FoundPosts => {
+                let wanted = PostSearch { needles: self.needles("morning").await?, viewer, sees_all: false };
+                db.search.find_posts(&wanted, page).await?.map(|view| view.post.id.uuid())
+            }
+            List::FoundPeople => {
+                let needles = self.needles("walker").await?;
+                let wanted = PeopleSearch { needles, viewer, sees_all: false, except: None };
+                db.search.find_people(&wanted, page).await?.map(|person| person.id.uuid())
+            }
+            List::FoundProducts => {
+                let needles = self.needles("kitchen teapot").await?;
+                db.search.find_products(&needles, page).await?.map(|product| product.id.uuid())
+            }
         })
+    }
+
+    /// Returns the needles of a query, once more of what they are looked for in is packed.
+    async fn needles(&self, query: &str) -> Result<Needles> {
+        self.db.search_index.pack().await?;
+        Ok(Needles::of(&Query::parse(query).unwrap(), None))
     }
 
     /// Adds an entry to a list.
@@ -172,15 +225,28 @@ impl Lists {
         let (user, relation) = (UserId::new(id), NewRelation { id: id.into(), at });
         let register = async || {
             let name = id.simple().to_string();
-            let new = w.new_account_with(&name, |account| (account.id, account.created_at) = (user, at));
+            let new = w.new_account_with(&name, |account| {
+                (account.id, account.created_at, account.display_name) = (user, at, display_name("Walker"));
+            });
             db.accounts.create(&new, None).await.unwrap();
         };
         match list {
-            List::Accounts | List::Directory => register().await,
-            List::Posts | List::PostsByAuthor | List::Feed => {
+            List::Accounts | List::Directory | List::FoundPeople => register().await,
+            List::Posts
+            | List::PostsByAuthor
+            | List::PostsByTag
+            | List::Public
+            | List::Feed
+            | List::FoundPosts
+            | List::Bookmarks => {
                 let mut post = w.new_post(author);
+                let text = format!("Good morning {TAG}");
+                (post.text, post.entities) = (post_text(&text), entities(&text));
                 (post.id, post.created_at) = (id.into(), at);
                 db.posts.create(&post, None).await.unwrap();
+                if list == List::Bookmarks {
+                    db.bookmarks.set(post.id, host, relation).await.unwrap();
+                }
             }
             List::Likers => {
                 register().await;
@@ -199,7 +265,7 @@ impl Lists {
                 register().await;
                 db.follows.set(host, user, relation).await.unwrap();
             }
-            List::Products | List::FilteredProducts | List::ShortProducts => {
+            List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
                 let mut product = w.new_product(&id.to_string());
                 (product.id, product.created_at) = (id.into(), at);
                 db.products.create(&product, None).await.unwrap();
@@ -212,15 +278,16 @@ impl Lists {
         let People { host, post, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
         match list {
-            List::Accounts | List::Directory => {}
-            List::Posts | List::PostsByAuthor | List::Feed => {
+            List::Accounts | List::Directory | List::FoundPeople => {}
+            List::Posts | List::PostsByAuthor | List::PostsByTag | List::Public | List::Feed | List::FoundPosts => {
                 done_or_missing(db.posts.delete(id.into(), self.world.now()).await).unwrap();
             }
+            List::Bookmarks => done_or_missing(db.bookmarks.unset(id.into(), host).await).unwrap(),
             List::Likers => db.posts.unset_like(post, user).await.unwrap(),
             List::Comments => done_or_missing(db.comments.delete(id.into()).await).unwrap(),
             List::Followers | List::FollowingPeople => db.follows.unset(user, host).await.unwrap(),
             List::Followed | List::FollowedPeople => db.follows.unset(host, user).await.unwrap(),
-            List::Products | List::FilteredProducts | List::ShortProducts => {
+            List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
                 done_or_missing(db.products.delete(id.into()).await).unwrap();
             }
         }

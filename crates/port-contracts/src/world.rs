@@ -1,7 +1,7 @@
 //! What the cases are written with: valid entities in one call each, with ids and instants that only depend on the
 //! order of the calls.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
@@ -10,6 +10,7 @@ use agora_domain::accounts::{
 };
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText};
+use agora_domain::entities::{Candidates, Entities};
 use agora_domain::id::{PostId, UserId};
 use agora_domain::media::{ImageFormat, ImageKey};
 use agora_domain::posts::{Liker, Post, PostText, PostView, Visibility};
@@ -90,6 +91,11 @@ pub(crate) fn post_text(text: &str) -> PostText {
     PostText::parse(text).unwrap()
 }
 
+/// Returns what a text names that mentions nobody.
+pub(crate) fn entities(text: &str) -> Option<Entities> {
+    Some(Entities::of(&Candidates::find(text).resolve(&BTreeMap::new())))
+}
+
 pub(crate) fn comment_text(text: &str) -> CommentText {
     CommentText::parse(text).unwrap()
 }
@@ -124,6 +130,7 @@ pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
         like_count: 0,
         liked_by_viewer: false,
         comment_count: 0,
+        bookmarked_by_viewer: false,
     }
 }
 
@@ -265,6 +272,7 @@ impl World {
             id: self.id(),
             author,
             text: post_text("Good morning"),
+            entities: entities(""),
             image: None,
             visibility: Visibility::Public,
             created_at: now,
@@ -282,6 +290,11 @@ impl World {
 
     pub(crate) async fn post(&self, author: UserId) -> Post {
         self.post_with(author, |_| {}).await
+    }
+
+    /// Returns a post with this text, and with what it names.
+    pub(crate) async fn post_saying(&self, author: UserId, text: &str) -> Post {
+        self.post_with(author, |post| (post.text, post.entities) = (post_text(text), entities(text))).await
     }
 
     pub(crate) fn new_relation(&self) -> NewRelation {

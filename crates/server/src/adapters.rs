@@ -8,6 +8,7 @@ use std::time::Duration;
 use agora_config::Config;
 use agora_database::Database;
 use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
 use agora_domain::comments::Comments;
 use agora_domain::follows::Follows;
@@ -17,10 +18,12 @@ use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::media::{ImagePorts, Media, MediaSweep};
 use agora_domain::people::People;
-use agora_domain::posts::Posts;
+use agora_domain::posts::{Posts, TextBackfill};
 use agora_domain::products::Products;
+use agora_domain::search::{Indexing, Search};
 use agora_http::Services;
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
+use agora_operations::indexer::Indexer;
 use agora_operations::open;
 use agora_operations::sweep::Sweep;
 use agora_operations::system::SystemIds;
@@ -99,7 +102,20 @@ impl Adapters {
                 ids: ids(),
             },
             accounts: self.accounts(),
-            posts: Posts::new(self.database.posts(), self.database.follows(), self.images.clone(), clock(), ids()),
+            posts: Posts::new(
+                self.database.posts(),
+                self.database.accounts(),
+                self.database.follows(),
+                self.images.clone(),
+                clock(),
+                ids(),
+            ),
+            bookmarks: Bookmarks {
+                bookmarks: self.database.bookmarks(),
+                posts: self.database.posts(),
+                clock: clock(),
+                ids: ids(),
+            },
             comments: Comments {
                 comments: self.database.comments(),
                 posts: self.database.posts(),
@@ -109,6 +125,7 @@ impl Adapters {
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
             people: People { people: self.database.people(), follows: self.database.follows() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
+            search: Search { found: self.database.search(), people: self.database.people() },
             media: Media::new(Arc::clone(&self.images.store)),
             limits,
             idempotency: self.idempotency(),
@@ -125,11 +142,17 @@ impl Adapters {
         Idempotency { records: self.database.idempotency(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
     }
 
+    /// Returns what keeps the index of searches.
+    pub(crate) fn indexer(&self) -> Indexer {
+        Indexer { indexing: Indexing { index: self.database.search_index() } }
+    }
+
     pub(crate) fn sweep(&self, interval: Duration) -> Sweep {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
         let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
-        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
+        let texts = TextBackfill::new(self.database.text_backlog(), self.database.accounts());
+        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, texts, clock, interval, record }
     }
 }

@@ -11,6 +11,7 @@ use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::clock::Clock;
 use agora_http::{MacKeys, Settings, Stopping};
 use agora_operations::host::{listen, reachable};
+use agora_operations::indexer::Indexer;
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::sweep::Sweep;
 use agora_operations::{data_dir, host};
@@ -45,6 +46,7 @@ pub struct App {
     /// Has the service say that it is not ready, from when it is going to be stopped.
     pub(crate) stopping: Stopping,
     sweep: Sweep,
+    indexer: Indexer,
     database: Database,
 }
 
@@ -125,6 +127,7 @@ impl App {
         let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
+        let indexer = adapters.indexer();
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
         let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), adapters };
         let metrics = metrics.map(|metrics| metrics.serve(figures)).transpose()?;
@@ -139,6 +142,7 @@ impl App {
             metrics,
             stopping,
             sweep,
+            indexer,
             database,
         })
     }
@@ -149,9 +153,11 @@ impl App {
     /// When the server breaks.
     pub async fn run(self) -> Result<()> {
         let sweep = tokio::spawn(self.sweep.run());
+        let indexer = tokio::spawn(self.indexer.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
         sweep.abort();
+        indexer.abort();
         if let Some((handle, server)) = metrics {
             // To its end, since it holds a part of the database.
             handle.stop(false).await;

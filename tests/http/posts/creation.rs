@@ -45,7 +45,7 @@ async fn a_created_post_is_answered_whole() {
         post,
         json!({
             "id": post["id"],
-            "content": "first",
+            "content": "first", "entities": [],
             "image": null,
             "visibility": "PUBLIC",
             "createdAt": post["createdAt"],
@@ -54,6 +54,7 @@ async fn a_created_post_is_answered_whole() {
             "likeCount": 0,
             "likedByMe": false,
             "commentCount": 0,
+            "bookmarkedByMe": false,
             "author": {
                 "id": alice.id,
                 "username": "alice",

@@ -48,6 +48,8 @@ pub(super) struct Model {
     pub(super) follows: Vec<(Who, Who)>,
     /// Oldest first.
     pub(super) posts: Vec<Post>,
+    /// Whose bookmark it is, and the number of the post, by when it was set.
+    pub(super) bookmarks: Vec<(Who, usize)>,
 }
 
 impl Model {
@@ -102,6 +104,19 @@ impl Model {
 
     pub(super) fn feed(&self, viewer: Who) -> Vec<&Post> {
         self.list(viewer, |post| self.is_following(viewer, post.author))
+    }
+
+    /// What the viewer has bookmarked, newest bookmark first.
+    pub(super) fn bookmarked(&self, viewer: Who) -> Vec<&Post> {
+        let posts = self.bookmarks.iter().rev().filter(|(by, _)| *by == viewer).map(|(_, n)| &self.posts[*n]);
+        posts.filter(|post| !post.deleted && self.may_view(viewer, post)).collect()
+    }
+
+    /// Newest first.
+    pub(super) fn public(&self) -> Vec<&Post> {
+        let is_shown =
+            |post: &&Post| !post.deleted && post.visibility == Visibility::Public && self.accounts[post.author].enabled;
+        self.posts.iter().rev().filter(is_shown).collect()
     }
 
     /// Newest first.

@@ -5,17 +5,21 @@ use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
 use super::model::{Model, Post, Who};
-use super::steps::World;
+use super::steps::{World, text};
 use crate::support::Response;
 
 /// What a view of a post must show to somebody who may see it, but for the times.
 fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
     let liked_by: Vec<_> = post.likes.iter().rev().map(|who| &ids[*who]).collect();
+    let content = text(post.request);
+    let end = content.len();
     json!({
-        "id": post.id, "content": format!("post {}", post.request), "visibility": post.visibility.name(),
+        "id": post.id, "content": content, "visibility": post.visibility.name(),
         "author": ids[post.author], "image": null,
         "likedBy": liked_by, "likeCount": post.likes.len(), "likedByMe": post.likes.contains(&viewer),
+        "bookmarkedByMe": model.bookmarked(viewer).iter().any(|it| it.id == post.id),
         "commentCount": post.comments.len(), "mayView": model.may_view(viewer, post),
+        "entities": [{ "type": "hashtag", "start": end - 4, "end": end, "tag": "all" }],
     })
 }
 
@@ -26,7 +30,8 @@ fn seen(view: &Value) -> Value {
         "id": view["id"], "content": view["content"], "visibility": view["visibility"],
         "author": view["author"]["id"], "image": view["image"],
         "likedBy": liked_by, "likeCount": view["likeCount"], "likedByMe": view["likedByMe"],
-        "commentCount": view["commentCount"], "mayView": true,
+        "bookmarkedByMe": view["bookmarkedByMe"], "commentCount": view["commentCount"], "mayView": true,
+        "entities": view["entities"],
     })
 }
 
@@ -74,12 +79,18 @@ impl World {
         for viewer in 0..Self::PEOPLE {
             self.expect_feed(viewer).await;
             self.expect_posts(viewer, "/api/posts/following/all", self.model.feed(viewer)).await;
+            self.expect_posts(viewer, "/api/posts/public?size=2", self.model.public()).await;
+            self.expect_posts(viewer, "/api/users/me/bookmarks?size=2", self.model.bookmarked(viewer)).await;
+            let tagged = || self.model.list(viewer, |post| self.model.accounts[post.author].enabled);
+            self.expect_posts(viewer, "/api/tags/all/posts?size=2", tagged()).await;
+            self.expect_posts(viewer, "/api/tags/%23ALL/posts", tagged()).await;
             for of in 0..Self::PEOPLE {
                 self.expect_posts_of(viewer, of).await;
                 self.expect_follows(viewer, of).await;
                 self.expect_profile(viewer, of).await;
             }
             self.expect_lists_of_admins(viewer).await;
+            self.expect_found(viewer).await;
         }
         for post in &self.model.posts {
             self.expect_post(post).await;
@@ -140,6 +151,27 @@ impl World {
             if let Some(found) = self.read(viewer, &path, status).await {
                 let found: Vec<_> = entries(&found).iter().cloned().map(without_time).collect();
                 assert_eq!(found, expected, "{viewer} reads {path}");
+            }
+        }
+    }
+
+    /// Checks what somebody finds.
+    async fn expect_found(&self, viewer: Who) {
+        let (model, sees_disabled) = (&self.model, self.model.is_admin(viewer));
+        let is_found = |who: Who| model.accounts[who].enabled || sees_disabled;
+        let posts = model.list(viewer, |post| is_found(post.author));
+        self.expect_posts(viewer, "/api/search?type=posts&q=post&size=2", posts).await;
+        for (of, user) in self.users.iter().enumerate() {
+            let path = format!("/api/search?type=posts&q=post&from={}", user.id);
+            if is_found(of) {
+                self.expect_posts(viewer, &path, model.list(viewer, |post| post.author == of)).await;
+            } else {
+                self.read(viewer, &path, 404).await;
+            }
+            let path = format!("/api/search?type=users&q={}", user.name);
+            if let Some(found) = self.read(viewer, &path, 200).await {
+                let expected: Vec<_> = Some(user.id.clone()).filter(|_| is_found(of)).into_iter().collect();
+                assert_eq!(ids(entries(&found)), expected, "{viewer} reads {path}");
             }
         }
     }

@@ -34,6 +34,11 @@ pub(super) enum Step {
         post: usize,
         on: bool,
     },
+    Bookmark {
+        by: Who,
+        post: usize,
+        on: bool,
+    },
     Comment {
         by: Who,
         post: usize,
@@ -74,6 +79,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         3 => (anybody(), any::<usize>(), visibility()).prop_map(|(by, post, to)| Step::Show { by, post, to }),
         1 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Delete { by, post }),
         4 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Like { by, post, on }),
+        3 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Bookmark { by, post, on }),
         4 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Comment { by, post }),
         1 => (anybody(), any::<usize>(), any::<usize>())
             .prop_map(|(by, post, comment)| Step::DeleteComment { by, post, comment }),
@@ -82,6 +88,11 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::GiveAdmin { to, given }),
         1 => (other(), mostly()).prop_map(|(who, enabled)| Step::Enable { who, enabled }),
     ]
+}
+
+/// The text of the post that a request makes: all have a hashtag.
+pub(super) fn text(request: usize) -> String {
+    format!("post {request} #All")
 }
 
 /// A server, and what is known of what happened there.
@@ -162,6 +173,18 @@ impl World {
                     set(&mut self.model.posts[n].likes, by, on);
                 }
             }
+            Step::Bookmark { by, post, on } => {
+                let Some(n) = self.post(post) else { return };
+                let post = &self.model.posts[n];
+                let (method, status) = match on {
+                    true => (Method::PUT, self.model.status_of_view(by, post)),
+                    false => (Method::DELETE, self.model.status(by, if post.deleted { 404 } else { 200 })),
+                };
+                let path = format!("/api/posts/{}/bookmark", post.id);
+                if self.send(by, method, &path, None, status).await.0 {
+                    set(&mut self.model.bookmarks, (by, n), on);
+                }
+            }
             Step::Comment { by, post } => {
                 let Some(n) = self.post(post) else { return };
                 let post = &self.model.posts[n];
@@ -207,7 +230,7 @@ impl World {
 
     async fn publish(&mut self, by: Who, request: usize) {
         let visibility = self.requests[request];
-        let body = json!({ "text": format!("post {request}"), "visibility": visibility.name() });
+        let body = json!({ "text": text(request), "visibility": visibility.name() });
         let sent = self.server.request(Method::POST, "/api/posts/create").bearer_auth(&self.users[by].token);
         let sent = sent.header("idempotency-key", format!("key-{request}")).json(&body);
         let before = self.model.posts.iter().find(|post| (post.request, post.author) == (request, by));

@@ -57,7 +57,7 @@ async fn on_every_lane(database: &Postgres) -> Result<()> {
             database.read(move |conn| Box::pin(queries::accounts::find(conn, user))).await?;
             database.search(move |conn| Box::pin(queries::products::list(conn, None, slice()))).await?;
             let edit = agora_domain::posts::PostEdit::default();
-            database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), AT.0))).await
+            database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), None, AT.0))).await
         });
         try_join_all(reads).await?;
     }
@@ -69,7 +69,7 @@ async fn statements_are_prepared_anew_at_once_when_columns_change_their_type_und
     let (_, database) = with_rows(&Options { connections: 20, ..Options::default() }).await;
     on_every_lane(&database).await.unwrap();
     for (table, column) in
-        [("posts", "image"), ("users", "profile_picture"), ("products", "name"), ("products", "sku_key")]
+        [("posts", "image"), ("users", "profile_picture"), ("products", "category_key"), ("products", "sku_key")]
     {
         for collation in ["POSIX", "C"] {
             let alter = format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE text COLLATE \"{collation}\"");
@@ -134,7 +134,8 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
             let single = timeout(Duration::from_millis(20), toggle_like(&database, like));
             assert!(single.await.is_err(), "the post is locked");
             let edit = agora_domain::posts::PostEdit::default();
-            let write = database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), AT.0)));
+            let write =
+                database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), None, AT.0)));
             assert!(timeout(Duration::from_millis(20), write).await.is_err(), "the post is locked");
         });
         join_all(impatient).await;

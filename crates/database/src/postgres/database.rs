@@ -30,6 +30,7 @@ use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::Options;
+use crate::rows::count;
 use crate::version;
 use crate::version::{Migrated, Opening};
 
@@ -135,6 +136,13 @@ impl Postgres {
     /// Returns the versions of the migrations that were applied.
     pub(crate) async fn applied(url: &str, options: &Options) -> std::result::Result<Vec<String>, OpenError> {
         applied(&connect_to_inspect(url, options).await?).await
+    }
+
+    /// Returns of how many posts it is not worked out what their texts name.
+    pub(crate) async fn unresolved_texts(url: &str, options: &Options) -> std::result::Result<u64, OpenError> {
+        let conn = connect_to_inspect(url, options).await?;
+        let found = queries::texts::count_unresolved(&mut &conn).await;
+        found.map(count).map_err(|failure| OpenError::Migration(Error::from(failure).into()))
     }
 
     /// Runs work that reads little.

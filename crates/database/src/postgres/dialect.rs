@@ -1,7 +1,7 @@
 //! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
 
 use diesel::dsl::sql;
-use diesel::sql_types::{BigInt, Bool};
+use diesel::sql_types::{Array, BigInt, Bool, SmallInt, Text};
 use diesel::{Expression, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 use futures_util::future::BoxFuture;
@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 pub(crate) use super::built::built;
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
-use crate::schema::{comments, posts, products, user_counts, users};
-use crate::sql_types::{DbId, Id};
+use crate::schema::{comments, posts, products, search_texts, user_counts, users};
+use crate::sql_types::{DbId, DbInstant, Id};
 
 /// The connection that the query functions run on: shared with others, or lent by the pool.
 pub(crate) type Conn<'c> = &'c diesel_async::AsyncPgConnection;
@@ -90,6 +90,50 @@ pub(crate) fn id_in<C: ExpressionMethods + Expression<SqlType = Id>>(
     ids: Vec<DbId>,
 ) -> diesel::dsl::EqAny<C, Vec<DbId>> {
     column.eq_any(ids)
+}
+
+/// Returns whether a column is one of these.
+pub(crate) fn number_in<C>(column: C, numbers: Vec<i64>) -> diesel::dsl::EqAny<C, Vec<i64>>
+where
+    C: ExpressionMethods,
+    C::SqlType: diesel::sql_types::SqlType,
+    Vec<i64>: diesel::expression::array_comparison::AsInExpression<C::SqlType>,
+{
+    column.eq_any(numbers)
+}
+
+/// Returns whether a column is one of these.
+pub(crate) fn word_in<C: ExpressionMethods + Expression<SqlType = Text>>(
+    column: C,
+    words: Vec<String>,
+) -> diesel::dsl::EqAny<C, Vec<String>> {
+    column.eq_any(words)
+}
+
+/// The key of the advisory lock under which one transaction at a time packs what is found.
+const PACKING_LOCK: i64 = ADMINS_LOCK + 1;
+
+/// Takes the right to pack what is found; whether nobody else has it.
+pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
+    Ok(sql::<Bool>(&format!("SELECT pg_try_advisory_xact_lock({PACKING_LOCK})")).get_result(conn).await?)
+}
+
+/// Returns the oldest texts of a kind that are in no bucket, so many, locked against changes by others. One that somebody
+/// else has locked, about to delete it, stays where it is.
+pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
+    let tail = search_texts::table.filter(search_texts::kind.eq(kind)).filter(search_texts::document.is_null());
+    let oldest = tail.order((search_texts::created_at, search_texts::id)).limit(most);
+    let columns = (search_texts::created_at, search_texts::id, search_texts::words);
+    Ok(oldest.select(columns).for_update().skip_locked().load(conn).await?)
+}
+
+/// Numbers texts in their order, from a number on.
+pub(crate) async fn number_documents(conn: &mut Conn<'_>, kind: i16, first: i64, ids: Vec<DbId>) -> Outcome<()> {
+    let number = "UPDATE search_texts t SET document = $1 + n - 1 FROM unnest($2) WITH ORDINALITY AS d (id, n) \
+        WHERE t.kind = $3 AND t.id = d.id";
+    let number = diesel::sql_query(number).bind::<BigInt, _>(first).bind::<Array<Id>, _>(ids);
+    number.bind::<SmallInt, _>(kind).execute(conn).await?;
+    Ok(())
 }
 
 /// Leaves what the transaction does uncounted in `user_counts` until [`count_all`]: a row that is changed by each of many

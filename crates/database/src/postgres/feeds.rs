@@ -11,13 +11,13 @@ use diesel::expression::{ValidGrouping, is_aggregate};
 use diesel::pg::{Pg, PgValue};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::{IsNull, Output, ToSql};
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Record, SmallInt, SqlType};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Record, SmallInt, SqlType, Text};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, deserialize, serialize};
 use futures_util::future::try_join;
 
 use super::dialect::{Conn, RunQueryDsl, built};
 use super::likers::{likers, with_likers};
-use super::queries::views::{author_followed_by, liked_by, read_at, view};
+use super::queries::views::{author_followed_by, bookmarked_by, liked_by, read_at, view};
 use super::statements::statement;
 use crate::error::Outcome;
 use crate::expression::expression;
@@ -25,7 +25,7 @@ use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPos
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{posts, users};
 use crate::sql_types::{DbId, DbInstant, Id, Instant};
-use crate::values::{Visible, distinct};
+use crate::values::{Visible, VisiblePosts, distinct};
 
 /// The positions of the next posts of some authors with some visibilities from a position on: of each author and
 /// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user;
@@ -34,15 +34,12 @@ use crate::values::{Visible, distinct};
 struct NextPosts<const OF: u8, const OLDER: bool> {
     user: DbId,
     visible: Vec<i16>,
-    at: DbInstant,
-    id: DbId,
-    limit: i64,
+    part: Part<OLDER>,
 }
 
 impl<const OF: u8, const OLDER: bool> NextPosts<OF, OLDER> {
     fn new(user: DbId, visible: Visible, slice: Slice) -> Self {
-        let Slice { after: After(at, id), limit, .. } = slice;
-        Self { user, visible: distinct(visible), at, id, limit }
+        Self { user, visible: distinct(visible), part: Part::new(slice) }
     }
 }
 
@@ -54,11 +51,13 @@ impl<const OF: u8, const OLDER: bool> Query for NextPosts<OF, OLDER> {
 const FOLLOWED: u8 = 0;
 const AUTHOR: u8 = 1;
 const ALL: u8 = 2;
+/// Those of all authors who are enabled that everybody may view.
+const PUBLIC: u8 = 3;
 
 impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let (within, beyond, order) = if OLDER { ("<= ", "< ", " DESC") } else { (">= ", "> ", "") };
-        if OF != ALL {
+        let is_of_each = OF == FOLLOWED || OF == AUTHOR;
+        if is_of_each {
             let authors = if OF == FOLLOWED { "followed_id AS id FROM follows WHERE follower_id = " } else { "" };
             out.push_sql("SELECT n.created_at, n.id FROM (SELECT ");
             out.push_sql(authors);
@@ -69,34 +68,98 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
             out.push_sql("::int2[]) v CROSS JOIN LATERAL (");
         }
         out.push_sql("SELECT p.created_at, p.id FROM posts p WHERE p.deleted_at IS NULL AND ");
-        if OF != ALL {
+        if is_of_each {
             out.push_sql("p.author_id = a.id AND p.visibility = v AND ");
+        } else if OF == PUBLIC {
+            // For each post by itself: the server would have joined all posts with their authors.
+            out.push_sql("p.visibility = 0 AND (SELECT u.enabled FROM users u WHERE u.id = p.author_id) AND ");
         }
-        out.push_sql("p.created_at ");
-        out.push_sql(within);
-        out.push_bind_param::<Instant, _>(&self.at)?;
-        out.push_sql(" AND (p.created_at ");
-        out.push_sql(beyond);
-        out.push_bind_param::<Instant, _>(&self.at)?;
-        out.push_sql(" OR p.id ");
-        out.push_sql(beyond);
-        out.push_bind_param::<Id, _>(&self.id)?;
-        out.push_sql(") ");
-        self.push_end(&mut out, ["p.created_at", "p.id"], order)?;
-        if OF != ALL {
+        self.part.push_beyond(&mut out, ["p.created_at", "p.id"])?;
+        self.part.push_end(&mut out, ["p.created_at", "p.id"])?;
+        if is_of_each {
             out.push_sql(") n ");
-            self.push_end(&mut out, ["n.created_at", "n.id"], order)?;
+            self.part.push_end(&mut out, ["n.created_at", "n.id"])?;
         }
         Ok(())
     }
 }
 
-impl<const OF: u8, const OLDER: bool> NextPosts<OF, OLDER> {
-    fn push_end<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, [at, id]: [&str; 2], order: &str) -> QueryResult<()> {
+/// So many posts from a position on, older or newer ones.
+#[derive(Debug, Clone, QueryId)]
+struct Part<const OLDER: bool> {
+    at: DbInstant,
+    id: DbId,
+    limit: i64,
+}
+
+impl<const OLDER: bool> Part<OLDER> {
+    fn new(Slice { after: After(at, id), limit, .. }: Slice) -> Self {
+        Self { at, id, limit }
+    }
+
+    /// Writes the condition that columns are beyond the position.
+    fn push_beyond<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, [at, id]: [&str; 2]) -> QueryResult<()> {
+        let (within, beyond) = if OLDER { (" <= ", " < ") } else { (" >= ", " > ") };
+        out.push_sql(at);
+        out.push_sql(within);
+        out.push_bind_param::<Instant, _>(&self.at)?;
+        for part in [" AND (", at, beyond] {
+            out.push_sql(part);
+        }
+        out.push_bind_param::<Instant, _>(&self.at)?;
+        for part in [" OR ", id, beyond] {
+            out.push_sql(part);
+        }
+        out.push_bind_param::<Id, _>(&self.id)?;
+        out.push_sql(") ");
+        Ok(())
+    }
+
+    /// Writes their order and how many there are.
+    fn push_end<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, [at, id]: [&str; 2]) -> QueryResult<()> {
+        let order = if OLDER { " DESC" } else { "" };
         for part in ["ORDER BY ", at, order, ", ", id, order, " LIMIT "] {
             out.push_sql(part);
         }
         out.push_bind_param::<BigInt, _>(&self.limit)
+    }
+}
+
+/// The positions of the next visible posts with a hashtag from a position on whose authors are enabled: all that decides is
+/// in the index, but for whom the viewer follows and who is enabled. These are asked for one by one, since the server's
+/// general plan, which knows nothing of the limit, would have joined all of them.
+#[derive(Debug, Clone, QueryId)]
+struct TaggedPosts<const OLDER: bool> {
+    tag: String,
+    viewer: DbId,
+    followed: Vec<i16>,
+    others: Vec<i16>,
+    part: Part<OLDER>,
+}
+
+impl<const OLDER: bool> TaggedPosts<OLDER> {
+    fn new(tag: String, VisiblePosts { viewer, followed, others }: VisiblePosts, slice: Slice) -> Self {
+        Self { tag, viewer, followed: distinct(followed), others: distinct(others), part: Part::new(slice) }
+    }
+}
+
+impl<const OLDER: bool> QueryFragment<Pg> for TaggedPosts<OLDER> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("SELECT t.created_at, t.post_id AS id FROM post_tags t WHERE t.tag = ");
+        out.push_bind_param::<Text, _>(&self.tag)?;
+        out.push_sql(" AND (t.author_id = ");
+        out.push_bind_param::<Id, _>(&self.viewer)?;
+        out.push_sql(" OR t.visibility = ANY (");
+        out.push_bind_param::<Array<SmallInt>, _>(&self.others)?;
+        out.push_sql("::int2[]) OR t.visibility = ANY (");
+        out.push_bind_param::<Array<SmallInt>, _>(&self.followed)?;
+        out.push_sql("::int2[]) AND (SELECT true FROM follows f WHERE f.follower_id = ");
+        out.push_bind_param::<Id, _>(&self.viewer)?;
+        out.push_sql(
+            " AND f.followed_id = t.author_id)) AND (SELECT u.enabled FROM users u WHERE u.id = t.author_id) AND ",
+        );
+        self.part.push_beyond(&mut out, ["t.created_at", "t.post_id"])?;
+        self.part.push_end(&mut out, ["t.created_at", "t.post_id"])
     }
 }
 
@@ -122,15 +185,15 @@ impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Among<Q> {
 
 /// Loads views of the next posts.
 macro_rules! load_next {
-    ($of:ident, $user:expr, $visible:expr, $slice:expr, $views:expr, $conn:expr) => {
+    ($Next:ident<$($of:ident)?>($($value:expr),+), $slice:expr, $views:expr, $conn:expr) => {
         match $slice.toward {
             Toward::Older => {
-                let next = NextPosts::<$of, true>::new($user, $visible, $slice);
+                let next = $Next::<$($of,)? true>::new($($value,)+ $slice);
                 let order = (posts::created_at.desc(), posts::id.desc());
                 built($views.filter(Among(next)).order(order)).load($conn).await?
             }
             Toward::Newer => {
-                let next = NextPosts::<$of, false>::new($user, $visible, $slice);
+                let next = $Next::<$($of,)? false>::new($($value,)+ $slice);
                 let order = (posts::created_at.asc(), posts::id.asc());
                 built($views.filter(Among(next)).order(order)).load($conn).await?
             }
@@ -141,8 +204,15 @@ macro_rules! load_next {
 /// Returns all posts.
 pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
-    let rows = load_next!(ALL, viewer, [0; 3], slice, views, conn);
+    let rows = load_next!(NextPosts<ALL>(viewer, [0; 3]), slice, views, conn);
     with_likers(conn, rows, UserRow::account).await
+}
+
+/// Returns the PUBLIC posts of all authors who are enabled.
+pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView>> {
+    let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
+    let rows = load_next!(NextPosts<PUBLIC>(viewer, [0; 3]), slice, views, conn);
+    with_likers(conn, rows, AuthorRow::author).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -154,7 +224,20 @@ pub(crate) async fn list_by_author(
     slice: Slice,
 ) -> Outcome<Vec<PostView>> {
     let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
-    let rows = load_next!(AUTHOR, author, visible, slice, views, conn);
+    let rows = load_next!(NextPosts<AUTHOR>(author, visible), slice, views, conn);
+    with_likers(conn, rows, AuthorRow::author).await
+}
+
+/// Returns the visible posts with a hashtag whose authors are enabled.
+pub(crate) async fn list_by_tag(
+    conn: &mut Conn<'_>,
+    tag: String,
+    visible: VisiblePosts,
+    slice: Slice,
+) -> Outcome<Vec<PostView>> {
+    let viewer = visible.viewer;
+    let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
+    let rows = load_next!(TaggedPosts<>(tag, visible), slice, views, conn);
     with_likers(conn, rows, AuthorRow::author).await
 }
 

@@ -9,18 +9,21 @@ use std::time::Duration;
 
 use agora_domain::clock::Timestamp;
 use agora_domain::page::Keyset;
+use agora_domain::search::{Kind, Needles, Query};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio_postgres::{AsyncMessage, NoTls};
 use uuid::Uuid;
 
 use super::database::{Postgres, private_postgres};
 use super::dialect;
-use super::queries::{accounts, comments, feeds, follows, people, posts, products, sessions};
+use super::queries::{accounts, bookmarks, comments, feeds, follows, people, posts, products, search, sessions, texts};
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{Slice, Toward};
 use crate::schema::{CommentRow, LikeRecord};
+use crate::search_index::{Among, Contains};
 use crate::sql_types::{DbId, DbInstant};
+use crate::values::VisiblePosts;
 use crate::version::Opening;
 
 /// How many posts, likes and comments there are beside those looked at, and how many in the larger database.
@@ -49,12 +52,25 @@ fn rows(size: u32) -> String {
         INSERT INTO likes SELECT pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
             pg_temp.key(1, CASE WHEN n <= 60 THEN n ELSE 61 + n % 900 END), pg_temp.key(4, n), to_timestamp(n)
             FROM generate_series(1, {size}) n;
+        INSERT INTO bookmarks SELECT pg_temp.key(1, CASE WHEN n <= 60 THEN 1 ELSE 2 + n % 900 END), pg_temp.key(2, n),
+            pg_temp.key(11, n), to_timestamp(n) FROM generate_series(1, {size}) n;
         INSERT INTO comments SELECT pg_temp.key(5, n), pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
             pg_temp.key(1, 1 + n % 1000), 'text', to_timestamp(n), to_timestamp(n) FROM generate_series(1, {size}) n;
         INSERT INTO products SELECT pg_temp.key(8, n), 's' || n, 's' || n, 'n', 'd', 1, 'c' || n % 100, 'c' || n % 100, 1,
             'text ' || n, to_timestamp(n), now() FROM generate_series(1, {size}) n;
+        INSERT INTO search_texts SELECT 0, pg_temp.key(2, n), to_timestamp(n), E'\ntext\n',
+            CASE WHEN n <= {size} - 40 THEN n - 1 END FROM generate_series(1, {size}) n;
+        INSERT INTO search_texts SELECT 1, pg_temp.key(1, n), to_timestamp(n), E'\ntext\n',
+            CASE WHEN n <= 960 THEN n - 1 END FROM generate_series(1, 1000) n;
+        INSERT INTO search_buckets SELECT 0, b, 1024, to_timestamp(b * 1024 + 1), pg_temp.key(2, b * 1024 + 1),
+            to_timestamp(b * 1024 + 1024), pg_temp.key(2, b * 1024 + 1024) FROM generate_series(0, ({size} - 40) / 1024 - 1) b;
+        INSERT INTO search_postings SELECT 0, b, w, '\\x0000' FROM generate_series(0, ({size} - 40) / 1024 - 1) b,
+            (SELECT 'w' || n FROM generate_series(1, 1000) n UNION ALL VALUES ('common'), ('rare'), ('text'), ('test')) w (w);
         UPDATE posts SET like_count = 60, comment_count = 60 WHERE id = pg_temp.key(2, 1);
-        UPDATE posts SET transaction = '0';"
+        INSERT INTO post_tags SELECT CASE WHEN visibility = 0 THEN 'shown' ELSE 'hidden' END, created_at, id, author_id,
+            visibility FROM posts;
+        UPDATE posts SET transaction = '0', entities = '' WHERE id > pg_temp.key(2, 300);
+        UPDATE posts SET transaction = '0' WHERE id <= pg_temp.key(2, 300);"
     )
 }
 
@@ -113,13 +129,28 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     let rows = format!("BEGIN; SET LOCAL agora.count_later = 'on'; {} COMMIT;", rows(size));
     explained.conn.batch_execute(&rows).await.unwrap();
     dialect::count_all(&mut &explained.conn).await.unwrap();
-    for table in ["users", "user_counts", "sessions", "posts", "follows", "likes", "comments", "products"] {
+    for table in [
+        "search_texts",
+        "search_buckets",
+        "search_postings",
+        "users",
+        "user_counts",
+        "sessions",
+        "posts",
+        "post_tags",
+        "follows",
+        "likes",
+        "bookmarks",
+        "comments",
+        "products",
+    ] {
         explained.conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
     }
     explained.conn.batch_execute("SET auto_explain.log_min_duration = 0").await.unwrap();
     let (viewer, author, post) = (id(1, 1), id(1, 2), id(2, 1));
     let twenty: Vec<_> = (0..20).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: id(2, 100 + n).0 }).collect();
     let at = DbInstant(Timestamp::from_unix_millis(1));
+    let visible = VisiblePosts { viewer, followed: [0, 1, 0], others: [0; 3] };
     let since = || Snapshot { end: 1, running: Vec::new() };
     let mut most = BTreeMap::new();
     macro_rules! measure {
@@ -137,6 +168,10 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             }
         )+};
     }
+    let found = |text| Needles::of(&Query::parse(text).unwrap(), None);
+    let contains = |text| Contains::new(&found(text).contained);
+    let among_posts = Among::Posts { viewer, sees_all: false };
+    let among_people = Among::Accounts { sees_all: false, except: viewer };
     let like = |n| LikeRecord { post_id: id(2, 200), user_id: viewer, id: id(9, n), created_at: at };
     let comment = |n| CommentRow {
         id: id(10, n),
@@ -156,6 +191,13 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| people::find_by_username(conn, "u2".to_owned(), viewer),
         |conn| people::find_all(conn, vec![author, viewer], viewer),
         |conn| feeds::load(conn, viewer, [0, 1, 0], 26),
+        |conn| accounts::find_ids(conn, vec!["u2".to_owned(), "nobody".to_owned()]),
+        |conn| texts::list_unresolved(conn, None, 200),
+        |conn| search::look(conn, among_posts, contains("text"), (0..64).collect()),
+        |conn| search::look(conn, among_people, contains("text"), (0..8).collect()),
+        |conn| search::posts(conn, vec![post, id(2, 100)], viewer, false),
+        |conn| people::find_discoverable(conn, vec![author, viewer], viewer, false),
+        |conn| search::has_long_tail(conn, Kind::Post, 20),
         |conn| posts::toggle_like(conn, like(n)),
         |conn| comments::insert(conn, comment(n)),
     }
@@ -165,6 +207,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         measure! { n:
             |conn| posts::list_all(conn, viewer, slice(21)),
             |conn| posts::list_by_author(conn, author, [0, 1, 0], viewer, slice(21)),
+            |conn| posts::list_public(conn, viewer, slice(21)),
+            |conn| bookmarks::list(conn, visible, slice(21)),
+            |conn| posts::list_by_tag(conn, "shown".to_owned(), visible, slice(21)),
             |conn| posts::list_likers(conn, post, slice(21)),
             |conn| comments::list(conn, post, slice(21)),
             |conn| follows::list_followed(conn, viewer, slice(21)),
@@ -176,6 +221,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| products::list(conn, Some("c1".to_owned()), slice(21)),
             |conn| feeds::read(conn, wanted, twenty.clone()),
             |conn| feeds::read_with_changes(conn, wanted, twenty.clone(), since()),
+            |conn| search::tail(conn, among_posts, contains("rare"), slice(21)),
+            |conn| search::tail(conn, among_people, contains("rare"), slice(21)),
+            |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), None, 3),
             // Of each author as many as there are in the small database.
             |conn| feeds::positions(conn, viewer, [0, 1, 0], slice(4)),
         }

@@ -4,13 +4,14 @@ use agora_domain::Error;
 use agora_domain::error::{ImageCollected, Resource};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Bool, Nullable, SmallInt, Text};
+use diesel::sql_types::{Array, Bool, Nullable, SmallInt, Text};
 use diesel::{OptionalExtension, QueryResult};
 
 use super::dialect::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow};
 use crate::schema::{CommentRow, LikeRecord};
+use crate::search_index::TextRow;
 use crate::sql_types::{DbId, Id, Instant};
 
 /// Declares a statement: its values, the types of its columns, and its text with the values where they stand in it.
@@ -84,22 +85,32 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow) -> Outc
 }
 
 // An image is taken off the record of those that no row names, or the post is not stored.
-statement! { InsertPost { row: PostRow } -> ((Id, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>), Bool):
+statement! { InsertPost { row: PostRow, tags: Vec<String>, text: TextRow }
+    -> ((Id, Text, Text, Nullable<Text>, Nullable<Text>, Nullable<Text>), Bool):
     "WITH named AS (DELETE FROM unnamed_images WHERE NOT condemned AND key = " row.image as Nullable<Text>,
     " RETURNING key), stored AS (\
-        INSERT INTO posts (id, author_id, content, image, visibility, created_at, updated_at) SELECT " row.id as Id,
+        INSERT INTO posts (id, author_id, content, image, visibility, created_at, updated_at, entities, indexed) SELECT "
+    row.id as Id,
     ", " row.author_id as Id, ", " row.content as Text, ", " row.image as Nullable<Text>,
     ", " row.visibility as SmallInt, ", " row.created_at as Instant, ", " row.updated_at as Instant,
-    " WHERE EXISTS (SELECT FROM named) OR CAST(" row.image as Nullable<Text>,
-    " AS text) IS NULL RETURNING id\
+    ", " row.entities as Nullable<Text>, ", true WHERE EXISTS (SELECT FROM named) OR CAST(" row.image as Nullable<Text>,
+    " AS text) IS NULL RETURNING id, author_id, visibility, created_at\
+    ), found AS (\
+        INSERT INTO search_texts (kind, id, created_at, words) SELECT " text.kind as SmallInt,
+    ", id, created_at, " text.words as Text, " FROM stored\
+    ), tagged AS (\
+        INSERT INTO post_tags (tag, created_at, post_id, author_id, visibility) \
+        SELECT t, s.created_at, s.id, s.author_id, s.visibility FROM stored s CROSS JOIN unnest("
+    tags as Array<Text>, "::text[]) t\
     ) SELECT id, username, email, display_name, biography, profile_picture, EXISTS (SELECT FROM stored) FROM users WHERE id = "
     row.author_id as Id
 }
 
-/// Stores a post, of which its image is named from then on; its author.
-pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow) -> Outcome<AuthorRow> {
+/// Stores a post, of which its image is named from then on, with the text by which it is found; its author.
+pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow, text: TextRow) -> Outcome<AuthorRow> {
+    let tags = row.tags();
     let found: Option<(AuthorRow, bool)> =
-        InsertPost { row }.get_result(conn).await.optional().map_err(Failure::missing(Resource::User))?;
+        InsertPost { row, tags, text }.get_result(conn).await.optional().map_err(Failure::missing(Resource::User))?;
     match found {
         Some((author, true)) => Ok(author),
         Some((_, false)) => Err(Failure::Rule(Error::unavailable(ImageCollected))),

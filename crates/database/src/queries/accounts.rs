@@ -3,6 +3,7 @@ use agora_domain::accounts::{
     Account, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
 };
 use agora_domain::error::Resource;
+use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
@@ -11,13 +12,16 @@ use super::{Conn, RunQueryDsl, built};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count, key_text};
 use crate::schema::{UserRecord, sessions, users};
+use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 
 const NO_USER: Failure = Failure::Rule(Error::NotFound(Resource::User));
 
-pub(crate) async fn insert(conn: &mut Conn<'_>, user: UserRecord) -> Outcome<()> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, user: UserRecord, words: IndexedText) -> Outcome<()> {
     let (picture, at) = (user.profile_picture.clone(), user.created_at);
-    diesel::insert_into(users::table).values(user).execute(conn).await?;
+    let text = TextRow::new(Kind::Account, user.id, at, &words);
+    diesel::insert_into(users::table).values((user, users::indexed.eq(true))).execute(conn).await?;
+    super::search::insert(conn, vec![text]).await?;
     super::images::replace(conn, None, picture.as_deref(), at).await
 }
 
@@ -35,6 +39,12 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
         LoginIdentifier::Email(key) => users::table.filter(users::email_key.eq(key)).select(columns).get_result(conn),
     };
     Ok(found.await.optional()?)
+}
+
+/// Returns the accounts with these keys of usernames, each with its key.
+pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<(String, DbId)>> {
+    let named = users::table.filter(users::username_key.eq_any(keys));
+    Ok(named.select((users::username_key, users::id)).load(conn).await?)
 }
 
 pub(crate) async fn find_password(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<String>> {
@@ -117,6 +127,11 @@ pub(crate) async fn update_profile(
         ))
         .execute(conn)
         .await?;
+    if changes.display_name.is_some() {
+        let words = IndexedText::of_account(&account.username, account.display_name.as_ref());
+        let text = TextRow::new(Kind::Account, id, DbInstant(account.created_at), &words);
+        super::search::renew_account(conn, text).await?;
+    }
     super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;
     Ok(UpdatedProfile { account, replaced_picture })
 }

@@ -26,7 +26,7 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> O
     Ok(())
 }
 
-async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
+pub(super) async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
     let post = posts::table.find(post).filter(posts::deleted_at.is_null());
     Ok(diesel::select(exists(post)).get_result(conn).await?)
 }

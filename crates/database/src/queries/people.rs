@@ -43,6 +43,18 @@ pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId) 
     Ok(built(users::table.filter(id_in(users::id, ids)).select(person!(viewer))).load(conn).await?)
 }
 
+/// Returns those of some accounts that are discoverable and enabled; all of them if so asked.
+pub(crate) async fn find_discoverable(
+    conn: &mut Conn<'_>,
+    ids: Vec<DbId>,
+    viewer: DbId,
+    with_others: bool,
+) -> Outcome<Vec<PersonRow>> {
+    let found = users::table.filter(id_in(users::id, ids));
+    let found = found.filter(with_others.into_sql::<Bool>().or(users::enabled.and(users::discoverable)));
+    Ok(built(found.select(person!(viewer))).load(conn).await?)
+}
+
 pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PersonRow>> {
     let found = users::table.filter(users::enabled.and(users::discoverable)).select(person!(viewer));
     Ok(super::load!(found, users, slice, conn)?)

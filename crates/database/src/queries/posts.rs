@@ -1,15 +1,19 @@
 use agora_domain::clock::Timestamp;
 use agora_domain::posts::{EditedPost, FoundPost, PostAccess, PostEdit, PostView};
+use agora_domain::search::{IndexedText, Kind};
+use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
-use super::views::{author_followed_by, liked_by, view};
+use super::texts;
+use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
-pub(crate) use super::{list_all, list_by_author, toggle_like};
+pub(crate) use super::{list_all, list_by_author, list_by_tag, list_public, toggle_like};
 use crate::error::Outcome;
 use crate::rows::{AuthorRow, PostRow, visibility};
-use crate::schema::{comments, likes, posts, users};
+use crate::schema::{bookmarks, comments, likes, posts, users};
+use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ViewRow;
 
@@ -37,7 +41,7 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     found.map(access).transpose()
 }
 
-/// How many likes and comments are deleted with their post at once, and how many of others' are erased at a time: a
+/// How many likes and comments, and how many bookmarks, are deleted with their post at once, and how many of others' are erased at a time: a
 /// write that takes longer has others wait.
 pub(crate) const ERASED_AT_ONCE: i64 = 500;
 
@@ -56,7 +60,9 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
 
 async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow>> {
     let has_few = (posts::like_count + posts::comment_count).le(ERASED_AT_ONCE);
-    let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few);
+    let bookmark = bookmarks::table.filter(bookmarks::post_id.eq(id)).select(bookmarks::user_id);
+    let has_few_bookmarks = not(exists(bookmark.limit(1).offset(ERASED_AT_ONCE)));
+    let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few.and(has_few_bookmarks));
     Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
@@ -84,24 +90,53 @@ pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
         let these = likes::table.filter(likes::post_id.eq(post).and(likes::user_id.eq_any(some)));
         return Ok(diesel::delete(these).execute(conn).await?);
     }
+    let some = bookmarks::table.filter(bookmarks::post_id.eq(post)).limit(ERASED_AT_ONCE);
+    let some: Vec<DbId> = some.select(bookmarks::user_id).load(conn).await?;
+    if !some.is_empty() {
+        let these = bookmarks::table.filter(bookmarks::post_id.eq(post).and(bookmarks::user_id.eq_any(some)));
+        return Ok(diesel::delete(these).execute(conn).await?);
+    }
     Ok(diesel::delete(posts::table.find(post)).execute(conn).await?)
 }
 
 /// Stores a post; the post as its author sees it.
-pub(crate) async fn create(conn: &mut Conn<'_>, row: PostRow) -> Outcome<PostView> {
-    let author = insert_post(conn, row.clone()).await?.author()?;
+pub(crate) async fn create(conn: &mut Conn<'_>, row: PostRow, words: IndexedText) -> Outcome<PostView> {
+    let text = TextRow::new(Kind::Post, row.id, row.created_at, &words);
+    let author = insert_post(conn, row.clone(), text).await?.author()?;
     let (post, liked_by) = (row.post()?, Vec::new());
-    Ok(PostView { post, author, liked_by, like_count: 0, liked_by_viewer: false, comment_count: 0 })
+    Ok(PostView {
+        post,
+        author,
+        liked_by,
+        like_count: 0,
+        liked_by_viewer: false,
+        comment_count: 0,
+        bookmarked_by_viewer: false,
+    })
 }
 
-/// Applies the domain's rule of editing to the stored post; the post as its author sees it, and the image it lost.
-pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: PostEdit, at: Timestamp) -> Outcome<EditedPost> {
+/// Applies the domain's rule of editing to the stored post, of whose new text the words are given; the post as its author
+/// sees it, and the image it lost.
+pub(crate) async fn edit(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    edit: PostEdit,
+    words: Option<IndexedText>,
+    at: Timestamp,
+) -> Outcome<EditedPost> {
     let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
-    let (author, old) = (row.author_id, row.image.clone());
+    let (author, old, old_content) = (row.author_id, row.image.clone(), row.content.clone());
     let (edited, replaced_image) = row.post()?.apply(&edit, at)?;
     let row = PostRow::of(&edited);
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
+    if let Some(words) = words {
+        let words = words.by(edited.author);
+        super::search::renew_post(conn, TextRow::new(Kind::Post, id, row.created_at, &words)).await?;
+    }
     super::images::replace(conn, old.as_deref(), row.image.as_deref(), DbInstant(at)).await?;
+    if let Some(entities) = row.entities.filter(|_| row.content != old_content) {
+        texts::resolve(conn, id, row.content, entities).await?;
+    }
     let FoundPost { view, .. } = find(conn, id, author).await?.ok_or(NO_POST)?;
     Ok(EditedPost { view, replaced_image })
 }

@@ -7,7 +7,7 @@ use diesel::{
     TextExpressionMethods,
 };
 
-use super::{Conn, RunQueryDsl, built};
+use super::{Conn, RunQueryDsl, built, id_in};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
@@ -24,8 +24,10 @@ const AT_ONCE: usize = 1_000;
 /// Adds products with what belongs to them.
 pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     for rows in rows.products.chunks(AT_ONCE) {
+        let rows: Vec<_> = rows.iter().map(|row| (row, products::indexed.eq(true))).collect();
         diesel::insert_into(products::table).values(rows).execute(conn).await?;
     }
+    super::search::insert(conn, rows.texts).await?;
     for rows in rows.variants.chunks(AT_ONCE) {
         diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
     }
@@ -38,6 +40,13 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<ProductRows> {
     let found = products::table.find(id).select(ProductRow::as_select()).get_result(conn).await.optional()?;
     with_parts(conn, found.into_iter().collect()).await
+}
+
+/// Returns those of some products that there are.
+pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<ProductRows> {
+    let found = products::table.filter(id_in(products::id, ids)).select(ProductRow::as_select());
+    let found = built(found).load(conn).await?;
+    with_parts(conn, found).await
 }
 
 /// Returns the products whose SKU has one of these keys.
@@ -139,7 +148,7 @@ async fn with_parts(conn: &mut Conn<'_>, products: Vec<ProductRow>) -> Outcome<P
         .select(ImageRow::as_select())
         .load(conn)
         .await?;
-    Ok(ProductRows { products, variants, images })
+    Ok(ProductRows { products, variants, images, texts: Vec::new() })
 }
 
 /// When the product was added, its id, name and price.
@@ -154,6 +163,9 @@ async fn update(conn: &mut Conn<'_>, mut rows: ProductRows) -> Outcome<()> {
         diesel::update(products::table.find(row.id)).set(&row).execute(conn).await?;
         diesel::delete(product_variants::table.filter(product_variants::product_id.eq(row.id))).execute(conn).await?;
         diesel::delete(product_images::table.filter(product_images::product_id.eq(row.id))).execute(conn).await?;
+    }
+    for text in std::mem::take(&mut rows.texts) {
+        super::search::renew_product(conn, text).await?;
     }
     insert(conn, rows).await
 }

@@ -10,9 +10,9 @@ use super::{Conn, RunQueryDsl};
 pub(crate) use super::{count_all, count_later, has_migrations};
 use crate::error::{Failure, Outcome};
 use crate::schema::{
-    AnyKey, AnyRows, CommentRow, FollowRecord, ImageRow, LikeRecord, Position, PostRecord, ProductRow, Rows,
-    SessionRecord, Table, UserRecord, VariantRow, comments, follows, for_table, idempotency, likes, posts,
-    product_images, product_variants, products, sessions, unnamed_images, user_counts, users,
+    AnyKey, AnyRows, BookmarkRecord, CommentRow, FollowRecord, ImageRow, LikeRecord, Position, PostRecord, ProductRow,
+    Rows, SessionRecord, Table, UserRecord, VariantRow, bookmarks, comments, follows, for_table, idempotency, likes,
+    posts, product_images, product_variants, products, sessions, unnamed_images, user_counts, users,
 };
 
 /// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.
@@ -86,8 +86,9 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: Rows) -> Outcome<usize> {
 
 /// Deletes every row of every table.
 pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
-    // First, so that nothing is counted down row by row.
+    // First, so that nothing is counted down, or forgotten, row by row.
     diesel::delete(user_counts::table).execute(conn).await?;
+    super::search::clear(conn).await?;
     macro_rules! clear {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             diesel::delete($table::table).execute(conn).await?

@@ -10,8 +10,9 @@ use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
 use crate::error::Outcome;
 use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
-use crate::schema::{follows, likes, posts, users};
+use crate::schema::{bookmarks, follows, likes, posts, users};
 use crate::sql_types::DbId;
+use crate::values::Visible;
 
 #[auto_type]
 pub(crate) fn liked_by(viewer: DbId) -> _ {
@@ -24,12 +25,20 @@ pub(crate) fn author_followed_by(viewer: DbId) -> _ {
     exists(follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id))))
 }
 
-/// The columns of a [`crate::values::ViewRow`] as `viewer` sees it, who follows its author or not.
+#[auto_type]
+pub(crate) fn bookmarked_by(viewer: DbId) -> _ {
+    exists(bookmarks::table.filter(bookmarks::user_id.eq(viewer).and(bookmarks::post_id.eq(posts::id))))
+}
+
+/// The columns of a [`crate::values::ViewRow`] as `viewer` sees it, who follows its author and has bookmarked it, or not.
 macro_rules! view {
     ($author:ident, $viewer:expr) => {
         view!($author, $viewer, author_followed_by($viewer))
     };
     ($author:ident, $viewer:expr, $follows:expr) => {
+        view!($author, $viewer, $follows, bookmarked_by($viewer))
+    };
+    ($author:ident, $viewer:expr, $follows:expr, $bookmarked:expr) => {
         (
             PostRow::as_select(),
             $author::as_select(),
@@ -37,6 +46,7 @@ macro_rules! view {
             posts::comment_count,
             liked_by($viewer),
             $follows,
+            $bookmarked,
             likers(),
         )
     };
@@ -61,21 +71,33 @@ pub(crate) use load_in_order;
 pub(crate) use view;
 
 #[auto_type]
-fn is_one_of(one: i16, two: i16, three: i16) -> _ {
+fn is_one_of(visible: Visible) -> _ {
+    let one: i16 = visible[0];
+    let two: i16 = visible[1];
+    let three: i16 = visible[2];
     posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
+}
+
+/// Whether the viewer may view a post, of whomever it is.
+#[auto_type]
+pub(crate) fn visible_to(viewer: DbId, followed: Visible, others: Visible) -> _ {
+    let to_anybody: is_one_of = is_one_of(others);
+    let to_followers: is_one_of = is_one_of(followed);
+    let follows: author_followed_by = author_followed_by(viewer);
+    posts::author_id.eq(viewer).or(to_anybody).or(to_followers.and(follows))
 }
 
 /// Reads the posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
 pub(crate) async fn read_at(
     conn: &mut Conn<'_>,
-    FeedQuery { viewer, visible: [one, two, three], toward, limit: most }: FeedQuery,
+    FeedQuery { viewer, visible, toward, limit: most }: FeedQuery,
     keys: Vec<Keyset>,
 ) -> Outcome<Vec<PostView>> {
     let views = posts::table
         .inner_join(users::table)
         .filter(post_in(ids(keys)))
         .filter(posts::deleted_at.is_null())
-        .filter(is_one_of(one, two, three))
+        .filter(is_one_of(visible))
         .filter(author_followed_by(viewer))
         .limit(limit(most))
         .select(view!(AuthorRow, viewer, true.into_sql::<Bool>()));

@@ -9,13 +9,15 @@ use agora_domain::Error;
 use diesel::SqliteConnection;
 
 use super::connect::{Access, applied, connect, connect_to_inspect, create};
+use super::dialect::complete;
 use super::jobs::{Job, Read, Write, WriteJob, read_loop, write_loop};
 use super::locks::{lock_companion, lock_directory, lock_service};
-use super::migrate;
 use super::workers::Workers;
+use super::{migrate, queries};
 use crate::error::OpenError;
 use crate::figures::{Lane, WriteGroups};
 use crate::mutex::lock;
+use crate::rows::count;
 use crate::version;
 use crate::version::{Migrated, Opening};
 
@@ -89,6 +91,12 @@ impl Sqlite {
     /// Returns the versions of the migrations that were applied to the file, which is only read.
     pub(crate) fn applied(file: &Path) -> Result<Vec<String>, OpenError> {
         applied(&mut connect_to_inspect(file)?, file)
+    }
+
+    /// Returns of how many posts of the file, which is only read, it is not worked out what their texts name.
+    pub(crate) fn unresolved_texts(file: &Path) -> Result<u64, OpenError> {
+        let found = complete(queries::texts::count_unresolved(&mut connect_to_inspect(file)?));
+        found.map(count).map_err(|failure| OpenError::Migration(Error::from(failure).into()))
     }
 
     /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one

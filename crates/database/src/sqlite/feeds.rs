@@ -3,27 +3,53 @@
 use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
 use agora_domain::posts::PostView;
+use diesel::dsl::exists;
+use diesel::expression::ValidGrouping;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::Bool;
+use diesel::sqlite::Sqlite;
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
-    SelectableHelper,
+    QueryResult, SelectableHelper,
 };
 
 use super::dialect::{Conn, RunQueryDsl, built, post_in};
 use super::likers::{coalesce, likers, with_likers};
 use super::queries::load;
-use super::queries::views::{author_followed_by, liked_by, load_in_order, read_at, view};
+use super::queries::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, read_at, view};
 use crate::error::Outcome;
+use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
-use crate::schema::{follows, posts, users};
+use crate::schema::{follows, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{Visible, distinct};
+use crate::values::{Visible, VisiblePosts, distinct};
 
 /// Returns all posts.
 pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let all = posts::table.inner_join(users::table).filter(posts::deleted_at.is_null());
     let rows = load!(all.select(view!(UserRow, viewer)), posts, slice, conn)?;
     with_likers(conn, rows, UserRow::account).await
+}
+
+/// Whether everybody may view a post: in the words of the index, which SQLite does not recognise in bound values.
+#[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
+struct IsPublic;
+
+expression! { IsPublic: Bool, of posts::id }
+
+impl QueryFragment<Sqlite> for IsPublic {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("(posts.visibility = 0 AND posts.deleted_at IS NULL)");
+        Ok(())
+    }
+}
+
+/// Returns the PUBLIC posts of all authors who are enabled.
+pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView>> {
+    let public = posts::table.inner_join(users::table).filter(IsPublic).filter(users::enabled);
+    let rows = load!(public.select(view!(AuthorRow, viewer)), posts, slice, conn)?;
+    with_likers(conn, rows, AuthorRow::author).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -47,6 +73,27 @@ pub(crate) async fn list_by_author(
     let found = ids(slice.first_of(found));
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(AuthorRow, viewer));
     let rows = load_in_order!(views, slice.toward, conn);
+    with_likers(conn, rows, AuthorRow::author).await
+}
+
+/// Returns the visible posts with a hashtag whose authors are enabled.
+pub(crate) async fn list_by_tag(
+    conn: &mut Conn<'_>,
+    tag: String,
+    VisiblePosts { viewer, followed, others }: VisiblePosts,
+    slice: Slice,
+) -> Outcome<Vec<PostView>> {
+    let is = |visibility: i16| post_tags::visibility.eq(visibility);
+    let is_one_of = |[one, two, three]: Visible| is(one).or(is(two)).or(is(three));
+    let follow = follows::followed_id.eq(post_tags::author_id).and(follows::follower_id.eq(viewer));
+    let of_followed = is_one_of(followed).and(exists(follows::table.filter(follow)));
+    let tagged = post_tags::table
+        .inner_join(posts::table.inner_join(users::table))
+        .filter(post_tags::tag.eq(tag))
+        .filter(post_tags::author_id.eq(viewer).or(is_one_of(others)).or(of_followed))
+        .filter(users::enabled)
+        .select(view!(AuthorRow, viewer));
+    let rows = load!(tagged, post_tags, slice, conn)?;
     with_likers(conn, rows, AuthorRow::author).await
 }
 

@@ -8,13 +8,13 @@ mod connect;
 mod database;
 mod dialect;
 mod feeds;
+mod is_in;
 mod jobs;
 mod likers;
 mod locks;
 mod migrate;
 #[cfg(test)]
 mod plan_tests;
-mod post_in;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 mod session;

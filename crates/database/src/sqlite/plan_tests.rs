@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use agora_domain::clock::Timestamp;
 use agora_domain::page::Keyset;
+use agora_domain::search::{Kind, Needles, Query};
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::sql_types::Text;
 use diesel::{Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, SqliteConnection, TextExpressionMethods};
@@ -11,14 +12,15 @@ use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
 use super::complete;
-use super::queries::{accounts, comments, feeds, follows, people, posts, products};
+use super::queries::{accounts, bookmarks, comments, feeds, follows, people, posts, products, search, texts};
 use super::text_in::may_have_text;
 use crate::error::Outcome;
 use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
 use crate::schema;
-use crate::sql_types::DbId;
-use crate::values::TextFilter;
+use crate::search_index::{Among, BucketPlace, Contains};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
 
 #[derive(QueryableByName)]
@@ -38,9 +40,15 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
     // Something to find, so that what follows a first statement is run as well.
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
-        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0);
-        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL);
-        INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);"
+        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0, 1);
+        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL, 1, NULL);
+        INSERT INTO post_tags VALUES ('tag', 0, x'{post}', x'{user}', 0);
+        INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);
+        INSERT INTO bookmarks VALUES (x'{user}', x'{post}', x'{post}', 0);
+        INSERT INTO search_texts VALUES (0, x'{post}', 0, 'text', NULL);
+        INSERT INTO search_texts VALUES (0, x'{user}', 0, 'text', NULL);
+        INSERT INTO search_buckets VALUES (0, 0, 1, 0, x'{post}', 0, x'{post}');
+        INSERT INTO search_postings VALUES (0, 0, 'some', x'0000'), (0, 0, 'text', x'0000'), (0, 0, '#tag', x'0000');"
     ))
     .unwrap();
     let statements = Arc::new(Mutex::new(Vec::new()));
@@ -145,6 +153,48 @@ fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
 }
 
 #[test]
+fn a_search_looks_for_its_words_by_an_index() {
+    let needles = Needles::of(&Query::parse("\"some text\" #tag be").unwrap(), None);
+    let contains = || Contains::new(&needles.contained);
+    let among = [
+        Among::Posts { viewer: id(1), sees_all: false },
+        Among::Accounts { sees_all: false, except: id(2) },
+        Among::Products,
+    ];
+    let mut are_words_searched = false;
+    for slice in slices() {
+        for among in among {
+            let tail = steps(|conn| complete(search::tail(conn, among, contains(), slice)));
+            expect_searches(&tail, false);
+            assert!(tail.iter().any(|step| step.contains("INDEX search_texts_tail (")), "{tail:?}");
+            // In the order of their numbers.
+            let look = steps(|conn| complete(search::look(conn, among, contains(), vec![1, 2])));
+            expect_searches(&look, false);
+            assert!(look.iter().any(|step| step.contains("INDEX search_texts_document (")), "{look:?}");
+        }
+        for after in [None, Some(BucketPlace { at: DbInstant::MIN, id: id(1), bucket: 1 })] {
+            let candidates = |needles: &Needles| {
+                steps(|conn| complete(search::candidates(conn, Kind::Post, needles.clone(), slice, after, 16)))
+            };
+            let found = candidates(&needles);
+            expect_searches(&found, false);
+            let words = "SEARCH search_postings USING PRIMARY KEY (kind=? AND bucket=? AND word";
+            are_words_searched |= found.iter().any(|step| step.starts_with(words));
+        }
+    }
+    assert!(are_words_searched);
+    expect_searches(&steps(|conn| complete(search::posts(conn, vec![id(2)], id(1), false))), true);
+    expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], id(1), false))), true);
+    expect_searches(&steps(|conn| complete(products::find_all(conn, vec![id(1)]))), true);
+    for kind in Kind::ALL {
+        expect_searches(&steps(|conn| complete(search::has_long_tail(conn, kind, 1024))), false);
+        expect_searches(&steps(|conn| complete(search::pack(conn, kind, 1))), false);
+        let unindexed = steps(|conn| complete(search::list_unindexed(conn, kind, 200)));
+        assert!(unindexed.iter().all(|step| step.contains("_unindexed")), "{unindexed:?}");
+    }
+}
+
+#[test]
 fn what_is_hidden_is_passed_over_by_the_index() {
     for slice in slices() {
         for steps in [
@@ -158,8 +208,36 @@ fn what_is_hidden_is_passed_over_by_the_index() {
 }
 
 #[test]
-fn reads_that_sort_what_they_show_search_by_an_index() {
+fn the_posts_of_a_hashtag_are_read_in_the_order_of_their_index() {
+    let visible = VisiblePosts { viewer: id(1), followed: [0, 1, 0], others: [0; 3] };
     for slice in slices() {
+        let steps = steps(|conn| complete(posts::list_by_tag(conn, "tag".to_owned(), visible, slice)));
+        expect_searches(&steps, false);
+        let first = steps.first().map_or("", String::as_str);
+        assert!(first.starts_with("SEARCH post_tags USING PRIMARY KEY (tag=? AND created_at"), "{steps:?}");
+    }
+}
+
+#[test]
+fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
+    for before in [None, Some(id(3))] {
+        let steps = steps(|conn| complete(texts::list_unresolved(conn, before, 200)));
+        assert_eq!(steps, ["SEARCH posts USING INDEX posts_unresolved (id<?)"]);
+    }
+    let count = steps(|conn| complete(texts::count_unresolved(conn)));
+    assert!(count.iter().all(|step| step.contains("posts_unresolved")), "{count:?}");
+}
+
+#[test]
+fn reads_that_sort_what_they_show_search_by_an_index() {
+    let visible = VisiblePosts { viewer: id(1), followed: [0, 1, 0], others: [0; 3] };
+    for slice in slices() {
+        let public = steps(|conn| complete(posts::list_public(conn, id(1), slice)));
+        expect_searches(&public, true);
+        assert!(public.iter().any(|step| step.contains("INDEX posts_public (")), "{public:?}");
+        let bookmarks = steps(|conn| complete(bookmarks::list(conn, visible, slice)));
+        expect_searches(&bookmarks, true);
+        assert!(bookmarks.iter().any(|step| step.contains("INDEX bookmarks_by_time (")), "{bookmarks:?}");
         // The likers of several posts, of each the newest.
         expect_searches(&steps(|conn| complete(posts::list_all(conn, id(1), slice))), true);
         expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), slice))), true);

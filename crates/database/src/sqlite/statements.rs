@@ -5,10 +5,11 @@ use agora_domain::error::Resource;
 use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl};
-use super::queries::{images, likes};
+use super::queries::{images, likes, search, texts};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow};
 use crate::schema::{CommentRow, LikeRecord, comments, posts, users};
+use crate::search_index::TextRow;
 
 /// Turns the like on if it is off, off if it is on.
 pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
@@ -31,11 +32,13 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow) -> Outc
     Ok(())
 }
 
-/// Stores a post, of which its image is named from then on; its author.
-pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow) -> Outcome<AuthorRow> {
+/// Stores a post, of which its image is named from then on, with the text by which it is found; its author.
+pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow, text: TextRow) -> Outcome<AuthorRow> {
     let (author, image, at) = (row.author_id, row.image.clone(), row.created_at);
-    let stored = diesel::insert_into(posts::table).values(row).execute(conn).await;
+    let stored = diesel::insert_into(posts::table).values((&row, posts::indexed.eq(true))).execute(conn).await;
     stored.map_err(Failure::missing(Resource::User))?;
+    texts::insert_tags(conn, &row).await?;
+    search::insert(conn, vec![text]).await?;
     images::replace(conn, None, image.as_deref(), at).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
 }

@@ -1,5 +1,7 @@
 //! What the account use cases need of adapters.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 
 use super::{
@@ -53,6 +55,10 @@ pub trait AccountRepository: Send + Sync {
 
     /// Returns the id of the account that the identifier names; `None` when there is none.
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>>;
+
+    /// Returns the ids of the accounts with these [keys](super::Username::key) of usernames, by their keys, those that there
+    /// are.
+    async fn find_ids(&self, username_keys: &[String]) -> Result<BTreeMap<String, UserId>>;
 
     /// Returns what a login is checked against; `None` when there is no such account.
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>>;

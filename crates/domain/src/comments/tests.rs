@@ -49,6 +49,7 @@ fn post_view(visibility: Visibility) -> PostView {
             id: POST,
             author: POST_AUTHOR,
             text: PostText::parse("a post").unwrap(),
+            entities: None,
             image: None,
             visibility,
             created_at: NOW,
@@ -66,6 +67,7 @@ fn post_view(visibility: Visibility) -> PostView {
         like_count: 0,
         liked_by_viewer: false,
         comment_count: 1,
+        bookmarked_by_viewer: false,
     }
 }
 

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
+use crate::accounts::MockAccountRepository;
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
 const ADA_LOVELACE: UserId = UserId::new(Uuid::from_u128(2));
@@ -84,6 +85,28 @@ fn a_url_wins_over_what_is_inside_and_ends_before_closing_punctuation() {
 }
 
 #[test]
+fn a_url_with_very_many_brackets_ends_before_those_it_does_not_open() {
+    let (opened, closed) = ("(".repeat(2_000), ")".repeat(2_900));
+    let expected = format!("https://{opened}{}", ")".repeat(2_000));
+    assert_names(&format!("https://{opened}{closed}"), &[(&expected, &format!("url {expected}"))]);
+}
+
+#[test]
+fn entities_come_back_from_their_notation() {
+    let text = "#Rust, @ada: https://a.example/@x#y, #rust #\u{928}\u{92e}";
+    let entities = Entities::of(&Candidates::find(text).resolve(&accounts()));
+    let notation = "0 5 #rust\n7 11 @00000000-0000-0000-0000-000000000001\n13 35 https://a.example/@x#y\n\
+        37 42 #rust\n43 46 #\u{928}\u{92e}";
+    assert_eq!(entities.as_str(), notation);
+    let again = Entities::restore(notation.to_owned());
+    assert_eq!(again, entities);
+    assert_eq!(Entities::of(&again.iter().collect::<Vec<_>>()), entities);
+    let tags: Vec<_> = entities.hashtags().into_iter().map(|tag| tag.as_str().to_owned()).collect();
+    assert_eq!(tags, ["rust", "\u{928}\u{92e}"]);
+    assert_eq!(Entities::default().iter().count(), 0);
+}
+
+#[test]
 fn a_tag_is_named_with_or_without_its_sign() {
     for tag in ["Rust", "#rUST"] {
         assert_eq!(Hashtag::parse(tag).unwrap().as_str(), "rust");
@@ -92,6 +115,27 @@ fn a_tag_is_named_with_or_without_its_sign() {
     for tag in ["", "#", "1", "##a", "a b", "a-b", "a#", &"a".repeat(101)] {
         assert!(Hashtag::parse(tag).is_err(), "{tag}");
     }
+}
+
+#[tokio::test]
+async fn accounts_are_looked_up_once_for_all_texts_and_only_when_one_may_mention_any() {
+    let mut repository = MockAccountRepository::new();
+    repository.expect_find_ids().once().withf(|keys| keys == ["ada", "bob"]).returning(|_| Ok(accounts()));
+    let found = entities_of(&repository, &["#tag", "@Ada #tag", "@bob @ada", ""]).await.unwrap();
+    let found: Vec<_> = found.iter().map(Entities::as_str).collect();
+    let ada = "@00000000-0000-0000-0000-000000000001";
+    assert_eq!(found, ["0 4 #tag", &format!("0 4 {ada}\n5 9 #tag"), &format!("5 9 {ada}"), ""]);
+
+    let never = MockAccountRepository::new();
+    assert_eq!(entities_of(&never, &["#tag mail@ada.example"]).await.unwrap()[0].as_str(), "0 4 #tag");
+
+    let mut many = MockAccountRepository::new();
+    many.expect_find_ids().times(2).returning(|keys| {
+        assert!(keys.len() <= LOOKED_UP_AT_ONCE);
+        Ok(BTreeMap::new())
+    });
+    let text: String = (0..=LOOKED_UP_AT_ONCE).map(|n| format!("@u{n} ")).collect();
+    entities_of(&many, &[&text]).await.unwrap();
 }
 
 #[test]

@@ -63,6 +63,8 @@ pub struct Person {
     pub created_at: Timestamp,
     /// Whether an ADMIN has not disabled the account.
     pub enabled: bool,
+    /// Whether the user wants to be found by others.
+    pub discoverable: bool,
     /// Whether others are not told how many follow the user, and how many the user follows.
     pub hide_counts: bool,
     /// How many posts the user has.
@@ -101,6 +103,11 @@ pub struct Profile {
 }
 
 impl Person {
+    /// The rule of whom a search for users finds: enabled accounts that are discoverable, and for ADMIN all.
+    pub fn is_found_by(&self, viewer: &Member) -> bool {
+        may_see_disabled(viewer) || (self.enabled && self.discoverable)
+    }
+
     /// Returns what a viewer sees of the user; `None` of a disabled account, which ADMIN alone sees.
     pub fn seen_by(self, viewer: &Member) -> Option<Profile> {
         if !(self.enabled || may_see_disabled(viewer)) {

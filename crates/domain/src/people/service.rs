@@ -87,8 +87,5 @@ fn profile(viewer: &Member, found: Option<Person>) -> Result<Profile> {
 
 /// Returns what the viewer sees of a page. What the viewer does not see at all is not on it.
 fn profiles(viewer: &Member, page: Page<Person>) -> Page<Profile> {
-    let Page { items, keys, prev, next } = page;
-    let seen = items.into_iter().zip(keys).filter_map(|(person, key)| Some((person.seen_by(viewer)?, key)));
-    let (items, keys) = seen.unzip();
-    Page { items, keys, prev, next }
+    page.filter_map(|person| person.seen_by(viewer))
 }

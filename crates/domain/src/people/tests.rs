@@ -33,6 +33,7 @@ fn person(id: UserId) -> Person {
         profile_picture: None,
         created_at: Timestamp::from_unix_millis(5),
         enabled: true,
+        discoverable: true,
         hide_counts: false,
         posts: PostCounts { public: 1, followers: 10, private: 100 },
         follower_count: 7,

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use crate::accounts::{Author, Member, Username};
 use crate::clock::Timestamp;
+use crate::entities::Entities;
 use crate::error::ViolationKind::{NotAllowed, Required};
 use crate::error::{Error, FieldErrors, FieldName, Forbidden, Result, Violation};
 use crate::id::{PostId, UserId};
@@ -111,6 +112,26 @@ impl Audience {
     }
 }
 
+/// The posts of anybody that somebody may view: the rule of [`Audience`] as the condition of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VisibleTo {
+    /// Who. Their own posts are visible to them, all of them.
+    pub viewer: UserId,
+    /// Which posts of those whom they follow.
+    pub followed: &'static [Visibility],
+    /// Which posts of all others.
+    pub others: &'static [Visibility],
+}
+
+impl VisibleTo {
+    /// What `viewer` may view.
+    pub fn of(viewer: &Member) -> Self {
+        let audience = |other| if viewer.is_admin() { Audience::Privileged } else { other };
+        let (followed, others) = (audience(Audience::Follower), audience(Audience::Stranger));
+        Self { viewer: viewer.id(), followed: followed.may_view(), others: others.may_view() }
+    }
+}
+
 /// A post as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
@@ -120,6 +141,8 @@ pub struct Post {
     pub author: UserId,
     /// Its text.
     pub text: PostText,
+    /// What the text names; `None` while that was not worked out.
+    pub entities: Option<Entities>,
     /// Its image.
     pub image: Option<ImageKey>,
     /// Who may view it.
@@ -151,8 +174,10 @@ impl Post {
     pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
         edit.versions.ensure_include(self.updated_at)?;
         let before = self.clone();
-        if let Some(text) = &edit.text {
+        // What the text names is worked out when it is written: the same text names the same.
+        if let Some(text) = edit.text.as_ref().filter(|text| **text != self.text) {
             self.text = text.clone();
+            self.entities = edit.entities.clone();
         }
         if let Some(visibility) = edit.visibility {
             self.visibility = visibility;
@@ -237,6 +262,8 @@ pub struct PostView<A = Author> {
     pub liked_by_viewer: bool,
     /// How many comments it has.
     pub comment_count: u64,
+    /// Whether the viewer has bookmarked it.
+    pub bookmarked_by_viewer: bool,
 }
 
 /// What becomes of a post's image.
@@ -256,6 +283,8 @@ pub enum ImageEdit {
 pub struct PostEdit {
     /// The new text; an empty one clears it.
     pub text: Option<PostText>,
+    /// What the new text names.
+    pub entities: Option<Entities>,
     /// Who may view it from now on.
     pub visibility: Option<Visibility>,
     /// What becomes of the image.

@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 
-use super::{Liker, Post, PostAccess, PostEdit, PostView, Visibility};
+use super::{Liker, Post, PostAccess, PostEdit, PostText, PostView, Visibility, VisibleTo};
 use crate::accounts::Account;
 use crate::clock::Timestamp;
+use crate::entities::{Entities, Hashtag};
 use crate::error::Result;
 use crate::id::{PostId, UserId};
 use crate::idempotency::AttemptId;
@@ -79,6 +80,9 @@ pub trait PostRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<PostView>>;
 
+    /// Returns the PUBLIC posts of all authors whose account is enabled.
+    async fn list_public(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView>>;
+
     /// Returns the posts with one of these visibilities whose author `viewer` follows.
     async fn list_followed(
         &self,
@@ -86,6 +90,9 @@ pub trait PostRepository: Send + Sync {
         visible: &'static [Visibility],
         feed: FeedRequest,
     ) -> Result<Page<PostView>>;
+
+    /// Returns the posts with a hashtag that are visible to somebody and whose authors are enabled.
+    async fn list_by_tag(&self, tag: &Hashtag, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>>;
 
     /// Applies [`Post::apply`] to the stored post and returns it as its author sees it.
     ///
@@ -121,4 +128,40 @@ pub trait PostRepository: Send + Sync {
 
     /// Returns those who like a post, newest like first.
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>>;
+}
+
+/// The text of a post of which it is not worked out what it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnresolvedText {
+    /// The post.
+    pub post: PostId,
+    /// Its text.
+    pub text: PostText,
+}
+
+/// What was worked out of the text of a post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedText {
+    /// The post.
+    pub post: PostId,
+    /// The text that it was worked out of.
+    pub text: PostText,
+    /// What the text names.
+    pub entities: Entities,
+}
+
+/// The posts of which it is not worked out what their texts name: those of before that was done, and those whose text was
+/// written by somebody who did not do it. Deleted ones are not among them.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait TextBacklog: Send + Sync {
+    /// Returns how many there are.
+    async fn count(&self) -> Result<u64>;
+
+    /// Returns the first of them by descending id, the newest ones, so many at most; of those before an id, if one is given.
+    async fn list(&self, before: Option<PostId>, limit: usize) -> Result<Vec<UnresolvedText>>;
+
+    /// Stores what was worked out. The versions of the posts stay. A post with another text by now, or of which that was
+    /// worked out meanwhile, MUST stay as it is.
+    async fn store(&self, texts: Vec<ResolvedText>) -> Result<()>;
 }

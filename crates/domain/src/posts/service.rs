@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView,
+    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostText,
+    PostView, VisibleTo,
 };
-use crate::accounts::{Account, Admin, Member};
+use crate::accounts::{Account, AccountRepository, Admin, Member};
 use crate::clock::Clock;
+use crate::entities::{Entities, Hashtag, entities_of};
 use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
 use crate::follows::FollowRepository;
 use crate::id::{IdGenerator, PostId, RelationId, UserId};
@@ -24,6 +26,7 @@ const NO_POST: Error = Error::NotFound(Resource::Post);
 /// Publishes, shows and changes posts, and likes them.
 pub struct Posts {
     posts: Arc<dyn PostRepository>,
+    accounts: Arc<dyn AccountRepository>,
     follows: Arc<dyn FollowRepository>,
     images: Images,
     clock: Arc<dyn Clock>,
@@ -38,12 +41,13 @@ impl Posts {
     /// The use cases over these ports.
     pub fn new(
         posts: Arc<dyn PostRepository>,
+        accounts: Arc<dyn AccountRepository>,
         follows: Arc<dyn FollowRepository>,
         images: ImagePorts,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdGenerator>,
     ) -> Self {
-        Self { posts, follows, images: Images::new(images, Arc::clone(&clock)), clock, ids }
+        Self { posts, accounts, follows, images: Images::new(images, Arc::clone(&clock)), clock, ids }
     }
 
     /// Publishes a post. Without a visibility it is PUBLIC.
@@ -68,10 +72,12 @@ impl Posts {
         errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;
 
+        let entities = Some(self.entities(&text).await?);
         let image = self.images.put(image).await?;
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
-        let post = Post { id, author: author.id(), text, image, visibility, created_at: now, updated_at: now };
+        let post =
+            Post { id, author: author.id(), text, entities, image, visibility, created_at: now, updated_at: now };
         match self.posts.create(&post, attempt.id()).await {
             Ok(view) => Ok(view),
             Err(error) => Err(self.images.take_back(post.image, error).await),
@@ -107,6 +113,14 @@ impl Posts {
         self.posts.list_by_author(author, visible, viewer.id(), page).await
     }
 
+    /// Returns the PUBLIC posts of everybody but disabled accounts, newest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_public(&self, viewer: &Member, page: PageRequest) -> Result<Page<PostView>> {
+        self.posts.list_public(viewer.id(), page).await
+    }
+
     /// Returns the following feed: the posts of those the viewer follows that the viewer may see, newest first.
     ///
     /// # Errors
@@ -114,6 +128,14 @@ impl Posts {
     pub async fn following_feed(&self, viewer: &Member, feed: FeedRequest) -> Result<Page<PostView>> {
         let audience = if viewer.is_admin() { Audience::Privileged } else { Audience::Follower };
         self.posts.list_followed(viewer.id(), audience.may_view(), feed).await
+    }
+
+    /// Returns the posts with a hashtag that the viewer may see, newest first, but for those of disabled accounts.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_by_tag(&self, viewer: &Member, tag: &Hashtag, page: PageRequest) -> Result<Page<PostView>> {
+        self.posts.list_by_tag(tag, VisibleTo::of(viewer), page).await
     }
 
     /// Checks that the caller may change a post, before anything of the change is looked at.
@@ -143,13 +165,17 @@ impl Posts {
         let image = self.clean(requester, image, &mut errors).await?;
         errors.into_result()?;
 
+        let entities = match &text {
+            Some(text) => Some(self.entities(text).await?),
+            None => None,
+        };
         let key = self.images.put(image).await?;
         let image = match &key {
             Some(key) => ImageEdit::Replace(key.clone()),
             None if remove_image => ImageEdit::Remove,
             None => ImageEdit::Keep,
         };
-        let edit = PostEdit { text, visibility, image, versions };
+        let edit = PostEdit { text, entities, visibility, image, versions };
         match self.posts.edit(id, &edit, self.clock.now()).await {
             Ok(edited) => {
                 self.images.drop_unnamed(edited.replaced_image).await;
@@ -207,6 +233,10 @@ impl Posts {
     pub async fn list_likers(&self, caller: &Member, id: PostId, page: PageRequest) -> Result<Page<Liker>> {
         self.ensure_may_view(caller, id).await?;
         self.posts.list_likers(id, page).await
+    }
+
+    async fn entities(&self, text: &PostText) -> Result<Entities> {
+        Ok(entities_of(&*self.accounts, &[text.as_str()]).await?.pop().unwrap_or_default())
     }
 
     async fn access(&self, caller: &Member, id: PostId) -> Result<PostAccess> {

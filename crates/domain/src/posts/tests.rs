@@ -1,5 +1,6 @@
 //! What the tests of the post rules share.
 
+mod backfill;
 mod edits;
 mod viewing;
 mod writing;
@@ -11,8 +12,9 @@ use mockall::Sequence;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Author, Caller, Email, Member, Role, Roles, Session, Username};
+use crate::accounts::{Author, Caller, Email, Member, MockAccountRepository, Role, Roles, Session, Username};
 use crate::clock::{MockClock, Timestamp};
+use crate::entities::Entities;
 use crate::error::{Error, FieldErrors, FieldName, ImageCollected, Resource, Result, Violation, ViolationKind};
 use crate::follows::MockFollowRepository;
 use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
@@ -51,6 +53,11 @@ fn text(text: &str) -> PostText {
     PostText::parse(text).unwrap()
 }
 
+/// What a text names, in the notation of entities.
+fn names(notation: &str) -> Option<Entities> {
+    Some(Entities::restore(notation.to_owned()))
+}
+
 fn old_image() -> ImageKey {
     ImageKey::new([1; 16], ImageFormat::Png)
 }
@@ -64,8 +71,16 @@ fn clean() -> CleanImage {
 }
 
 fn post(content: &str, image: Option<ImageKey>) -> Post {
-    let visibility = Visibility::Public;
-    Post { id: POST, author: AUTHOR, text: text(content), image, visibility, created_at: BEFORE, updated_at: BEFORE }
+    Post {
+        id: POST,
+        author: AUTHOR,
+        text: text(content),
+        entities: names(""),
+        image,
+        visibility: Visibility::Public,
+        created_at: BEFORE,
+        updated_at: BEFORE,
+    }
 }
 
 fn view(post: Post) -> PostView {
@@ -77,7 +92,15 @@ fn view(post: Post) -> PostView {
         biography: None,
         profile_picture: None,
     };
-    PostView { post, author, liked_by: Vec::new(), like_count: 0, liked_by_viewer: false, comment_count: 0 }
+    PostView {
+        post,
+        author,
+        liked_by: Vec::new(),
+        like_count: 0,
+        liked_by_viewer: false,
+        comment_count: 0,
+        bookmarked_by_viewer: false,
+    }
 }
 
 /// Fields with this text.
@@ -94,6 +117,7 @@ fn with_upload(text: Option<&str>) -> PostFields {
 #[derive(Default)]
 struct Ports {
     posts: MockPostRepository,
+    accounts: MockAccountRepository,
     follows: MockFollowRepository,
     cleaner: MockImageCleaner,
     images: MockImageStore,
@@ -152,6 +176,7 @@ impl Ports {
         ids.expect_generate().return_const(POST.uuid());
         Posts::new(
             Arc::new(self.posts),
+            Arc::new(self.accounts),
             Arc::new(self.follows),
             ImagePorts {
                 cleaner: Arc::new(self.cleaner),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use super::words::runs;
+use crate::accounts::Username;
 use crate::entities::{Candidates, Entity, Hashtag, Named};
 use crate::error::ViolationKind::Required;
 use crate::error::{Result, Violation};
@@ -22,7 +23,10 @@ pub enum Term {
 
 /// What somebody looks for: texts that have every term, in any order. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query(Vec<Term>);
+pub struct Query {
+    text: String,
+    terms: Vec<Term>,
+}
 
 impl Query {
     /// The most characters a query has.
@@ -38,10 +42,10 @@ impl Query {
     /// # Errors
     /// The violation, in words for the client, when there is no word, or the query is too long.
     pub fn parse(query: &str) -> Result<Self, Violation> {
-        let query = text::required("Query", query, Self::MAX_CHARS)?;
+        let text = text::required("Query", query, Self::MAX_CHARS)?;
         let mut terms = Vec::new();
         let mut is_last_open = false;
-        let mut rest = query.as_str();
+        let mut rest = text.as_str();
         while !rest.is_empty() {
             let (plain, phrase, after) = next_phrase(rest);
             let before = terms.len();
@@ -62,28 +66,33 @@ impl Query {
         {
             *last = Term::Prefix(word.clone());
         }
-        Ok(Self(terms))
+        Ok(Self { text, terms })
     }
 
     /// Returns the same query for things that have no hashtags: a tag is a word like others.
     #[must_use]
     pub fn without_hashtags(self) -> Self {
-        let terms = self.0.into_iter().map(|term| match term {
+        let terms = self.terms.into_iter().map(|term| match term {
             Term::Hashtag(tag) => Term::Phrase(words(tag.as_str())),
             other => other,
         });
-        Self(terms.collect())
+        Self { terms: terms.collect(), text: self.text }
     }
 
     /// Returns its terms.
     pub fn terms(&self) -> &[Term] {
-        &self.0
+        &self.terms
+    }
+
+    /// Returns the username that the whole of it is, if it is one.
+    pub fn username(&self) -> Option<Username> {
+        Username::parse(&self.text).ok()
     }
 
     /// Returns whether the fields of one thing have every term: a phrase within one of them, whatever else in any.
     pub fn finds(&self, fields: &[&str], hashtags: &BTreeSet<Hashtag>) -> bool {
         let fields: Vec<_> = fields.iter().map(|field| words(field)).collect();
-        self.0.iter().all(|term| match term {
+        self.terms.iter().all(|term| match term {
             Term::Phrase(phrase) => fields.iter().any(|words| words.windows(phrase.len()).any(|part| part == phrase)),
             Term::Prefix(prefix) => fields.iter().flatten().any(|word| word.starts_with(prefix)),
             Term::Hashtag(tag) => hashtags.contains(tag),

@@ -3,7 +3,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::entities::Hashtag;
+use crate::accounts::{DisplayName, Username};
+use crate::entities::{Candidates, Hashtag, Named};
+use crate::id::UserId;
+use crate::posts::PostText;
+
+mod finding;
 
 fn finds(query: &str, text: &str) -> bool {
     Query::parse(query).unwrap().finds(&[text], &BTreeSet::new())
@@ -93,7 +98,80 @@ fn a_query_without_a_word_is_refused() {
     assert!(Query::parse(&"a".repeat(200)).is_ok());
 }
 
+fn hashtags(text: &str) -> BTreeSet<Hashtag> {
+    let entities = Candidates::find(text).resolve(&std::collections::BTreeMap::new());
+    let tags = entities.into_iter().filter_map(|entity| match entity.named {
+        Named::Hashtag(tag) => Some(tag),
+        _ => None,
+    });
+    tags.collect()
+}
+
+/// Returns whether a query finds a post, after checking that every way to tell agrees.
+fn finds_post(query: &Query, text: &str) -> bool {
+    let found = query.finds(&[text], &hashtags(text));
+    let [author, other] = [1, 2].map(|n| UserId::new(uuid::Uuid::from_u128(n)));
+    let indexed = IndexedText::of_post(&PostText::restore(text.to_owned())).by(author);
+    let indexed = IndexedText::restore(indexed.as_str().to_owned());
+    let needles = Needles::of(query, None);
+    assert_eq!(needles.are_in(&indexed), found, "{query:?} in {indexed:?}");
+    assert_eq!(Needles::of(query, Some(author)).are_in(&indexed), found, "{query:?} in {indexed:?}");
+    assert!(!Needles::of(query, Some(other)).are_in(&indexed));
+    let keys = indexed.keys();
+    assert!(keys.iter().all(|key| key.chars().count() <= IndexedText::MAX_KEY_CHARS));
+    if found {
+        assert!(needles.keys.iter().all(|key| keys.contains(key.as_str())), "{needles:?} by {keys:?}");
+        let has = |prefix: &String| keys.iter().any(|key| key.starts_with(prefix.as_str()));
+        assert!(needles.prefix.iter().all(has), "{needles:?} by {keys:?}");
+    }
+    found
+}
+
+#[test]
+fn a_text_is_kept_as_its_words_and_marks() {
+    let post = |text: &str| IndexedText::of_post(&PostText::restore(text.to_owned()));
+    assert_eq!(post("Hello, #World of #Ünïcode").as_str(), "\nhello\nworld\nof\nunicode\n\r#world\r#ünïcode\r");
+    assert_eq!(post("\u{1F980}").as_str(), "");
+    let author = UserId::new(uuid::Uuid::from_u128(1));
+    assert_eq!(post("a").by(author).as_str(), "\na\n\r@00000000000000000000000000000001\r");
+    let names = (Username::restore("ada".to_owned()), DisplayName::restore("Ada L.".to_owned()));
+    assert_eq!(IndexedText::of_account(&names.0, Some(&names.1)).as_str(), "\nada\n\nada\nl\n");
+    assert_eq!(IndexedText::of_account(&names.0, None).as_str(), "\nada\n");
+    let long = "x".repeat(5000);
+    assert_eq!(Vec::from_iter(post(&format!("{long} {long}y b a b")).keys()), ["a", "b", &long[..32]]);
+}
+
+#[test]
+fn long_words_are_found_by_their_beginning_and_told_apart_by_their_end() {
+    let word = "x".repeat(150);
+    for (query, found) in [
+        (word.clone(), true),
+        (format!("\"{word}\""), true),
+        (word[..149].to_owned(), true),
+        (format!("\"{}\"", &word[..149]), false),
+        (format!("{word}y"), false),
+        (word[..31].to_owned(), true),
+        (word[..32].to_owned(), true),
+    ] {
+        assert_eq!(finds_post(&Query::parse(&query).unwrap(), &format!("a {word} b")), found, "{query}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_is_kept_of_a_text_has_the_needles_of_a_query_if_the_query_finds_it(
+        query in prop_oneof![any::<String>(), "[ \"#a東'_b\u{93f}\u{300}-]{0,40}", "(\"?#?[ab]{1,2}\"? ?){1,4}"],
+        text in prop_oneof![any::<String>(), "[ \"#a東'_b\n\u{93f}\u{300}-]{0,40}", "(#?[ab]{1,2} ){1,6}"],
+        other in prop_oneof![any::<String>(), "[ \"#a東'_b\u{93f}-]{0,10}", "(#?[ab]{1,2} ){1,3}"],
+    ) {
+        let Ok(query) = Query::parse(&query) else { return Ok(()) };
+        finds_post(&query, &text);
+        let query = query.without_hashtags();
+        let fields = [text.as_str(), &other];
+        let indexed = IndexedText::of_fields(fields);
+        prop_assert_eq!(Needles::of(&query, None).are_in(&indexed), query.finds(&fields, &BTreeSet::new()));
+    }
+
     #[test]
     fn a_text_is_found_by_each_of_its_words(text in any::<String>(), odd in "[ a-zA-Z0-9_'’.:,\"#@éßſ東カーกำ국\u{300}\u{3099}]{0,60}") {
         for text in [text, odd] {

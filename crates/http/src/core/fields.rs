@@ -58,4 +58,6 @@ spellings! {
     PageSize "size",
     Position "cursor",
     MadeBefore "createAt",
+    SearchType "type",
+    SearchAuthor "from",
 }

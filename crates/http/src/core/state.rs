@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
 use agora_domain::follows::Follows;
 use agora_domain::health::Probes;
@@ -15,6 +16,7 @@ use agora_domain::media::{ImageKey, Media};
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
+use agora_domain::search::Search;
 
 use crate::core::{MacKeys, TrustedProxies};
 
@@ -26,6 +28,8 @@ pub struct Services {
     pub accounts: Accounts,
     /// Posts and likes.
     pub posts: Posts,
+    /// Posts that users keep for themselves.
+    pub bookmarks: Bookmarks,
     /// Comments.
     pub comments: Comments,
     /// Who follows whom.
@@ -34,6 +38,8 @@ pub struct Services {
     pub people: People,
     /// The catalog.
     pub products: Products,
+    /// Posts, users and products found by their words.
+    pub search: Search,
     /// Stored images.
     pub media: Media,
     /// How often a client may try to log in and to register.

@@ -4,6 +4,7 @@
 //! given `get` and an empty path, whatever the endpoint is.
 
 pub(crate) mod accounts;
+pub(crate) mod bookmarks;
 pub(crate) mod comments;
 pub(crate) mod docs;
 pub(crate) mod follows;
@@ -12,4 +13,5 @@ pub(crate) mod media;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
+pub(crate) mod search;
 pub(crate) mod users;

@@ -102,7 +102,7 @@ pub(crate) async fn list_followed(request: ListRequest, caller: Auth<Member>, id
 }
 
 /// Answers with a page of profiles.
-async fn answer(
+pub(super) async fn answer(
     request: &ListRequest,
     list: List,
     page: PageRequest,

@@ -13,12 +13,13 @@ use utoipa::ToSchema;
 use crate::core::{ApiError, State, schema, schema_variants, spelling};
 use crate::middleware::CarriedOutAs;
 use crate::request::{
-    Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, RequestedBy,
-    Submission, optional,
+    Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathTag,
+    RequestedBy, ShortPaging, Submission, optional,
 };
 use crate::response::{
     AdminAuthorBody, AdminPostsAnswer, Cache, Conditional, Done, Entry, HandlerResult, LikerBody, LikersAnswer,
-    ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, Rendered, SUCCESS, done, empty_list,
+    ListRequest, NotFound, PostAnswer, PostBody, PostsAnswer, PostsByPublicAuthorsAnswer, Rendered, SUCCESS, done,
+    empty_list,
 };
 
 // What is sent to create a post as well: `NewPost` and the forms below are its variants in the document.
@@ -82,7 +83,7 @@ pub(crate) async fn post_fields(body: Body, max_image_bytes: usize) -> Result<Po
     })
 }
 
-/// Answers with a page of posts, as every list but the administrators' shows them.
+/// Answers with a page of posts, as a user's list and the following feed show them.
 async fn page_of_posts(
     request: &ListRequest,
     page: PageRequest,
@@ -90,6 +91,17 @@ async fn page_of_posts(
 ) -> HandlerResult {
     let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_author(view, &request.state));
     request.answer(List::Posts, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+/// Answers with a page of posts, as lists show them in which posts of anybody are found.
+pub(super) async fn page_by_public_authors(
+    request: &ListRequest,
+    list: List,
+    page: PageRequest,
+    read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<PostView>>,
+) -> HandlerResult {
+    let render = |view: &PostView, entry: Entry<'_>| entry.write(&PostBody::with_public_author(view, &request.state));
+    request.answer(list, page, |_| empty_list(SUCCESS), read, render).await
 }
 
 /// Publish a post
@@ -150,6 +162,16 @@ pub(crate) async fn list_by_author(request: ListRequest, caller: Auth<Member>, i
     page_of_posts(&request, page, async |page| posts.list_by_author(&caller, id.0, page).await).await
 }
 
+/// Read the public timeline
+///
+/// The PUBLIC posts of everybody but disabled accounts, newest first.
+#[utoipa::path(get, path = "", operation_id = "listPublicPosts", tag = "Posts", params(ShortPaging),
+    responses((status = 200, description = "A page of posts.", body = PostsByPublicAuthorsAnswer)))]
+pub(crate) async fn list_public(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
+    let (posts, page) = (&request.state.services.posts, request.query.short_page(List::Posts)?);
+    page_by_public_authors(&request, List::Posts, page, async |page| posts.list_public(&caller, page).await).await
+}
+
 /// Read the following feed
 ///
 /// The posts of those whom the caller follows, newest first: those that the caller may view.
@@ -159,6 +181,17 @@ pub(crate) async fn following_feed(request: ListRequest, caller: Auth<Member>) -
     let (posts, feed) = (&request.state.services.posts, request.query.feed_page()?);
     let read = async |page| posts.following_feed(&caller, FeedRequest { page, ..feed }).await;
     page_of_posts(&request, feed.page, read).await
+}
+
+/// List the posts with a hashtag
+///
+/// Newest first: those that the caller may view, but for those of disabled accounts.
+#[utoipa::path(get, path = "", operation_id = "listTaggedPosts", tag = "Posts", params(ShortPaging),
+    responses((status = 200, description = "A page of posts.", body = PostsByPublicAuthorsAnswer)))]
+pub(crate) async fn list_by_tag(request: ListRequest, caller: Auth<Member>, tag: PathTag) -> HandlerResult {
+    let (posts, page) = (&request.state.services.posts, request.query.short_page(List::Posts)?);
+    page_by_public_authors(&request, List::Posts, page, async |page| posts.list_by_tag(&caller, &tag.0, page).await)
+        .await
 }
 
 /// Change a post

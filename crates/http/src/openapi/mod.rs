@@ -14,7 +14,10 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::core::{ErrorCode, FailureBody};
-use crate::response::{AdminAuthorBody, AuthorBody, LikerBody, RelationshipBody, UserSummaryBody, failures, headers};
+use crate::response::{
+    AdminAuthorBody, AuthorBody, EntityBody, LikerBody, PublicAuthorBody, RelationshipBody, UserSummaryBody, failures,
+    headers,
+};
 
 /// The name of the way in which callers authenticate.
 const SECURITY: &str = "bearerAuth";
@@ -27,8 +30,8 @@ const SECURITY: &str = "bearerAuth";
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     components(schemas(
-        FailureBody, ErrorCode, AuthorBody<'static>, AdminAuthorBody<'static>, UserSummaryBody<'static>,
-        LikerBody<'static>, RelationshipBody
+        FailureBody, ErrorCode, AuthorBody<'static>, PublicAuthorBody<'static>, AdminAuthorBody<'static>,
+        UserSummaryBody<'static>, LikerBody<'static>, RelationshipBody, EntityBody
     )),
     servers((url = "/", description = "The service that serves this document.")),
     tags(
@@ -39,6 +42,7 @@ const SECURITY: &str = "bearerAuth";
         (name = "Comments", description = "Comments on posts."),
         (name = "Follows", description = "Who follows whom."),
         (name = "Products", description = "The catalog."),
+        (name = "Search", description = "What is found by its words."),
         (name = "Images", description = "The images of posts and profiles."),
         (name = "Health", description = "Health of the service, for probes."),
         (name = "Documentation", description = "This document, and a page to read it and try it out."),

@@ -19,12 +19,23 @@ pub(crate) enum List {
     Follows = 5,
     Products = 6,
     Directory = 7,
+    Bookmarks = 8,
+    Search = 9,
 }
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 7] =
-        [Self::Users, Self::Posts, Self::Likes, Self::Comments, Self::Follows, Self::Products, Self::Directory];
+    pub(crate) const EACH: [Self; 9] = [
+        Self::Users,
+        Self::Posts,
+        Self::Likes,
+        Self::Comments,
+        Self::Follows,
+        Self::Products,
+        Self::Directory,
+        Self::Bookmarks,
+        Self::Search,
+    ];
 }
 
 /// The side of the key that a position is on, or the end of the list.

@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::accounts::{Admin, Caller, Member};
+use agora_domain::entities::Hashtag;
 use agora_domain::limits::Requester;
 use uuid::Uuid;
 
@@ -44,6 +45,14 @@ extractor!(PathId<T> where T: From<Uuid>, |request| {
     let (name, value) = Target::parameter(request);
     let id = parse_uuid(&value).ok_or_else(|| ApiError::Malformed(format!("{name} must be a UUID")))?;
     Ok(Self(id.into()))
+});
+
+/// The hashtag in the path: its one parameter.
+pub(crate) struct PathTag(pub(crate) Hashtag);
+
+extractor!(PathTag, |request| {
+    let (_, value) = Target::parameter(request);
+    Ok(Self(Hashtag::parse(&value).map_err(|violation| ApiError::Malformed(violation.to_string()))?))
 });
 
 /// The text in the path: its one parameter.

@@ -45,7 +45,7 @@ impl Query {
 
     /// Parses the page of a list that is never returned as a whole.
     pub(crate) fn short_page(&self, list: List) -> Result<PageRequest, ApiError> {
-        Ok(self.checked_page(list, PageSize::SHORT_DEFAULT)?)
+        Ok(self.checked_short_page(list)?)
     }
 
     /// Parses the page of the following feed: `createAt` says before when its posts were made.
@@ -54,10 +54,15 @@ impl Query {
         let made_before = errors.check_given(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
             parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
         });
-        match errors.absorb(self.checked_page(List::Posts, PageSize::SHORT_DEFAULT))? {
+        match errors.absorb(self.checked_short_page(List::Posts))? {
             Some(page) if errors.is_empty() => Ok(FeedRequest { made_before, page }),
             _ => Err(errors.into()),
         }
+    }
+
+    /// Like [`short_page`](Self::short_page), for one of several things that may be invalid.
+    pub(crate) fn checked_short_page(&self, list: List) -> agora_domain::Result<PageRequest> {
+        self.checked_page(list, PageSize::SHORT_DEFAULT)
     }
 
     fn checked_page(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {

@@ -1,9 +1,11 @@
 //! What requests say in their path, query and headers, each described once.
 
+use agora_domain::entities::Hashtag;
 use agora_domain::idempotency::IdempotencyKey;
 use agora_domain::page::PageSize;
 use agora_domain::people::UserIds;
 use agora_domain::products::{Category, SearchText};
+use agora_domain::search::Query as SearchedFor;
 use serde_json::json;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -41,6 +43,17 @@ groups! {
         "id", ParameterIn::Query, "Names a user; once for each of them.",
         ArrayBuilder::new().items(text().format(format("uuid"))).min_items(Some(1)).max_items(Some(UserIds::MAX)),
     ))];
+    /// What is looked for.
+    SearchQuery = [
+        required(query("type", "What kind of things.", text().enum_values(Some(["posts", "users", "products"])))),
+        required(query(
+            "q",
+            "What they have: words in any order, each a whole word but the last one, which may go on; `\"words\"` side by \
+             side; `#tag`.",
+            text().min_length(Some(1)).max_length(Some(SearchedFor::MAX_CHARS)).examples([json!("good morning")]),
+        )),
+        query("from", "Only posts of the user with this id. Of users and products nothing.", text().format(format("uuid"))),
+    ];
     /// The page of the following feed.
     FeedPaging = [
         size("", Some(PageSize::SHORT_DEFAULT.get())),
@@ -96,6 +109,10 @@ pub(crate) fn in_path(name: &str) -> Parameter {
         "key" => (
             "The key of the image, from its address.",
             text().examples([json!("0f1e2d3c4b5a69788796a5b4c3d2e1f0.png")]),
+        ),
+        "tag" => (
+            "The hashtag in any letter case, with or without its sign, which is `%23` in a path.",
+            text().min_length(Some(1)).max_length(Some(Hashtag::MAX_CHARS + 1)).examples([json!("rust")]),
         ),
         "file" => ("A part of the page.", text().examples([json!("swagger-ui.css")])),
         "commentId" => ("Names the comment.", id()),

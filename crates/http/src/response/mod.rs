@@ -22,9 +22,9 @@ pub(crate) use self::headers::ResponseHeader;
 pub(crate) use self::list::{Entry, ListReads, ListRequest, head_only};
 pub(crate) use self::schemas::{
     AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, PostAnswer, PostsAnswer,
-    ProfileAnswer, ProfilesAnswer, UserAnswer, UsersAnswer, answers,
+    PostsByPublicAuthorsAnswer, ProfileAnswer, ProfilesAnswer, UserAnswer, UsersAnswer, answers,
 };
 pub(crate) use self::views::{
-    AdminAuthorBody, AdminPost, AuthorBody, CommentBody, Instant, LikerBody, Post, PostBody, ProfileBody,
-    RelationshipBody, UserBody, UserSummaryBody, views,
+    AdminAuthorBody, AdminPost, AuthorBody, CommentBody, EntityBody, Instant, LikerBody, Post, PostBody,
+    PostByPublicAuthor, ProfileBody, PublicAuthorBody, RelationshipBody, UserBody, UserSummaryBody, views,
 };

@@ -2,7 +2,9 @@
 //! in, under the names that clients made from the document get to see.
 
 use crate::core::schema;
-use crate::response::{AdminPost, CommentBody, LikerBody, Post, ProfileBody, UserBody, UserSummaryBody};
+use crate::response::{
+    AdminPost, CommentBody, LikerBody, Post, PostByPublicAuthor, ProfileBody, UserBody, UserSummaryBody,
+};
 
 macro_rules! answers {
     ($($(#[doc = $doc:literal])+ $name:ident $(($success:ident))? { $data:ty $([$($schema:tt)+])? })+) => {$(
@@ -37,6 +39,8 @@ answers! {
     PostAnswer { Post }
     /// Posts.
     PostsAnswer { Vec<Post> }
+    /// Posts where whoever may find them sees them.
+    PostsByPublicAuthorsAnswer { Vec<PostByPublicAuthor> }
     /// Posts as administrators see them.
     AdminPostsAnswer { Vec<AdminPost> }
     /// Users who like a post.

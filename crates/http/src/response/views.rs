@@ -5,10 +5,12 @@ use std::fmt;
 use agora_domain::accounts::{Account, Author, UserSummary};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::CommentView;
+use agora_domain::entities::{Entities, Entity, Named};
 use agora_domain::media::ImageKey;
 use agora_domain::people::{Profile, Relationship};
 use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
 use serde::{Serialize, Serializer};
+use serde_json::json;
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
@@ -154,6 +156,16 @@ views! {
         profile_picture: Option<String> [schema::image_or_null] = image_url(state, author.profile_picture.as_ref()),
     }
 
+    /// The author of a post where whoever may find the post sees it.
+    PublicAuthorBody as PublicAuthor of author: Author, state: &State {
+        /// Names the user.
+        id: Uuid = author.id.uuid(),
+        username: &'a str [schema::username] = author.username.as_str(),
+        display_name: Option<&'a str> [schema::display_name_or_null] = author.display_name.as_ref().map(|name| name.as_str()),
+        biography: Option<&'a str> [schema::biography_or_null] = author.biography.as_ref().map(|text| text.as_str()),
+        profile_picture: Option<String> [schema::image_or_null] = image_url(state, author.profile_picture.as_ref()),
+    }
+
     /// The author of a post in the listing for administrators.
     AdminAuthorBody as AdminAuthor of author: Account {
         /// Names the user.
@@ -216,6 +228,60 @@ impl RelationshipBody {
     }
 }
 
+/// A part of a text that names something. Places are counted in UTF-16 code units from the beginning of the text.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "type", rename_all = "camelCase")]
+#[schema(as = Entity)]
+pub(crate) enum EntityBody {
+    /// An account.
+    Mention {
+        /// Where it begins.
+        start: usize,
+        /// The place after its end.
+        end: usize,
+        /// Names the user.
+        #[serde(rename = "userId")]
+        user_id: Uuid,
+    },
+    /// A hashtag.
+    Hashtag {
+        /// Where it begins.
+        start: usize,
+        /// The place after its end.
+        end: usize,
+        /// The tag without its sign, its letter case folded: the same for all spellings that are one tag.
+        tag: String,
+    },
+    /// An address of the web.
+    Url {
+        /// Where it begins.
+        start: usize,
+        /// The place after its end.
+        end: usize,
+        /// The address as it is written.
+        url: String,
+    },
+}
+
+impl EntityBody {
+    fn of(Entity { start, end, named }: Entity) -> Self {
+        match named {
+            Named::Account(id) => Self::Mention { start, end, user_id: id.uuid() },
+            Named::Hashtag(tag) => Self::Hashtag { start, end, tag: tag.as_str().to_owned() },
+            Named::Url(url) => Self::Url { start, end, url },
+        }
+    }
+}
+
+/// What a text names, each rendered as it is read: a text may name very much. Nothing while that was not worked out.
+struct EntityList<'a>(Option<&'a Entities>);
+
+impl Serialize for EntityList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().flat_map(|entities| entities.iter()).map(EntityBody::of))
+    }
+}
+
 impl<'a> UserSummaryBody<'a> {
     pub(crate) fn of_author(author: &'a Author) -> Self {
         Self { id: author.id.uuid(), username: author.username.as_str(), email: author.email.as_str() }
@@ -230,6 +296,8 @@ pub(crate) struct PostBody<'a, A> {
     id: Uuid,
     #[schema(schema_with = schema::post_content)]
     content: &'a str,
+    #[schema(schema_with = entities)]
+    entities: EntityList<'a>,
     #[schema(schema_with = schema::image_or_null, required = true)]
     image: Option<String>,
     #[schema(schema_with = schema::visibility)]
@@ -246,6 +314,8 @@ pub(crate) struct PostBody<'a, A> {
     liked_by_me: bool,
     /// How many comments it has.
     comment_count: u64,
+    /// Whether the caller has bookmarked it.
+    bookmarked_by_me: bool,
     #[schema(schema_with = schema::reference::<A>)]
     author: A,
 }
@@ -256,6 +326,7 @@ impl<'a, A> PostBody<'a, A> {
         Self {
             id: post.id.uuid(),
             content: post.text.as_str(),
+            entities: EntityList(post.entities.as_ref()),
             image: image_url(state, post.image.as_ref()),
             visibility: post.visibility.as_str(),
             created_at: Instant(post.created_at),
@@ -264,15 +335,23 @@ impl<'a, A> PostBody<'a, A> {
             like_count: view.like_count,
             liked_by_me: view.liked_by_viewer,
             comment_count: view.comment_count,
+            bookmarked_by_me: view.bookmarked_by_viewer,
             author: author(&view.author),
         }
     }
 }
 
 impl<'a> PostBody<'a, AuthorBody<'a>> {
-    /// Returns the post as every listing but the administrators' shows it.
+    /// Returns the post as its own path, a user's listing and the following feed show it.
     pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
         Self::of(view, state, |author| AuthorBody::of(author, state))
+    }
+}
+
+impl<'a> PostBody<'a, PublicAuthorBody<'a>> {
+    /// Returns the post as listings show it in which posts of anybody are found: without an email address.
+    pub(crate) fn with_public_author(view: &'a PostView, state: &State) -> Self {
+        Self::of(view, state, |author| PublicAuthorBody::of(author, state))
     }
 }
 
@@ -283,6 +362,15 @@ fn follower_count() -> ObjectBuilder {
 fn followed_count() -> ObjectBuilder {
     schema::count_or_null()
         .description(Some("How many the user follows; null where the user keeps it from the caller."))
+}
+
+/// Returns the schema of what a text names.
+fn entities() -> Array {
+    ArrayBuilder::new()
+        .items(schema::reference::<EntityBody>())
+        .description(Some("What the text names, in its order; no two overlap."))
+        .examples([json!([])])
+        .build()
 }
 
 /// Returns the schema of the users who liked a post last.
@@ -297,6 +385,8 @@ fn liked_by() -> Array {
 schema_variants! {
     /// A post.
     Post of PostBody<'static, AuthorBody<'static>>: |_| ();
+    /// A post where whoever may find it sees it.
+    PostByPublicAuthor of PostBody<'static, PublicAuthorBody<'static>>: |_| ();
     /// A post as administrators see it.
     AdminPost of PostBody<'static, AdminAuthorBody<'static>>: |_| ();
     /// A post as comments show it.

@@ -10,6 +10,7 @@ use agora_domain::accounts::{
     Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
     PasswordHasher,
 };
+use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
 use agora_domain::follows::{Follows, MockFollowRepository};
@@ -21,6 +22,7 @@ use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, M
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
+use agora_domain::search::{MockSearchRepository, Search};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use uuid::Uuid;
 
@@ -122,8 +124,14 @@ impl Ports {
                 clock: clock.clone(),
                 ids: ids.clone(),
             },
-            accounts: Accounts::new(accounts, sessions, passwords, images.clone(), clock.clone(), ids.clone()),
-            posts: Posts::new(posts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+            accounts: Accounts::new(accounts.clone(), sessions, passwords, images.clone(), clock.clone(), ids.clone()),
+            posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+            bookmarks: Bookmarks {
+                bookmarks: Arc::new(MockBookmarkRepository::new()),
+                posts: posts.clone(),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),
                 posts,
@@ -133,6 +141,10 @@ impl Ports {
             people: People { people: Arc::new(MockPeopleRepository::new()), follows: follows.clone() },
             follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
             products: Products { products: Arc::new(self.products), clock: clock.clone(), ids: ids.clone() },
+            search: Search {
+                found: Arc::new(MockSearchRepository::new()),
+                people: Arc::new(MockPeopleRepository::new()),
+            },
             media,
             limits,
             idempotency: Idempotency { records: Arc::new(self.idempotency), clock, ids: ids.clone() },

@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "the name of a case states the behaviour")]
 
 pub(crate) mod accounts;
+pub(crate) mod bookmarks;
 pub(crate) mod catalog;
 pub(crate) mod comments;
 pub(crate) mod follows;
@@ -12,5 +13,6 @@ pub(crate) mod paging;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
+pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod writers;

@@ -61,7 +61,7 @@ pub async fn pages_are_found_when_the_entry_they_are_beside_is_gone(db: Reposito
         for id in shuffled(places.iter().map(|place| place.id)) {
             let (place, index) = (place_of(&places, id), whole.iter().position(|listed| *listed == id).unwrap());
             for is_there in [true, false] {
-                if !is_there && !matches!(list, List::Accounts | List::Directory) {
+                if !is_there && !matches!(list, List::Accounts | List::Directory | List::FoundPeople) {
                     lists.remove(list, id).await;
                     whole.remove(index);
                 }

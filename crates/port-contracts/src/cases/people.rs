@@ -21,6 +21,7 @@ fn uncounted(account: &Account, relationship: Relationship) -> Person {
         profile_picture,
         created_at,
         enabled,
+        discoverable: account.privacy.discoverable,
         hide_counts: account.privacy.hide_counts,
         posts: PostCounts::default(),
         follower_count: 0,
@@ -192,11 +193,12 @@ pub async fn counts_are_exact_whatever_many_do_at_once(db: Repositories) {
         }
     }
     together((0..16).map(|_| {
-        let steps: Vec<_> = (0..25)
+        let steps: Vec<_> = (0..625)
             .map(|_| {
                 let (one, other) = (users[pick(6)], users[pick(6)]);
                 let mut new = w.new_post(one);
                 new.visibility = Visibility::ALL[pick(3)];
+                posts.push(new.id);
                 (pick(6), one, other, new, posts[pick(posts.len())], w.new_relation(), w.now())
             })
             .collect();

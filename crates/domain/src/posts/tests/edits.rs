@@ -43,7 +43,7 @@ fn an_edit_keeps_replaces_and_removes_text_and_image() {
     ];
     for ((content, image), image_edit, given, expected) in table {
         let before = post(content, image);
-        let edit = PostEdit { text: given.map(text), image: image_edit, ..PostEdit::default() };
+        let edit = PostEdit { text: given.map(text), entities: names(""), image: image_edit, ..PostEdit::default() };
         let case = format!("{before:?}, {edit:?}");
         match (before.clone().apply(&edit, NOW), expected) {
             (Ok((after, replaced)), Some((content, image, no_longer_named))) => {
@@ -79,6 +79,40 @@ fn an_edit_changes_the_visibility_alone() {
     let before = post("old", Some(old_image()));
     let after = Post { visibility: Visibility::Private, updated_at: NOW, ..before.clone() };
     assert_eq!(before.apply(&edit, NOW).unwrap(), (after, None));
+}
+
+#[test]
+fn what_a_text_names_changes_with_the_text() {
+    let before = Post { entities: names("0 4 #old"), ..post("#old", None) };
+    let edit = |given: &str| PostEdit { text: Some(text(given)), entities: names("0 4 #new"), ..PostEdit::default() };
+    let (after, _) = before.clone().apply(&edit("#new"), NOW).unwrap();
+    assert_eq!((after.text, after.entities, after.updated_at), (text("#new"), names("0 4 #new"), NOW));
+    // Not even when others have such a name by now.
+    assert_eq!(before.clone().apply(&edit("#old"), NOW).unwrap(), (before.clone(), None));
+    let hidden = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
+    assert_eq!(before.apply(&hidden, NOW).unwrap().0.entities, names("0 4 #old"));
+}
+
+#[tokio::test]
+async fn what_a_new_text_names_is_worked_out_and_nothing_looked_up_without_one() {
+    for (given, looked_up, expected) in [
+        (None, 0, None),
+        (Some("new"), 0, names("")),
+        (Some("#New"), 0, names("0 4 #new")),
+        (Some("@Other"), 1, names(&format!("0 6 @{OTHER}"))),
+    ] {
+        let mut ports = Ports::default();
+        let known = |_: &[String]| Ok([("other".to_owned(), OTHER)].into());
+        ports.accounts.expect_find_ids().times(looked_up).withf(|keys| keys == ["other"]).returning(known);
+        ports
+            .posts
+            .expect_edit()
+            .once()
+            .withf(move |_, edit, _| edit.entities == expected)
+            .returning(|_, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
+        let (posts, own) = ports.owning().await;
+        posts.update(own, &requester(), fields(given), Versions::Any).await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -125,18 +159,16 @@ async fn fields_become_an_edit() {
     let remove = |fields| PostFields { remove_image: true, ..fields };
     let visible = |visibility| PostFields { visibility: Some(visibility), ..PostFields::default() };
     let replace = || ImageEdit::Replace(new_image());
+    let worded = |given| PostEdit { text: Some(text(given)), entities: names(""), ..PostEdit::default() };
     for (fields, expected) in [
         (fields(None), PostEdit::default()),
-        (fields(Some(" new ")), PostEdit { text: Some(text("new")), ..PostEdit::default() }),
-        (fields(Some(" ")), PostEdit { text: Some(text("")), ..PostEdit::default() }),
+        (fields(Some(" new ")), worded("new")),
+        (fields(Some(" ")), worded("")),
         (visible(Visibility::Followers), PostEdit { visibility: Some(Visibility::Followers), ..PostEdit::default() }),
         (remove(fields(None)), PostEdit { image: ImageEdit::Remove, ..PostEdit::default() }),
         (with_upload(None), PostEdit { image: replace(), ..PostEdit::default() }),
         // With both, the new image wins.
-        (
-            remove(with_upload(Some("new"))),
-            PostEdit { text: Some(text("new")), image: replace(), ..PostEdit::default() },
-        ),
+        (remove(with_upload(Some("new"))), PostEdit { image: replace(), ..worded("new") }),
     ] {
         let mut ports = if fields.image.is_some() { Ports::storing_image() } else { Ports::default() };
         let wanted = expected.clone();

@@ -1,6 +1,7 @@
 //! Who may view what, and likes.
 
 use super::*;
+use crate::entities::Hashtag;
 use crate::idempotency::{Attempt, Outcome};
 
 /// Each kind of viewer: who, whether they follow the author, what they may see.
@@ -182,4 +183,27 @@ async fn the_list_of_all_posts_is_read_as_the_admin() {
         .returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     let admin = caller(OTHER, ADMIN).admin().unwrap();
     ports.build().list_all(&admin, PageRequest::FIRST).await.unwrap();
+}
+
+#[tokio::test]
+async fn posts_with_a_hashtag_are_listed_by_what_the_viewer_may_see() {
+    for (who, viewer, viewer_follows, may_view) in viewers() {
+        let mut ports = Ports::default();
+        let tag = Hashtag::parse("#Rust").unwrap();
+        let expected = tag.clone();
+        ports
+            .posts
+            .expect_list_by_tag()
+            .once()
+            .withf(move |tag, visible, page| {
+                let of_author = match visible.viewer {
+                    AUTHOR => &Visibility::ALL,
+                    _ if viewer_follows => visible.followed,
+                    _ => visible.others,
+                };
+                *tag == expected && of_author == may_view && *page == PageRequest::FIRST
+            })
+            .returning(|_, _, page| Ok(page.page_of(vec![], |_| unreachable!())));
+        assert!(ports.build().list_by_tag(&viewer, &tag, PageRequest::FIRST).await.unwrap().items.is_empty(), "{who}");
+    }
 }

@@ -29,6 +29,28 @@ async fn a_post_is_stored_trimmed_and_returned_as_its_author_sees_it() {
 }
 
 #[tokio::test]
+async fn what_a_post_names_is_stored_with_it() {
+    for (content, looked_up, expected) in [
+        ("#Rust https://a.example", 0, names("0 5 #rust\n6 23 https://a.example")),
+        ("hi @OTHER, @nobody", 1, names(&format!("3 9 @{OTHER}"))),
+    ] {
+        let mut ports = publishing(Post { entities: expected, ..published(content) });
+        let known = |_: &[String]| Ok([("other".to_owned(), OTHER)].into());
+        ports.accounts.expect_find_ids().times(looked_up).withf(|keys| keys == ["nobody", "other"]).returning(known);
+        ports.build().create(&author(), &requester(), fields(Some(content)), Attempt::Unnamed).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_stored_when_it_cannot_be_worked_out_what_the_post_names() {
+    let mut ports = Ports::default();
+    ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
+    ports.accounts.expect_find_ids().once().returning(|_| Err(Error::unavailable("no connection")));
+    let refused = ports.build().create(&author(), &requester(), with_upload(Some("@other")), Attempt::Unnamed).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
 async fn a_post_that_was_published_before_is_shown_as_it_is_now_and_not_stored_again() {
     let again = Attempt::Again(Outcome::PostCreated(POST));
     let mut ports = Ports::default();

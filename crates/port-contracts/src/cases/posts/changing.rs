@@ -12,10 +12,10 @@ use agora_domain::version::Versions;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{World, liker, post_text, untouched};
+use crate::world::{World, entities, liker, post_text, untouched};
 
 fn text(text: &str) -> PostEdit {
-    PostEdit { text: Some(post_text(text)), ..PostEdit::default() }
+    PostEdit { text: Some(post_text(text)), entities: entities(text), ..PostEdit::default() }
 }
 
 fn image(image: ImageEdit) -> PostEdit {
@@ -38,6 +38,7 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
         image(ImageEdit::Replace(second.clone())),
         PostEdit {
             text: Some(post_text("Words again")),
+            entities: entities("Words again"),
             visibility: Some(Visibility::Followers),
             image: ImageEdit::Remove,
             versions: Versions::Any,
@@ -45,6 +46,7 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
         image(ImageEdit::Remove),
         PostEdit {
             text: Some(PostText::default()),
+            entities: entities(""),
             visibility: Some(Visibility::Public),
             image: ImageEdit::Replace(third),
             versions: Versions::Any,

@@ -55,6 +55,7 @@ fn plain(view: PostView<Account>) -> PostView {
         like_count: view.like_count,
         liked_by_viewer: view.liked_by_viewer,
         comment_count: view.comment_count,
+        bookmarked_by_viewer: view.bookmarked_by_viewer,
     }
 }
 

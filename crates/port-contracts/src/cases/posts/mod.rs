@@ -4,8 +4,10 @@ mod changing;
 mod lists;
 mod paging;
 mod reading;
+mod tags;
 
 pub use changing::*;
 pub use lists::*;
 pub use paging::*;
 pub use reading::*;
+pub use tags::*;

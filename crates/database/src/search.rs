@@ -1,0 +1,127 @@
+//! The repository of searches, and its index.
+
+use std::collections::HashMap;
+
+use agora_domain::Result;
+use agora_domain::id::UserId;
+use agora_domain::page::{Keyset, Page, PageRequest};
+use agora_domain::people::Person;
+use agora_domain::posts::PostView;
+use agora_domain::products::Product;
+use agora_domain::search::{
+    IndexedText, Kind, Needles, PeopleSearch, PostSearch, SearchIndex, SearchRepository, Unindexed,
+};
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::feeds::limit;
+use crate::people::PersonRow;
+use crate::rows::Slice;
+use crate::search_index::{Among, Contains, Found};
+use crate::sql_types::DbId;
+use crate::{Database, call};
+
+/// How many buckets are asked for a query's words at first, and at most.
+const BUCKETS: [i64; 2] = [4, 256];
+
+/// How many documents are looked at first, and at most.
+const DOCUMENTS: [usize; 2] = [64, 1024];
+
+impl Database {
+    /// Returns the positions of a page of what is found.
+    async fn find(&self, among: Among, needles: &Needles, page: PageRequest) -> Result<Page<Keyset>> {
+        let slice = Slice::newest_first(page);
+        let contains = || Contains::new(&needles.contained);
+        let tail = {
+            let contains = contains();
+            call!(self, search search::tail(among, contains, slice))?
+        };
+        let mut found = Found::new(slice, tail);
+        let [mut buckets, most_buckets] = BUCKETS;
+        let mut after = None;
+        loop {
+            let (kind, wanted) = (among.kind(), needles.clone());
+            let chunk = call!(self, search search::candidates(kind, wanted, slice, after, buckets))?;
+            after = chunk.last().map(|bucket| bucket.place).filter(|_| limit(chunk.len()) == buckets);
+            found.begin(chunk, after.is_some());
+            let [mut documents, most_documents] = DOCUMENTS;
+            while let Some(numbers) = found.next(documents) {
+                let contains = contains();
+                found.add(call!(self, search search::look(among, contains, numbers))?);
+                documents = (documents * 4).min(most_documents);
+            }
+            if after.is_none() || found.is_complete() {
+                break;
+            }
+            buckets = (buckets * 2).min(most_buckets);
+        }
+        Ok(page.page_of(found.into_keys(), |key| *key))
+    }
+}
+
+/// Returns a page of the things at its positions that are still there.
+fn page_of_things<T>(page: Page<Keyset>, things: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
+    let mut things: HashMap<Uuid, T> = things.into_iter().map(|thing| (id(&thing), thing)).collect();
+    page.filter_map(|key| things.remove(&key.id))
+}
+
+fn ids(page: &Page<Keyset>) -> Vec<DbId> {
+    page.items.iter().map(|key| DbId(key.id)).collect()
+}
+
+#[async_trait]
+impl SearchRepository for Database {
+    async fn find_posts(&self, wanted: &PostSearch, page: PageRequest) -> Result<Page<PostView>> {
+        let (viewer, sees_all) = (DbId(wanted.viewer.uuid()), wanted.sees_all);
+        let page = self.find(Among::Posts { viewer, sees_all }, &wanted.needles, page).await?;
+        let posts = match ids(&page) {
+            ids if ids.is_empty() => Vec::new(),
+            ids => call!(self, search search::posts(ids, viewer, sees_all))?,
+        };
+        Ok(page_of_things(page, posts, |view| view.post.id.uuid()))
+    }
+
+    async fn find_people(&self, wanted: &PeopleSearch, page: PageRequest) -> Result<Page<Person>> {
+        // No account has the nil id.
+        let except = DbId(wanted.except.map_or(Uuid::nil(), UserId::uuid));
+        let (viewer, sees_all) = (DbId(wanted.viewer.uuid()), wanted.sees_all);
+        let page = self.find(Among::Accounts { sees_all, except }, &wanted.needles, page).await?;
+        let rows = match ids(&page) {
+            ids if ids.is_empty() => Vec::new(),
+            ids => call!(self, search people::find_discoverable(ids, viewer, sees_all))?,
+        };
+        let people = rows.into_iter().map(PersonRow::person).collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(page_of_things(page, people, |person| person.id.uuid()))
+    }
+
+    async fn find_products(&self, needles: &Needles, page: PageRequest) -> Result<Page<Product>> {
+        let page = self.find(Among::Products, needles, page).await?;
+        let products = match ids(&page) {
+            ids if ids.is_empty() => Vec::new(),
+            ids => call!(self, search products::find_all(ids))?.products()?,
+        };
+        Ok(page_of_things(page, products, |product| product.id.uuid()))
+    }
+}
+
+#[async_trait]
+impl SearchIndex for Database {
+    async fn list_unindexed(&self, kind: Kind, most: usize) -> Result<Vec<Unindexed>> {
+        call!(self, list search::list_unindexed(kind, limit(most)))
+    }
+
+    async fn index(&self, found: Vec<(Unindexed, IndexedText)>) -> Result<usize> {
+        call!(self, write search::index(found))
+    }
+
+    async fn pack(&self) -> Result<bool> {
+        let mut is_more = false;
+        for kind in Kind::ALL {
+            let documents = self.bucket;
+            if call!(self, read search::has_long_tail(kind, documents))? {
+                is_more |= call!(self, write search::pack(kind, documents))?;
+            }
+        }
+        Ok(is_more)
+    }
+}

@@ -1,0 +1,233 @@
+//! Buckets: documents by their words.
+
+use std::collections::{BTreeMap, HashMap};
+
+use agora_domain::page::Keyset;
+use agora_domain::search::{IndexedText, Kind};
+use diesel::{Insertable, Queryable, Selectable};
+
+use super::values::{BUCKET, kind_code};
+use crate::rows::{Toward, keyset};
+use crate::schema::{search_buckets, search_postings};
+use crate::sql_types::{DbId, DbInstant};
+
+/// How many pairs of a document and a word a bucket has at most, unless it has one document: what is packed at once keeps
+/// others waiting who write.
+const MAX_PAIRS: usize = 50_000;
+
+/// Which documents of a bucket have a word.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Insertable)]
+#[diesel(table_name = search_postings, treat_none_as_default_value = false)]
+pub(crate) struct PostingRow {
+    pub(crate) kind: i16,
+    pub(crate) bucket: i64,
+    pub(crate) word: String,
+    pub(crate) documents: Vec<u8>,
+}
+
+/// A bucket: how many documents it has, and between which positions.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[diesel(table_name = search_buckets, treat_none_as_default_value = false)]
+pub(crate) struct BucketRow {
+    pub(crate) kind: i16,
+    pub(crate) bucket: i64,
+    pub(crate) documents: i16,
+    pub(crate) oldest_at: DbInstant,
+    pub(crate) oldest_id: DbId,
+    pub(crate) newest_at: DbInstant,
+    pub(crate) newest_id: DbId,
+}
+
+/// Where a bucket stands among those that are gone through one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BucketPlace {
+    pub(crate) at: DbInstant,
+    pub(crate) id: DbId,
+    pub(crate) bucket: i64,
+}
+
+impl BucketRow {
+    fn place(&self, toward: Toward) -> BucketPlace {
+        let (at, id) = match toward {
+            Toward::Older => (self.newest_at, self.newest_id),
+            Toward::Newer => (self.oldest_at, self.oldest_id),
+        };
+        BucketPlace { at, id, bucket: self.bucket }
+    }
+}
+
+/// A bucket made of documents.
+pub(crate) struct PackedBucket {
+    pub(crate) row: BucketRow,
+    /// In the order of their words.
+    pub(crate) postings: Vec<PostingRow>,
+    /// The documents, in the order of their numbers.
+    pub(crate) ids: Vec<DbId>,
+}
+
+impl PackedBucket {
+    /// Packs documents, the oldest of them first, as many as a bucket may have; nothing without any.
+    pub(crate) fn of(kind: Kind, bucket: i64, documents: Vec<(DbInstant, DbId, String)>) -> Option<Self> {
+        let kind = kind_code(kind);
+        let mut places: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        let (mut keys, mut pairs) = (Vec::new(), 0);
+        for ((at, id, words), place) in documents.into_iter().zip(0_u16..) {
+            let text = IndexedText::restore(words);
+            let words = text.keys();
+            pairs += words.len();
+            if pairs > MAX_PAIRS && !keys.is_empty() {
+                break;
+            }
+            keys.push((at, id));
+            for word in words {
+                match places.get_mut(word) {
+                    Some(places) => places.extend(place.to_le_bytes()),
+                    None => drop(places.insert(word.to_owned(), place.to_le_bytes().to_vec())),
+                }
+            }
+        }
+        let ((oldest_at, oldest_id), (newest_at, newest_id)) = (*keys.first()?, *keys.last()?);
+        let count = i16::try_from(keys.len()).ok()?;
+        let row = BucketRow { kind, bucket, documents: count, oldest_at, oldest_id, newest_at, newest_id };
+        let posting = |(word, documents)| PostingRow { kind, bucket, word, documents };
+        let postings = places.into_iter().map(posting).collect();
+        Some(Self { row, postings, ids: keys.into_iter().map(|(_, id)| id).collect() })
+    }
+}
+
+/// The places of documents in a bucket, in order.
+type Places = Vec<u16>;
+
+fn places(documents: &[u8]) -> Places {
+    documents.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect()
+}
+
+/// What a bucket has of what is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidates {
+    pub(crate) place: BucketPlace,
+    /// Before what nothing of it comes.
+    pub(crate) nearest: Keyset,
+    /// The numbers of the documents that may be found, the nearest first.
+    pub(crate) documents: Vec<i64>,
+}
+
+/// Returns the documents of buckets that have every word, given which have which; all when there is no word.
+pub(crate) fn candidates(
+    buckets: Vec<BucketRow>,
+    words: usize,
+    postings: Vec<(i64, Vec<u8>)>,
+    toward: Toward,
+) -> Vec<Candidates> {
+    let mut by_bucket: HashMap<i64, Vec<Places>> = HashMap::new();
+    for (bucket, documents) in postings {
+        by_bucket.entry(bucket).or_default().push(places(&documents));
+    }
+    let candidates = |row: BucketRow| {
+        let mut lists = by_bucket.remove(&row.bucket).unwrap_or_default();
+        lists.sort_unstable_by_key(Vec::len);
+        let mut lists = lists.into_iter();
+        let found: Places = match lists.len() {
+            0 if words == 0 => (0..u16::try_from(row.documents).unwrap_or_default()).collect(),
+            count if count == words => lists.next().map(|first| lists.fold(first, intersection)).unwrap_or_default(),
+            _ => Places::new(),
+        };
+        let mut documents: Vec<i64> = found.into_iter().map(|place| row.bucket * BUCKET + i64::from(place)).collect();
+        if toward == Toward::Older {
+            documents.reverse();
+        }
+        let place = row.place(toward);
+        Candidates { place, nearest: keyset(place.at, place.id), documents }
+    };
+    buckets.into_iter().map(candidates).collect()
+}
+
+/// Leaves of candidates those that have one of some words, given which documents have one.
+pub(crate) fn narrow(candidates: &mut [Candidates], postings: Vec<(i64, Vec<u8>)>) {
+    let mut by_bucket: HashMap<i64, Places> = HashMap::new();
+    for (bucket, documents) in postings {
+        by_bucket.entry(bucket).or_default().extend(places(&documents));
+    }
+    for places in by_bucket.values_mut() {
+        places.sort_unstable();
+    }
+    for Candidates { place, documents, .. } in candidates {
+        let places = by_bucket.remove(&place.bucket).unwrap_or_default();
+        documents.retain(|document| {
+            u16::try_from(document % BUCKET).is_ok_and(|place| places.binary_search(&place).is_ok())
+        });
+    }
+}
+
+/// Returns what two lists have in common, the first of which is the shorter one.
+fn intersection(mut one: Places, other: Places) -> Places {
+    one.retain(|place| other.binary_search(place).is_ok());
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use agora_domain::clock::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn document(n: u16, words: &str) -> (DbInstant, DbId, String) {
+        let at = DbInstant(Timestamp::from_unix_millis(n.into()));
+        (at, DbId(Uuid::from_u128(n.into())), words.replace(' ', "\n"))
+    }
+
+    fn pack(documents: &[&str]) -> PackedBucket {
+        let documents = (1..).zip(documents).map(|(n, words)| document(n, words)).collect();
+        PackedBucket::of(Kind::Post, 7, documents).unwrap()
+    }
+
+    #[test]
+    fn a_bucket_has_documents_by_their_words() {
+        let bucket = pack(&[" a b ", " b ", " c a "]);
+        let row = |word: &str, documents: &[u8]| PostingRow {
+            kind: 0,
+            bucket: 7,
+            word: word.to_owned(),
+            documents: documents.to_vec(),
+        };
+        assert_eq!(bucket.postings, [row("a", &[0, 0, 2, 0]), row("b", &[0, 0, 1, 0]), row("c", &[2, 0])]);
+        assert_eq!((bucket.row.documents, bucket.ids.len()), (3, 3));
+        assert_eq!((bucket.row.oldest_id, bucket.row.newest_id), (document(1, "").1, document(3, "").1));
+        assert!(PackedBucket::of(Kind::Post, 7, vec![]).is_none());
+    }
+
+    #[test]
+    fn documents_with_very_many_words_fill_a_bucket_before() {
+        let words: String = (0..20_000).map(|n| format!(" {n}")).collect();
+        assert_eq!(pack(&[&words, &words, &words, " a "]).ids.len(), 2);
+        let many: String = (0..60_000).map(|n| format!(" {n}")).collect();
+        assert_eq!(pack(&[&many, " a "]).ids.len(), 1);
+    }
+
+    #[test]
+    fn candidates_have_every_word() {
+        let bucket = pack(&[" a b ", " b ", " c a ", " a b c "]);
+        let ask = |words: &[&str], prefix: Option<&str>, toward| {
+            let of = |is_wanted: &dyn Fn(&str) -> bool| {
+                let rows = bucket.postings.iter().filter(|row| is_wanted(&row.word));
+                rows.map(|row| (row.bucket, row.documents.clone())).collect::<Vec<_>>()
+            };
+            let rows = of(&|word| words.contains(&word));
+            let mut found = candidates(vec![bucket.row.clone()], words.len(), rows, toward);
+            if let Some(prefix) = prefix {
+                narrow(&mut found, of(&|word| word.starts_with(prefix)));
+            }
+            let first = 7 * BUCKET;
+            found.pop().unwrap().documents.into_iter().map(|number| number - first).collect::<Vec<_>>()
+        };
+        assert_eq!(ask(&["a"], None, Toward::Newer), [0, 2, 3]);
+        assert_eq!(ask(&["a"], None, Toward::Older), [3, 2, 0]);
+        assert_eq!(ask(&["a", "b"], None, Toward::Older), [3, 0]);
+        assert_eq!(ask(&["a", "b", "c"], None, Toward::Older), [3]);
+        assert_eq!(ask(&["a", "d"], None, Toward::Older), [0_i64; 0]);
+        assert_eq!(ask(&[], Some("c"), Toward::Older), [3, 2]);
+        assert_eq!(ask(&["b"], Some("c"), Toward::Older), [3]);
+        assert_eq!(ask(&["b"], Some("d"), Toward::Older), [0_i64; 0]);
+    }
+}

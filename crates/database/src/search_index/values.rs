@@ -1,0 +1,56 @@
+//! What the queries of searches are given, and the rows they store.
+
+use agora_domain::search::{IndexedText, Kind};
+use diesel::Insertable;
+
+use crate::schema::search_texts;
+use crate::sql_types::{DbId, DbInstant};
+
+/// How many documents a bucket has: the most, unless there are very many words in them. Twice as many stay in the tail.
+pub(crate) const BUCKET: i64 = 1024;
+
+/// The number that stands for a kind in the database.
+pub(crate) const fn kind_code(kind: Kind) -> i16 {
+    match kind {
+        Kind::Post => 0,
+        Kind::Account => 1,
+        Kind::Product => 2,
+    }
+}
+
+/// The text by which a thing is found.
+#[derive(Debug, Clone, Insertable)]
+#[diesel(table_name = search_texts, treat_none_as_default_value = false)]
+pub(crate) struct TextRow {
+    pub(crate) kind: i16,
+    pub(crate) id: DbId,
+    pub(crate) created_at: DbInstant,
+    pub(crate) words: String,
+}
+
+impl TextRow {
+    pub(crate) fn new(kind: Kind, id: DbId, created_at: DbInstant, text: &IndexedText) -> Self {
+        Self { kind: kind_code(kind), id, created_at, words: text.as_str().to_owned() }
+    }
+}
+
+/// What is looked for: things of a kind, and which of them whoever looks may find.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Among {
+    /// Posts that a viewer may find, who sees all or not.
+    Posts { viewer: DbId, sees_all: bool },
+    /// Accounts, all or those that want to be found, but one.
+    Accounts { sees_all: bool, except: DbId },
+    /// Products.
+    Products,
+}
+
+impl Among {
+    pub(crate) const fn kind(self) -> Kind {
+        match self {
+            Self::Posts { .. } => Kind::Post,
+            Self::Accounts { .. } => Kind::Account,
+            Self::Products => Kind::Product,
+        }
+    }
+}

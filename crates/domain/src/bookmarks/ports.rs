@@ -1,0 +1,26 @@
+//! What the use cases of bookmarks need of an adapter.
+
+use async_trait::async_trait;
+
+use crate::error::Result;
+use crate::id::{PostId, UserId};
+use crate::page::{Page, PageRequest};
+use crate::posts::{PostView, VisibleTo};
+use crate::relation::NewRelation;
+
+/// Keeps bookmarks. Each method is one atomic change or one consistent read, and a read takes a number of queries that does
+/// not depend on how many bookmarks there are.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait BookmarkRepository: Send + Sync {
+    /// Sets the bookmark of `user` on a post; one that is set stays as it is.
+    ///
+    /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
+    async fn set(&self, post: PostId, user: UserId, bookmark: NewRelation) -> Result<()>;
+
+    /// Removes the bookmark of `user` from a post; nothing happens when there is none.
+    async fn unset(&self, post: PostId, user: UserId) -> Result<()>;
+
+    /// Returns the posts with a bookmark of the viewer that are visible, newest bookmark first.
+    async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>>;
+}

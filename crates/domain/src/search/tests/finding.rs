@@ -1,0 +1,157 @@
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{Caller, Member, Role, Roles, Session};
+use crate::clock::Timestamp;
+use crate::error::{Error, Resource};
+use crate::id::SessionId;
+use crate::page::{Keyset, Page, PageRequest, PageSize, Position};
+use crate::people::{MockPeopleRepository, Person, PostCounts, Profile, Relationship};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const ADMIN: Roles = Roles::USER.with(Role::Admin, true);
+
+fn member(roles: Roles) -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: Timestamp::from_unix_millis(0) };
+    Caller { user: ALICE, session, roles }.member().unwrap()
+}
+
+fn person(n: i64) -> Person {
+    Person {
+        id: UserId::new(Uuid::from_u128(n.cast_unsigned().into())),
+        username: Username::parse(&format!("user{n}")).unwrap(),
+        display_name: None,
+        biography: None,
+        profile_picture: None,
+        created_at: Timestamp::from_unix_millis(n),
+        enabled: true,
+        discoverable: true,
+        hide_counts: false,
+        posts: PostCounts::default(),
+        follower_count: 0,
+        followed_count: 0,
+        relationship: Relationship::default(),
+    }
+}
+
+/// A search among users of these numbers, newest first, of whom one has the name that is looked for.
+fn among(numbers: &[i64], named: Option<Person>) -> Search {
+    let (mut found, mut people) = (MockSearchRepository::new(), MockPeopleRepository::new());
+    let numbers = numbers.to_vec();
+    let except = named.as_ref().map(|person| person.id);
+    found.expect_find_people().returning(move |wanted, page| {
+        let key = |n: &i64| Keyset { at: Timestamp::from_unix_millis(*n), id: person(*n).id.uuid() };
+        let others = numbers.iter().filter(|n| wanted.except != Some(person(**n).id));
+        let is_there = |n: &&i64| match page.from {
+            Position::Start | Position::End => true,
+            Position::After(place) => key(n) < place,
+            Position::Before(place) => key(n) > place,
+        };
+        let mut rows: Vec<i64> = others.filter(is_there).copied().collect();
+        assert!(wanted.except.is_none() || wanted.except == except);
+        if page.from.is_read_backward() {
+            rows.reverse();
+        }
+        rows.truncate(page.overfetch());
+        Ok(page.page_of(rows, key).map(person))
+    });
+    people.expect_find_by_username().returning(move |_, _| Ok(named.clone()));
+    Search { found: Arc::new(found), people: Arc::new(people) }
+}
+
+fn numbers(page: &Page<Profile>) -> Vec<i64> {
+    page.items.iter().map(|profile| profile.created_at.unix_millis()).collect()
+}
+
+#[tokio::test]
+async fn a_user_of_exactly_that_name_comes_first_on_every_way_through_the_list() {
+    let query = Query::parse("somebody").unwrap();
+    for count in 0..7 {
+        let all: Vec<i64> = (1..=count).rev().collect();
+        for named in [None, Some(0), Some(3), Some(9)] {
+            let search = among(&all, named.map(person));
+            let mut expected: Vec<i64> = named.into_iter().collect();
+            expected.extend(all.iter().filter(|n| Some(**n) != named));
+            for size in 1..=4 {
+                let size = PageSize::parse(&size.to_string()).unwrap();
+                let read =
+                    async |from| search.users(&member(Roles::USER), &query, PageRequest { from, size }).await.unwrap();
+                let mut page = read(Position::Start).await;
+                for is_forward in [true, false] {
+                    let mut seen = numbers(&page);
+                    while let Some(from) = if is_forward { page.next } else { page.prev } {
+                        page = read(from).await;
+                        let place = if is_forward { seen.len() } else { 0 };
+                        seen.splice(place..place, numbers(&page));
+                        assert!(page.items.len() <= size.get());
+                    }
+                    assert_eq!(seen, expected, "{named:?} in pages of {size:?}");
+                }
+                let last = numbers(&read(Position::End).await);
+                assert!(expected.ends_with(&last) && last.len() == expected.len().min(size.get()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_be_found_is_not_found_by_name_but_by_admin() {
+    let query = Query::parse("somebody").unwrap();
+    let hidden = [Person { discoverable: false, ..person(9) }, Person { enabled: false, ..person(9) }];
+    for hidden in hidden {
+        let search = among(&[2, 1], Some(hidden));
+        let found = search.users(&member(Roles::USER), &query, PageRequest::FIRST).await.unwrap();
+        assert_eq!(numbers(&found), [2, 1]);
+        let found = search.users(&member(ADMIN), &query, PageRequest::FIRST).await.unwrap();
+        assert_eq!(numbers(&found), [9, 2, 1]);
+    }
+}
+
+#[tokio::test]
+async fn posts_of_an_author_are_looked_for_if_the_viewer_sees_the_author() {
+    let query = Query::parse("#tag word").unwrap();
+    for (roles, author, expected) in [
+        (Roles::USER, Some(person(2)), true),
+        (Roles::USER, Some(Person { discoverable: false, ..person(2) }), true),
+        (Roles::USER, Some(Person { enabled: false, ..person(2) }), false),
+        (ADMIN, Some(Person { enabled: false, ..person(2) }), true),
+        (ADMIN, None, false),
+    ] {
+        let (mut found, mut people) = (MockSearchRepository::new(), MockPeopleRepository::new());
+        let needles = Needles::of(&query, Some(person(2).id));
+        let wanted = PostSearch { needles, viewer: ALICE, sees_all: roles == ADMIN };
+        found
+            .expect_find_posts()
+            .withf(move |given, _| *given == wanted)
+            .returning(|_, page| Ok(page.page_of(vec![], |_| unreachable!())));
+        people.expect_find().returning(move |_, _| Ok(author.clone()));
+        let search = Search { found: Arc::new(found), people: Arc::new(people) };
+        let outcome = search.posts(&member(roles), &query, Some(person(2).id), PageRequest::FIRST).await;
+        match outcome {
+            Ok(_) => assert!(expected),
+            Err(error) => assert!(!expected && matches!(error, Error::NotFound(Resource::User)), "{error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn things_are_put_into_the_index_until_there_are_none_left() {
+    for (found, packs, is_more) in [(0, false, false), (3, false, false), (200, false, true), (0, true, true)] {
+        let mut index = MockSearchIndex::new();
+        index.expect_list_unindexed().returning(move |kind, limit| {
+            assert_eq!(limit, 200);
+            let names = UnindexedContent::Account(Username::restore("ada".to_owned()), None);
+            let thing = Unindexed { id: Uuid::nil(), created_at: Timestamp::from_unix_millis(0), content: names };
+            Ok(vec![thing; if kind == Kind::Account { found } else { 0 }])
+        });
+        index.expect_index().times(usize::from(found > 0)).returning(|things| {
+            assert!(things.iter().all(|(_, text)| text.as_str() == "\nada\n"));
+            Ok(things.len())
+        });
+        index.expect_pack().times(1).returning(move || Ok(packs));
+        let indexing = Indexing { index: Arc::new(index) };
+        assert_eq!(indexing.run().await.unwrap(), (found, is_more));
+    }
+}

@@ -1,0 +1,101 @@
+//! `/api/search`: what is found by its words.
+
+use agora_domain::FieldErrors;
+use agora_domain::accounts::Member;
+use agora_domain::error::{FieldName, Violation, ViolationKind};
+use agora_domain::id::UserId;
+use agora_domain::page::PageRequest;
+use agora_domain::products::Product;
+use agora_domain::search::Query as SearchedFor;
+use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::{ArrayBuilder, Ref, RefOr, Schema};
+
+use super::{people, posts, products};
+use crate::core::{ApiError, schema};
+use crate::request::{Auth, List, Query, SearchQuery, ShortPaging, parse_uuid};
+use crate::response::{
+    Entry, HandlerResult, ListRequest, NotFound, PostByPublicAuthor, ProfileBody, SUCCESS, answers, empty_list,
+};
+
+answers! {
+    /// What was found: posts, users or products.
+    FoundAnswer { () [found] }
+}
+
+fn found() -> RefOr<Schema> {
+    let list = |items: Ref| ArrayBuilder::new().items(items);
+    let found = AnyOfBuilder::new()
+        .item(list(schema::reference::<PostByPublicAuthor>()))
+        .item(list(schema::reference::<ProfileBody<'static>>()))
+        .item(list(schema::reference::<products::ProductBody<'static>>()))
+        .description(Some("What was found, all of the kind that was asked for."));
+    Schema::AnyOf(found.build()).into()
+}
+
+/// A kind of things that are found.
+enum Kind {
+    Posts,
+    Users,
+    Products,
+}
+
+/// What is looked for.
+struct Search {
+    kind: Kind,
+    query: SearchedFor,
+    author: Option<UserId>,
+    page: PageRequest,
+}
+
+/// Find posts, users or products
+///
+/// Newest first; of users the one with exactly that name before all others. A post is found by its text, of what the caller
+/// may view by authors who are `searchable`; a user by username and display name, if `discoverable`; a product by name,
+/// description, SKU and category. Letter case and accents make no difference.
+#[utoipa::path(get, path = "", operation_id = "search", tag = "Search", params(SearchQuery, ShortPaging),
+    responses((status = 200, description = "A page of what was found.", body = FoundAnswer), NotFound))]
+pub(crate) async fn search(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
+    let Search { kind, query, author, page } = searched(&request.query)?;
+    let (search, list) = (&request.state.services.search, List::Search);
+    match kind {
+        Kind::Posts => {
+            let read = async |page| search.posts(&caller, &query, author, page).await;
+            posts::page_by_public_authors(&request, list, page, read).await
+        }
+        Kind::Users => {
+            people::answer(&request, list, page, async |page| search.users(&caller, &query, page).await).await
+        }
+        Kind::Products => {
+            let render = |product: &Product, entry: Entry<'_>| entry.write(&products::ProductBody::of(product));
+            let read = async |page| search.products(&query, page).await;
+            request.answer(list, page, |_| empty_list(SUCCESS), read, render).await
+        }
+    }
+}
+
+fn searched(query: &Query) -> Result<Search, ApiError> {
+    let mut errors = FieldErrors::default();
+    let kind = errors.check(FieldName::SearchType, kind(query.get(FieldName::SearchType).unwrap_or_default()));
+    let text = query.get(FieldName::SearchText).unwrap_or_default();
+    let text = errors.check(FieldName::SearchText, SearchedFor::parse(text));
+    let author = query.get(FieldName::SearchAuthor).filter(|_| matches!(kind, Some(Kind::Posts)));
+    let author = errors.check_given(FieldName::SearchAuthor, author, |given| {
+        let malformed = || Violation::new(ViolationKind::InvalidFormat, "from must be a UUID");
+        parse_uuid(given).map(UserId::new).ok_or_else(malformed)
+    });
+    let page = errors.absorb(query.checked_short_page(List::Search))?;
+    match (kind, text, page) {
+        (Some(kind), Some(query), Some(page)) if errors.is_empty() => Ok(Search { kind, query, author, page }),
+        _ => Err(errors.into()),
+    }
+}
+
+fn kind(given: &str) -> Result<Kind, Violation> {
+    match given {
+        "posts" => Ok(Kind::Posts),
+        "users" => Ok(Kind::Users),
+        "products" => Ok(Kind::Products),
+        "" => Err(Violation::new(ViolationKind::Required, "type is required")),
+        _ => Err(Violation::new(ViolationKind::NotAllowed, "type must be posts, users or products")),
+    }
+}

@@ -1,0 +1,111 @@
+//! Posts that users keep for themselves.
+
+use agora_domain::error::Resource;
+use agora_domain::id::{PostId, UserId};
+use agora_domain::page::PageRequest;
+use agora_domain::posts::{PostEdit, Visibility, VisibleTo};
+use agora_domain::{Error, Result};
+
+use crate::Repositories;
+use crate::run::assert_fails;
+use crate::world::World;
+
+fn member(viewer: UserId) -> VisibleTo {
+    VisibleTo { viewer, followed: &[Visibility::Public, Visibility::Followers], others: &[Visibility::Public] }
+}
+
+fn admin(viewer: UserId) -> VisibleTo {
+    VisibleTo { viewer, followed: &Visibility::ALL, others: &Visibility::ALL }
+}
+
+async fn listed(db: &Repositories, visible: VisibleTo) -> Vec<PostId> {
+    let page = db.bookmarks.list(visible, PageRequest::FIRST).await.unwrap();
+    page.items.iter().for_each(|view| assert!(view.bookmarked_by_viewer));
+    page.items.into_iter().map(|view| view.post.id).collect()
+}
+
+async fn is_bookmarked(db: &Repositories, post: PostId, viewer: UserId) -> bool {
+    db.posts.find(post, viewer).await.unwrap().unwrap().view.bookmarked_by_viewer
+}
+
+pub async fn a_bookmark_is_set_and_unset_any_number_of_times(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, ben] = w.users().await;
+    let post = w.post(ada).await.id;
+    for on in [false, true, true, false, false, true] {
+        if on {
+            db.bookmarks.set(post, ben, w.new_relation()).await.unwrap();
+        } else {
+            db.bookmarks.unset(post, ben).await.unwrap();
+        }
+        assert_eq!(is_bookmarked(&db, post, ben).await, on);
+        assert_eq!(listed(&db, member(ben)).await.is_empty(), !on);
+        assert!(!is_bookmarked(&db, post, ada).await, "nobody else's");
+    }
+}
+
+pub async fn bookmarks_are_listed_newest_first_and_keep_their_place(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, ben] = w.users().await;
+    let (one, two) = (w.post(ada).await.id, w.post(ada).await.id);
+    for post in [two, one, two] {
+        db.bookmarks.set(post, ben, w.new_relation()).await.unwrap();
+    }
+    assert_eq!(listed(&db, member(ben)).await, [one, two]);
+    db.bookmarks.unset(two, ben).await.unwrap();
+    db.bookmarks.set(two, ben, w.new_relation()).await.unwrap();
+    assert_eq!(listed(&db, member(ben)).await, [two, one], "a new bookmark is the newest");
+}
+
+pub async fn bookmarks_show_what_may_be_viewed_now(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, ben] = w.users().await;
+    let mut posts = Vec::new();
+    for visibility in Visibility::ALL {
+        let post = w.post_with(ada, |post| post.visibility = visibility).await.id;
+        db.bookmarks.set(post, ben, w.new_relation()).await.unwrap();
+        db.bookmarks.set(post, ada, w.new_relation()).await.unwrap();
+        posts.insert(0, post);
+    }
+    assert_eq!(listed(&db, member(ben)).await, posts[2..], "a stranger");
+    assert_eq!(listed(&db, admin(ben)).await, posts, "ADMIN");
+    assert_eq!(listed(&db, member(ada)).await, posts, "the author");
+    w.follow(ben, ada).await;
+    assert_eq!(listed(&db, member(ben)).await, posts[1..], "a follower");
+    let shown = PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() };
+    db.posts.edit(posts[0], &shown, w.now()).await.unwrap();
+    assert_eq!(listed(&db, member(ben)).await, posts, "in its place again");
+}
+
+pub async fn a_bookmark_on_an_unknown_post_is_not_found(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await.id;
+    let deleted = w.post(ada).await.id;
+    db.bookmarks.set(deleted, ada, w.new_relation()).await.unwrap();
+    db.posts.delete(deleted, w.now()).await.unwrap();
+    let is_missing = |outcome: Result<()>| assert_fails!(outcome, Error::NotFound(Resource::Post));
+    for post in [deleted, w.id()] {
+        is_missing(db.bookmarks.set(post, ada, w.new_relation()).await);
+        is_missing(db.bookmarks.unset(post, ada).await);
+    }
+    assert!(listed(&db, member(ada)).await.is_empty());
+}
+
+pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, ben, viewer] = w.users().await;
+    w.follow(viewer, ada).await;
+    let public = w.post(ada).await.id;
+    for visibility in [Visibility::Followers, Visibility::Private] {
+        w.post_with(ada, |post| post.visibility = visibility).await;
+    }
+    let (of_disabled, deleted, own) = (w.post(ben).await.id, w.post(ada).await.id, w.post(viewer).await.id);
+    db.posts.delete(deleted, w.now()).await.unwrap();
+    let listed = async || {
+        let page = db.posts.list_public(viewer, PageRequest::FIRST).await.unwrap();
+        page.items.into_iter().map(|view| view.post.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed().await, [own, of_disabled, public]);
+    db.accounts.set_enabled(ben, false, w.now()).await.unwrap();
+    assert_eq!(listed().await, [own, public]);
+}

@@ -1,0 +1,17 @@
+DROP TRIGGER products_words_delete ON products;
+DROP TRIGGER products_words_update ON products;
+DROP TRIGGER users_search_delete ON users;
+DROP TRIGGER users_search_update ON users;
+DROP TRIGGER posts_search_delete ON posts;
+DROP TRIGGER posts_search_update ON posts;
+DROP FUNCTION delete_search_text;
+DROP FUNCTION renew_search_text;
+DROP INDEX products_unindexed;
+DROP INDEX users_unindexed;
+DROP INDEX posts_unindexed;
+ALTER TABLE products DROP COLUMN indexed;
+ALTER TABLE users DROP COLUMN indexed;
+ALTER TABLE posts DROP COLUMN indexed;
+DROP TABLE search_postings;
+DROP TABLE search_buckets;
+DROP TABLE search_texts;

@@ -1,0 +1,2 @@
+DROP INDEX posts_public;
+DROP TABLE bookmarks;

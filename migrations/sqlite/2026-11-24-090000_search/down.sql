@@ -1,0 +1,15 @@
+DROP TRIGGER products_words_delete;
+DROP TRIGGER products_words_update;
+DROP TRIGGER users_search_delete;
+DROP TRIGGER users_search_update;
+DROP TRIGGER posts_search_delete;
+DROP TRIGGER posts_search_update;
+DROP INDEX products_unindexed;
+DROP INDEX users_unindexed;
+DROP INDEX posts_unindexed;
+ALTER TABLE products DROP COLUMN indexed;
+ALTER TABLE users DROP COLUMN indexed;
+ALTER TABLE posts DROP COLUMN indexed;
+DROP TABLE search_postings;
+DROP TABLE search_buckets;
+DROP TABLE search_texts;
