@@ -38,6 +38,14 @@ pub(crate) fn verify_post(post: &Value, expected: Option<&String>) -> Result<()>
     id(&post["author"]).map(drop)
 }
 
+/// A profile, of the user expected.
+pub(crate) fn verify_profile(profile: &Value, expected: Option<&String>) -> Result<()> {
+    let found = id(profile)?;
+    ensure!(expected.is_none_or(|expected| *expected == found), "another user");
+    ensure!(profile["postCount"].is_u64() && profile["followerCount"].is_u64(), "no counts");
+    Ok(())
+}
+
 /// So many entries, each once, in the order of time.
 fn verify_order(list: &Value, counts: RangeInclusive<u64>, newest_first: bool) -> Result<&Vec<Value>> {
     let entries = list.as_array().context("no list")?;

@@ -39,6 +39,12 @@ pub(crate) enum Subject {
     Feed1000,
     /// First page of comments
     Comments,
+    /// First page of a user's posts
+    UserPosts,
+    /// First page of the public timeline
+    Public,
+    /// Profile by id
+    Profile,
     /// Like and unlike
     Like,
     /// New post
@@ -47,8 +53,17 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// All, reads first: what is written does not change them.
-    pub(crate) const PATHS: [Self; 6] =
-        [Self::Post, Self::Feed20, Self::Feed1000, Self::Comments, Self::Like, Self::NewPost];
+    pub(crate) const PATHS: [Self; 9] = [
+        Self::Post,
+        Self::Feed20,
+        Self::Feed1000,
+        Self::Comments,
+        Self::UserPosts,
+        Self::Public,
+        Self::Profile,
+        Self::Like,
+        Self::NewPost,
+    ];
 
     /// Returns its name, for people.
     pub(crate) fn name(self) -> &'static str {
@@ -57,6 +72,9 @@ impl Subject {
             Self::Feed20 => "feed, 20 followed",
             Self::Feed1000 => "feed, 1,000 followed",
             Self::Comments => "comments page",
+            Self::UserPosts => "a user's posts page",
+            Self::Public => "public timeline",
+            Self::Profile => "profile by id",
             Self::Like => "like and unlike",
             Self::NewPost => "new post",
         }
@@ -69,6 +87,9 @@ impl Subject {
             Self::Feed20 => "feed-20",
             Self::Feed1000 => "feed-1000",
             Self::Comments => "comments",
+            Self::UserPosts => "user-posts",
+            Self::Public => "public",
+            Self::Profile => "profile",
             Self::Like => "like",
             Self::NewPost => "new-post",
         }
@@ -82,6 +103,9 @@ impl Subject {
             Self::Feed20 => feed(api, &people.readers(20, ACCOUNTS)?),
             Self::Feed1000 => feed(api, &people.readers(1000, ACCOUNTS)?),
             Self::Comments => comments(api, &people.readers(20, ACCOUNTS)?, sample),
+            Self::UserPosts => posts_of_user(api, &people.readers(20, ACCOUNTS)?, sample),
+            Self::Public => public(api, &people.readers(20, ACCOUNTS)?),
+            Self::Profile => profiles(api, &people.readers(20, ACCOUNTS)?, sample),
             Self::Like => likes(api, &people.readers(20, ACCOUNTS + 1)?, sample),
             Self::NewPost => new_posts(api, &people.writers(ACCOUNTS + 1)?),
         }
@@ -184,6 +208,20 @@ pub(crate) fn posts_of_user(api: &Api, tokens: &[String], sample: &Sample) -> Re
     let requests = pairs.map(|((author, _), token)| Request::get(path(author), token)).collect();
     // What only followers may view comes on top of what was counted.
     reads(api, requests, |_, data| check::verify_posts(data, 1..=PAGE))
+}
+
+/// Returns the first page of the public timeline, as each account sees it.
+fn public(api: &Api, tokens: &[String]) -> Result<Work> {
+    let first = |token: &String| Request::get(format!("/api/posts/public?size={PAGE}"), token);
+    reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, exactly(PAGE)))
+}
+
+/// Returns the profiles of the busiest authors.
+fn profiles(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+    let pairs = sample.authors.iter().zip(tokens.iter().cycle());
+    let path = |author: &str| format!("/api/users/{author}/profile");
+    let requests = pairs.map(|((author, _), token)| Request::get(path(author), token)).collect();
+    reads(api, requests, |number, data| check::verify_profile(data, sample.authors.get(number).map(|(id, _)| id)))
 }
 
 /// Returns the first page of likes of the posts that have the most.
