@@ -63,7 +63,7 @@ async fn the_status_tells_what_is_applied_pending_and_unknown() {
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert!(told.starts_with(&format!("Applied {LAST}.\n")), "{told}");
     let applied = status(0).stdout;
-    let rest = "posts of which the service has to work out what they name: 0";
+    let rest = "posts whose entities are to be extracted: 0\nrows to be indexed for search: 0";
     assert!(applied.ends_with(&format!("{LAST}: applied\n{rest}\n")), "{applied}");
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert_eq!(told, "No migration is pending.\n");
@@ -126,7 +126,7 @@ async fn a_fresh_database_is_made_and_nothing_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_posts_of_before_name_is_worked_out_by_the_service_and_the_status_tells_how_many_are_left() {
+async fn entities_and_search_index_of_old_posts_are_made_by_the_service_and_the_status_tells_how_many_are_left() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
@@ -139,13 +139,15 @@ async fn what_posts_of_before_name_is_worked_out_by_the_service_and_the_status_t
     home.backend.sql(&home.data_dir(), before);
     let left = || {
         let told = run(home.agora(&["migrate", "status"]), "").expect_success().stdout;
-        told.lines().last().and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok()).unwrap()
+        let mut counts = told.lines().rev().map(|line| line.rsplit(' ').next().unwrap().to_owned());
+        let search = counts.next().unwrap();
+        (counts.next().unwrap(), search)
     };
-    assert_eq!(left(), 2);
+    assert_eq!(left(), ("2".to_owned(), "1".to_owned()));
 
     let service = home.start();
     let alice = service.api.log_in("alice").await;
-    let view = eventually("it is worked out", async || {
+    let view = eventually("they are extracted", async || {
         let view = service.api.view(&alice, &text(&post["id"])).await;
         (view["entities"] != json!([])).then_some(view)
     })
@@ -155,7 +157,14 @@ async fn what_posts_of_before_name_is_worked_out_by_the_service_and_the_status_t
     assert_eq!((list(&tagged).len(), &tagged[0]["id"]), (1, &post["id"]));
     let tagged: Value = service.api.get(&alice, "/api/tags/other/posts").await.expect(200).data();
     assert_eq!(tagged[0]["entities"][0]["tag"], "other");
-    eventually("all of it is", async || service.log().contains("worked out what all posts name").then_some(())).await;
-    assert_eq!(left(), 0);
+    eventually("all of it is", async || {
+        let log = service.log();
+        let is_done = |line: &str| log.contains(line);
+        (is_done("extracted the entities of all posts") && is_done("indexed rows for search")).then_some(())
+    })
+    .await;
+    let found: Value = service.api.get(&alice, "/api/search?type=posts&q=other").await.expect(200).data();
+    assert_eq!(found, tagged);
+    assert_eq!(left(), ("0".to_owned(), "0".to_owned()));
     service.stop();
 }

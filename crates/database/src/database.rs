@@ -24,9 +24,9 @@ use crate::figures::Figures;
 use crate::options::Options;
 use crate::postgres;
 use crate::postgres::Postgres;
-use crate::search_index::BUCKET;
+use crate::search_index::Packing;
 use crate::sqlite::Sqlite;
-use crate::version::{Migrated, Migrations, Opening};
+use crate::version::{Backlog, Migrated, Migrations, Opening};
 
 /// Checks that a URL names a database, there or not.
 ///
@@ -45,8 +45,7 @@ pub struct Database {
     pub(crate) backend: Backend,
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) calls: Arc<Calls>,
-    /// How many documents of a search are packed together.
-    pub(crate) bucket: i64,
+    pub(crate) packing: Packing,
 }
 
 impl Database {
@@ -104,16 +103,16 @@ impl Database {
         Ok(Migrations::of(applied))
     }
 
-    /// Returns of how many posts of the database that the URL names it is not worked out yet what their texts name. It has
-    /// the schema of this program. Nothing about it is changed.
+    /// Returns how much the service still has to do in the background to the database that the URL names, which has the schema
+    /// of this program. Nothing about it is changed.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
-    pub async fn unresolved_texts(url: &str, options: &Options) -> Result<u64, OpenError> {
+    pub async fn backlog(url: &str, options: &Options) -> Result<Backlog, OpenError> {
         if is_postgres(url) {
-            return Postgres::unresolved_texts(url, options).await;
+            return Postgres::backlog(url, options).await;
         }
-        Sqlite::unresolved_texts(&Self::named_file(url).ok_or(OpenError::Scheme)?)
+        Sqlite::backlog(&Self::named_file(url).ok_or(OpenError::Scheme)?)
     }
 
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
@@ -127,7 +126,7 @@ impl Database {
     }
 
     fn of(backend: Backend) -> Self {
-        Self { backend, feeds: Arc::default(), calls: Arc::default(), bucket: BUCKET }
+        Self { backend, feeds: Arc::default(), calls: Arc::default(), packing: Packing::SERVICE }
     }
 
     /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
@@ -137,7 +136,8 @@ impl Database {
 
     /// The same database, which packs fewer documents of a search together than 1,024: so tests need fewer of them.
     pub fn packing(self, documents: u8) -> Self {
-        Self { bucket: documents.max(1).into(), ..self }
+        let documents = i64::from(documents.max(1));
+        Self { packing: Packing { documents, rare: documents / 4 }, ..self }
     }
 
     /// Returns the file of the SQLite database that the URL names; nothing when it names none.
@@ -202,7 +202,7 @@ ports! {
     posts: PostRepository;
     /// Returns the bookmarks.
     bookmarks: BookmarkRepository;
-    /// Returns the posts of which it is not worked out what their texts name.
+    /// Returns the posts whose entities are still to be extracted.
     text_backlog: TextBacklog;
     /// Returns the comments.
     comments: CommentRepository;

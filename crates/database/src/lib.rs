@@ -57,7 +57,7 @@ pub use lock::SweepLock;
 pub use options::Options;
 pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
-pub use version::{Migrated, Migrations, schema_version};
+pub use version::{Backlog, Migrated, Migrations, schema_version};
 
 /// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it
 /// again.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::feeds::limit;
 use crate::people::PersonRow;
-use crate::rows::Slice;
+use crate::rows::{Slice, count};
 use crate::search_index::{Among, Contains, Found};
 use crate::sql_types::DbId;
 use crate::{Database, call};
@@ -41,8 +41,9 @@ impl Database {
         let mut after = None;
         loop {
             let (kind, wanted) = (among.kind(), needles.clone());
-            let chunk = call!(self, search search::candidates(kind, wanted, slice, after, buckets))?;
-            after = chunk.last().map(|bucket| bucket.place).filter(|_| limit(chunk.len()) == buckets);
+            let rare = self.packing.rare;
+            let (chunk, last) = call!(self, search search::candidates(kind, wanted, slice, after, [rare, buckets]))?;
+            after = last;
             found.begin(chunk, after.is_some());
             let [mut documents, most_documents] = DOCUMENTS;
             while let Some(numbers) = found.next(documents) {
@@ -106,6 +107,10 @@ impl SearchRepository for Database {
 
 #[async_trait]
 impl SearchIndex for Database {
+    async fn count_unindexed(&self) -> Result<u64> {
+        Ok(count(call!(self, search search::count_unindexed())?))
+    }
+
     async fn list_unindexed(&self, kind: Kind, most: usize) -> Result<Vec<Unindexed>> {
         call!(self, list search::list_unindexed(kind, limit(most)))
     }
@@ -117,7 +122,7 @@ impl SearchIndex for Database {
     async fn pack(&self) -> Result<bool> {
         let mut is_more = false;
         for kind in Kind::ALL {
-            let documents = self.bucket;
+            let documents = self.packing.documents;
             if call!(self, read search::has_long_tail(kind, documents))? {
                 is_more |= call!(self, write search::pack(kind, documents))?;
             }

@@ -49,6 +49,15 @@ impl Migrations {
     }
 }
 
+/// What an earlier release, a copy or a backup leaves the service to do in the background.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// How many posts have entities that are still to be extracted.
+    pub entities: u64,
+    /// How many posts, users and products are still to be indexed for search.
+    pub search: u64,
+}
+
 /// What was done to a database to bring its schema up to date.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Migrated {

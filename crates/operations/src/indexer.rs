@@ -1,12 +1,13 @@
-//! The index of searches, kept in the background.
+//! The search index, kept in the background.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use agora_domain::Result;
 use agora_domain::search::Indexing;
-use tokio::time::MissedTickBehavior;
 
-/// Puts into the index of searches what it does not have, and packs what it has. Several nodes on one database may do so at
-/// once.
+use crate::sweep::warn;
+
+/// Puts into the search index what it does not have, and packs what it has. Several nodes on one database may do so at once.
 pub struct Indexer {
     /// What is done.
     pub indexing: Indexing,
@@ -15,37 +16,44 @@ pub struct Indexer {
 /// The time between two looks at whether there is something to do.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// After how many things there is a word about the progress.
-const LOGGED: usize = 10_000;
+/// The time until it is tried again after a failure.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// How often the log tells the progress.
+const LOGGED_EVERY: Duration = Duration::from_secs(10);
 
 impl Indexer {
-    /// Runs until it is dropped. A failure is logged, and tried again the next time.
+    /// Runs until it is dropped. A failure is logged, and tried again later.
     pub async fn run(self) {
-        let mut interval = tokio::time::interval(INTERVAL);
-        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut indexed, mut logged) = (0, 0);
         loop {
-            interval.tick().await;
-            loop {
-                match self.indexing.run().await {
-                    Ok((now, is_more)) => {
-                        indexed += now;
-                        let is_at_end = !is_more && indexed > logged;
-                        if indexed >= logged + LOGGED || is_at_end {
-                            tracing::info!(indexed, "put what was missing into the index of searches");
-                            logged = indexed;
-                        }
-                        if !is_more {
-                            break;
-                        }
-                    }
-                    Err(error) => {
-                        let cause = std::error::Error::source(&error);
-                        tracing::warn!(%error, cause = ?cause, "the index of searches could not be kept");
-                        break;
-                    }
+            let pause = match self.index_all().await {
+                Ok(()) => INTERVAL,
+                Err(error) => {
+                    warn("could not update the search index", &error);
+                    RETRY
                 }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Indexes until there is nothing left, with a line about the progress now and then and at the end. It leaves the database
+    /// to others as long as it takes.
+    async fn index_all(&self) -> Result<()> {
+        let (mut rows, mut logged) = (0, Instant::now());
+        loop {
+            let begun = Instant::now();
+            let (indexed, is_more) = self.indexing.run().await?;
+            rows += indexed;
+            if rows > 0 && (!is_more || logged.elapsed() >= LOGGED_EVERY) {
+                let left = self.indexing.count_unindexed().await?;
+                tracing::info!(rows, left, "indexed rows for search");
+                logged = Instant::now();
             }
+            if !is_more {
+                return Ok(());
+            }
+            tokio::time::sleep(begun.elapsed()).await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `agora migrate`: the schema of the database.
 
 use agora_config::Config;
-use agora_database::{Database, Migrated, Migrations};
+use agora_database::{Backlog, Database, Migrated, Migrations};
 use anyhow::{Context, Result, ensure};
 
 use crate::data_dir;
@@ -31,8 +31,9 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
     say(&lines.collect::<Vec<_>>().join("\n"))?;
     ensure!(unknown.is_empty(), NotUpToDate::Newer);
     ensure!(pending.is_empty(), NotUpToDate::Pending);
-    let posts = Database::unresolved_texts(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
-    say(&format!("posts of which the service has to work out what they name: {posts}"))
+    let Backlog { entities, search } =
+        Database::backlog(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
+    say(&format!("posts whose entities are to be extracted: {entities}\nrows to be indexed for search: {search}"))
 }
 
 /// Applies what is pending; returns what to tell the operator.

@@ -16,7 +16,7 @@ use tokio::time::MissedTickBehavior;
 
 /// Collects images that no row names, sessions that no token can name any more, requests that are too old to be
 /// repeated and what is left of deleted posts, at start and then at an interval; of several nodes on one database, one
-/// at a time. In between, works out what posts name of which that was not done when their text was written.
+/// at a time. In between, extracts the entities of posts of which that was not done when their text was written.
 pub struct Sweep {
     /// The database, of which one node sweeps at a time.
     pub database: Database,
@@ -28,7 +28,7 @@ pub struct Sweep {
     pub idempotency: Idempotency,
     /// The posts.
     pub posts: Arc<dyn PostRepository>,
-    /// What works out what posts name.
+    /// What extracts the entities of posts.
     pub texts: TextBackfill,
     /// What sessions are old by.
     pub clock: Arc<dyn Clock>,
@@ -46,7 +46,7 @@ const KINDS: [(&str, &str, &str); 4] = [
     ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
 ];
 
-/// How often the log tells how far working out what posts name is.
+/// How often the log tells how far the extraction of entities is.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// What sweeps have done since the start.
@@ -91,8 +91,8 @@ impl Sweep {
             match self.database.lock_sweep().await {
                 Ok(Some(_lock)) => {
                     self.note(self.sweep().await);
-                    if let Err(error) = self.work_out_texts(next).await {
-                        warn("working out what posts name failed", &error);
+                    if let Err(error) = self.extract_entities(next).await {
+                        warn("could not extract the entities of posts", &error);
                         self.note(false);
                     }
                 }
@@ -136,9 +136,9 @@ impl Sweep {
         is_whole
     }
 
-    /// Works out what posts name, the newest first, until all is done or the next sweep is due. Where it stops, it goes on
+    /// Extracts the entities of posts, the newest first, until all is done or the next sweep is due. Where it stops, it goes on
     /// the next time: what is to be done is stored so. It leaves the database to others for three times as long as it takes.
-    async fn work_out_texts(&self, until: Instant) -> Result<()> {
+    async fn extract_entities(&self, until: Instant) -> Result<()> {
         let (mut before, mut posts, mut told) = (None, 0, None::<Instant>);
         loop {
             let begun = Instant::now();
@@ -147,7 +147,7 @@ impl Sweep {
             let is_over = begun >= until;
             if is_over || told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
                 let left = self.texts.count().await?;
-                tracing::info!(posts, left, "worked out what posts name");
+                tracing::info!(posts, left, "extracted the entities of posts");
                 told = Some(Instant::now());
             }
             if is_over {
@@ -156,7 +156,7 @@ impl Sweep {
             tokio::time::sleep(3 * begun.elapsed()).await;
         }
         if posts > 0 {
-            tracing::info!(posts, "worked out what all posts name");
+            tracing::info!(posts, "extracted the entities of all posts");
         }
         Ok(())
     }
@@ -173,6 +173,6 @@ impl Sweep {
     }
 }
 
-fn warn(what: &str, error: &Error) {
+pub(crate) fn warn(what: &str, error: &Error) {
     tracing::warn!(%error, cause = ?std::error::Error::source(error), "{what}");
 }

@@ -100,6 +100,11 @@ impl List {
         }
     }
 
+    /// Returns whether its entries are accounts, which are for good.
+    pub const fn is_for_good(self) -> bool {
+        matches!(self, Self::Accounts | Self::Directory | Self::FoundPeople)
+    }
+
     /// Returns the ids at these places, in the list's order.
     pub fn in_order(self, places: impl IntoIterator<Item = Keyset>) -> Vec<Uuid> {
         let mut places: Vec<_> = places.into_iter().collect();

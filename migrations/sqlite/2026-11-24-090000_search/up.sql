@@ -38,6 +38,9 @@ CREATE TABLE search_postings (
     PRIMARY KEY (kind, bucket, word)
 ) STRICT, WITHOUT ROWID;
 
+-- In which buckets a word is: of a rare one there are few to look at, however many buckets there are.
+CREATE INDEX search_postings_word ON search_postings (kind, word, bucket);
+
 -- Whether a row is in `search_texts`. The program puts there what is not.
 ALTER TABLE posts ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0 CHECK (indexed IN (0, 1));
 ALTER TABLE users ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0 CHECK (indexed IN (0, 1));

@@ -30,9 +30,8 @@ use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::Options;
-use crate::rows::count;
 use crate::version;
-use crate::version::{Migrated, Opening};
+use crate::version::{Backlog, Migrated, Opening};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
@@ -138,11 +137,11 @@ impl Postgres {
         applied(&connect_to_inspect(url, options).await?).await
     }
 
-    /// Returns of how many posts it is not worked out what their texts name.
-    pub(crate) async fn unresolved_texts(url: &str, options: &Options) -> std::result::Result<u64, OpenError> {
+    /// Returns how much the service still has to do in the background.
+    pub(crate) async fn backlog(url: &str, options: &Options) -> std::result::Result<Backlog, OpenError> {
         let conn = connect_to_inspect(url, options).await?;
-        let found = queries::texts::count_unresolved(&mut &conn).await;
-        found.map(count).map_err(|failure| OpenError::Migration(Error::from(failure).into()))
+        let found = queries::transfer::backlog(&mut &conn).await;
+        found.map_err(|failure| OpenError::Migration(Error::from(failure).into()))
     }
 
     /// Runs work that reads little.

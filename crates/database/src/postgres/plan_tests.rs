@@ -66,6 +66,7 @@ fn rows(size: u32) -> String {
             to_timestamp(b * 1024 + 1024), pg_temp.key(2, b * 1024 + 1024) FROM generate_series(0, ({size} - 40) / 1024 - 1) b;
         INSERT INTO search_postings SELECT 0, b, w, '\\x0000' FROM generate_series(0, ({size} - 40) / 1024 - 1) b,
             (SELECT 'w' || n FROM generate_series(1, 1000) n UNION ALL VALUES ('common'), ('rare'), ('text'), ('test')) w (w);
+        INSERT INTO search_postings VALUES (0, 0, 'unique', '\\x0000');
         UPDATE posts SET like_count = 60, comment_count = 60 WHERE id = pg_temp.key(2, 1);
         INSERT INTO post_tags SELECT CASE WHEN visibility = 0 THEN 'shown' ELSE 'hidden' END, created_at, id, author_id,
             visibility FROM posts;
@@ -223,7 +224,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| feeds::read_with_changes(conn, wanted, twenty.clone(), since()),
             |conn| search::tail(conn, among_posts, contains("rare"), slice(21)),
             |conn| search::tail(conn, among_people, contains("rare"), slice(21)),
-            |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), None, 3),
+            |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), None, [1, 3]),
+            |conn| search::candidates(conn, Kind::Post, found("\"common unique\" te"), slice(21), None, [1, 3]),
             // Of each author as many as there are in the small database.
             |conn| feeds::positions(conn, viewer, [0, 1, 0], slice(4)),
         }

@@ -1,7 +1,10 @@
 //! Texts by which things are found, and the buckets of them.
 
+use std::collections::HashMap;
+
 use agora_domain::accounts::{DisplayName, Username};
 use agora_domain::posts::{PostText, PostView, Visibility};
+use agora_domain::products::Product;
 use agora_domain::search::{IndexedText, Kind, Needles, Unindexed, UnindexedContent};
 use diesel::dsl::{max, not};
 use diesel::sql_types::Bool;
@@ -12,8 +15,8 @@ use uuid::Uuid;
 
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{
-    Conn, RunQueryDsl, built, likers, lock_oldest, lock_packing, number_documents, number_in, post_in, with_likers,
-    word_in,
+    Conn, RunQueryDsl, built, id_in, likers, lock_oldest, lock_packing, number_documents, number_in, post_in,
+    with_likers, word_in,
 };
 use crate::error::Outcome;
 use crate::feeds::limit;
@@ -21,7 +24,8 @@ use crate::product_rows::ProductRows;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
 use crate::schema::{ProductRow, posts, products, search_buckets, search_postings, search_texts, users};
 use crate::search_index::{
-    Among, BUCKET, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, TextRow, kind_code, narrow,
+    Among, BUCKET, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, TextRow, beyond, kind_code,
+    narrow,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -83,19 +87,36 @@ pub(crate) async fn tail(
     }))
 }
 
-/// Returns the next buckets from a position on, so many, and what they may have of what is looked for.
+/// Returns the next buckets from a position on, and what they may have of what is looked for; and after which bucket there
+/// may be others. Those of a rare word are all there are; of others come so many.
 pub(crate) async fn candidates(
     conn: &mut Conn<'_>,
     kind: Kind,
     Needles { mut keys, prefix, .. }: Needles,
     slice: Slice,
     after: Option<BucketPlace>,
-    most: i64,
-) -> Outcome<Vec<Candidates>> {
-    let rows = next_buckets(conn, kind, slice, after, most).await?;
+    [rare, most]: [i64; 2],
+) -> Outcome<(Vec<Candidates>, Option<BucketPlace>)> {
     // Long words are rarer.
     keys.sort_unstable_by_key(|key| std::cmp::Reverse(key.len()));
     keys.truncate(WORDS);
+    let named = match after {
+        None => rare_buckets(conn, kind, &keys, prefix.as_deref(), rare).await?,
+        Some(_) => None,
+    };
+    let (rows, is_more) = match named {
+        Some(numbers) => {
+            let named = search_buckets::table
+                .filter(search_buckets::kind.eq(kind_code(kind)))
+                .filter(number_in(search_buckets::bucket, numbers));
+            (beyond(built(named.select(BucketRow::as_select())).load(conn).await?, slice), false)
+        }
+        None => {
+            let rows = next_buckets(conn, kind, slice, after, most).await?;
+            let is_more = limit(rows.len()) == most;
+            (rows, is_more)
+        }
+    };
     let words = keys.len();
     let postings = || search_postings::table.filter(search_postings::kind.eq(kind_code(kind)));
     let columns = (search_postings::bucket, search_postings::documents);
@@ -112,8 +133,7 @@ pub(crate) async fn candidates(
     let left = found.iter().filter(|bucket| !bucket.documents.is_empty()).map(|bucket| bucket.place.bucket);
     let left: Vec<i64> = left.collect();
     if let Some(prefix) = prefix.filter(|_| !left.is_empty()) {
-        // No word has that character.
-        let end = format!("{prefix}{}", char::MAX);
+        let end = end_of(&prefix);
         let beginnings = postings()
             .filter(number_in(search_postings::bucket, left))
             .filter(search_postings::word.ge(prefix).and(search_postings::word.lt(end)));
@@ -122,7 +142,45 @@ pub(crate) async fn candidates(
             narrow(&mut found, rows);
         }
     }
-    Ok(found)
+    let last = found.last().map(|bucket| bucket.place).filter(|_| is_more);
+    Ok((found, last))
+}
+
+/// Returns the buckets that have the first rare one of some words, or a word with a prefix if there are few; `None` when
+/// none of them is rare.
+async fn rare_buckets(
+    conn: &mut Conn<'_>,
+    kind: Kind,
+    keys: &[String],
+    prefix: Option<&str>,
+    rare: i64,
+) -> Outcome<Option<Vec<i64>>> {
+    let postings = || {
+        let of_kind = search_postings::table.filter(search_postings::kind.eq(kind_code(kind)));
+        of_kind.select(search_postings::bucket).limit(rare + 1)
+    };
+    let is_rare = |buckets: &Vec<i64>| limit(buckets.len()) <= rare;
+    if let Some(prefix) = prefix {
+        let within = search_postings::word.ge(prefix).and(search_postings::word.lt(end_of(prefix)));
+        let buckets: Vec<i64> =
+            postings().filter(within).order((search_postings::word, search_postings::bucket)).load(conn).await?;
+        if is_rare(&buckets) {
+            return Ok(Some(buckets));
+        }
+    }
+    for key in keys {
+        let buckets: Vec<i64> =
+            postings().filter(search_postings::word.eq(key)).order(search_postings::bucket).load(conn).await?;
+        if is_rare(&buckets) {
+            return Ok(Some(buckets));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns what comes after every word with a prefix: no word has that character.
+fn end_of(prefix: &str) -> String {
+    format!("{prefix}{}", char::MAX)
 }
 
 /// Loads the next buckets, in a direction that the names of comparisons make up: in the order of the entries that are come
@@ -241,82 +299,131 @@ pub(crate) async fn renew_product(conn: &mut Conn<'_>, text: TextRow) -> Outcome
     if claim!(conn, products, text.id) { insert(conn, vec![text]).await } else { Ok(()) }
 }
 
+/// Returns how many things have no text.
+pub(crate) async fn count_unindexed(conn: &mut Conn<'_>) -> Outcome<i64> {
+    let posts = posts::table.filter(not(posts::indexed)).filter(posts::deleted_at.is_null()).count();
+    let posts: i64 = posts.get_result(conn).await?;
+    let users: i64 = users::table.filter(not(users::indexed)).count().get_result(conn).await?;
+    let products: i64 = products::table.filter(not(products::indexed)).count().get_result(conn).await?;
+    Ok(posts + users + products)
+}
+
+/// A thing as it is read of its table.
+type PostColumns = (DbId, DbInstant, String, DbId);
+type AccountColumns = (DbId, DbInstant, String, Option<String>);
+
+fn unindexed_post((id, at, text, author): PostColumns) -> Unindexed {
+    let content = UnindexedContent::Post(PostText::restore(text), author.0.into());
+    Unindexed { id: id.0, created_at: at.0, content }
+}
+
+fn unindexed_account((id, at, username, name): AccountColumns) -> Unindexed {
+    let content = UnindexedContent::Account(Username::restore(username), name.map(DisplayName::restore));
+    Unindexed { id: id.0, created_at: at.0, content }
+}
+
+fn unindexed_products(products: Vec<ProductRow>) -> Outcome<Vec<Unindexed>> {
+    let found = ProductRows { products, ..ProductRows::default() }.products()?;
+    let thing = |product: Product| Unindexed {
+        id: product.id.uuid(),
+        created_at: product.created_at,
+        content: UnindexedContent::Product(Box::new(product)),
+    };
+    Ok(found.into_iter().map(thing).collect())
+}
+
 /// Returns the newest things of a kind that have no text.
 pub(crate) async fn list_unindexed(conn: &mut Conn<'_>, kind: Kind, most: i64) -> Outcome<Vec<Unindexed>> {
     macro_rules! newest {
-        ($table:ident, $rows:expr) => {
-            $rows.filter(not($table::indexed)).order(($table::created_at.desc(), $table::id.desc())).limit(most)
-        };
+        ($table:ident, $rows:expr, $columns:expr) => {{
+            let unindexed = $rows.filter(not($table::indexed)).order(($table::created_at.desc(), $table::id.desc()));
+            unindexed.limit(most).select($columns).load(conn).await?
+        }};
     }
-    let thing = |id: DbId, at: DbInstant, content| Unindexed { id: id.0, created_at: at.0, content };
     Ok(match kind {
         Kind::Post => {
             let columns = (posts::id, posts::created_at, posts::content, posts::author_id);
-            let rows = newest!(posts, posts::table.filter(posts::deleted_at.is_null()));
-            let rows: Vec<(DbId, DbInstant, String, DbId)> = rows.select(columns).load(conn).await?;
-            let content = |text, author: DbId| UnindexedContent::Post(PostText::restore(text), author.0.into());
-            rows.into_iter().map(|(id, at, text, author)| thing(id, at, content(text, author))).collect()
+            let rows: Vec<PostColumns> = newest!(posts, posts::table.filter(posts::deleted_at.is_null()), columns);
+            rows.into_iter().map(unindexed_post).collect()
         }
         Kind::Account => {
             let columns = (users::id, users::created_at, users::username, users::display_name);
-            let rows: Vec<(DbId, DbInstant, String, Option<String>)> =
-                newest!(users, users::table).select(columns).load(conn).await?;
-            let content = |username, name: Option<String>| {
-                UnindexedContent::Account(Username::restore(username), name.map(DisplayName::restore))
-            };
-            rows.into_iter().map(|(id, at, username, name)| thing(id, at, content(username, name))).collect()
+            let rows: Vec<AccountColumns> = newest!(users, users::table, columns);
+            rows.into_iter().map(unindexed_account).collect()
         }
-        Kind::Product => {
-            let products = newest!(products, products::table).select(ProductRow::as_select()).load(conn).await?;
-            let found = ProductRows { products, ..ProductRows::default() }.products()?;
-            let thing = |product: agora_domain::products::Product| {
-                thing(
-                    DbId(product.id.uuid()),
-                    DbInstant(product.created_at),
-                    UnindexedContent::Product(Box::new(product)),
-                )
-            };
-            found.into_iter().map(thing).collect()
-        }
+        Kind::Product => unindexed_products(newest!(products, products::table, ProductRow::as_select()))?,
     })
+}
+
+/// Has the rows of things of a kind that have no text on record as having one; what they are now.
+async fn claim(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<Vec<Unindexed>> {
+    macro_rules! claim {
+        ($table:ident, $rows:expr, $columns:expr) => {{
+            let unindexed = $rows.filter(id_in($table::id, ids)).filter(not($table::indexed));
+            diesel::update(unindexed).set($table::indexed.eq(true)).returning($columns).load(conn).await?
+        }};
+    }
+    Ok(match kind {
+        Kind::Post => {
+            let columns = (posts::id, posts::created_at, posts::content, posts::author_id);
+            let rows: Vec<PostColumns> = claim!(posts, posts::table.filter(posts::deleted_at.is_null()), columns);
+            rows.into_iter().map(unindexed_post).collect()
+        }
+        Kind::Account => {
+            let columns = (users::id, users::created_at, users::username, users::display_name);
+            let rows: Vec<AccountColumns> = claim!(users, users::table, columns);
+            rows.into_iter().map(unindexed_account).collect()
+        }
+        Kind::Product => unindexed_products(claim!(products, products::table, ProductRow::as_returning()))?,
+    })
+}
+
+/// Has the rows of things on record as having no text.
+async fn release(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<()> {
+    macro_rules! release {
+        ($table:ident) => {
+            diesel::update($table::table.filter(id_in($table::id, ids)))
+                .set($table::indexed.eq(false))
+                .execute(conn)
+                .await?
+        };
+    }
+    match kind {
+        Kind::Post => release!(posts),
+        Kind::Account => release!(users),
+        Kind::Product => release!(products),
+    };
+    Ok(())
 }
 
 /// Stores the texts of things that have none and are still what they were; how many.
 pub(crate) async fn index(conn: &mut Conn<'_>, found: Vec<(Unindexed, IndexedText)>) -> Outcome<usize> {
-    let mut texts = Vec::new();
-    for (Unindexed { id, created_at, content }, text) in found {
-        let id = DbId(id);
-        let (kind, is_claimed) = match content {
-            UnindexedContent::Post(text, _) => {
-                let is_same = posts::content.eq(text.as_str().to_owned());
-                (Kind::Post, claim!(conn, posts, id, posts::deleted_at.is_null(), is_same))
-            }
-            UnindexedContent::Account(username, name) => {
-                let is_same = users::username.eq(username.as_str().to_owned());
-                let is_claimed = match name.map(|name| name.as_str().to_owned()) {
-                    Some(name) => claim!(conn, users, id, is_same, users::display_name.eq(name)),
-                    None => claim!(conn, users, id, is_same, users::display_name.is_null()),
-                };
-                (Kind::Account, is_claimed)
-            }
-            UnindexedContent::Product(product) => {
-                let (name, sku) = (product.name.as_str().to_owned(), product.sku.as_str().to_owned());
-                let description = product.description.as_str().to_owned();
-                let category = product.category.as_str().to_owned();
-                let is_same = products::name.eq(name).and(products::sku.eq(sku));
-                let is_same = is_same.and(products::description.eq(description));
-                (Kind::Product, claim!(conn, products, id, is_same.and(products::category.eq(category))))
-            }
-        };
-        if is_claimed {
-            let text = TextRow::new(kind, id, DbInstant(created_at), &text);
-            let there = search_texts::table.find((text.kind, id));
-            diesel::delete(there).execute(conn).await?;
-            texts.push(text);
+    let mut count = 0;
+    for kind in Kind::ALL {
+        let of_kind = found.iter().filter(|(thing, _)| thing.content.kind() == kind);
+        let found: HashMap<Uuid, _> = of_kind.map(|(thing, text)| (thing.id, (&thing.content, text))).collect();
+        if found.is_empty() {
+            continue;
         }
+        let claimed = claim(conn, kind, found.keys().copied().map(DbId).collect()).await?;
+        let (mut texts, mut changed) = (Vec::new(), Vec::new());
+        for Unindexed { id, created_at, content } in claimed {
+            match found.get(&id) {
+                Some((before, text)) if **before == content => {
+                    texts.push(TextRow::new(kind, DbId(id), DbInstant(created_at), text));
+                }
+                _ => changed.push(DbId(id)),
+            }
+        }
+        if !changed.is_empty() {
+            release(conn, kind, changed).await?;
+        }
+        let ids = texts.iter().map(|text| text.id).collect();
+        let there = search_texts::table.filter(search_texts::kind.eq(kind_code(kind)));
+        diesel::delete(there.filter(id_in(search_texts::id, ids))).execute(conn).await?;
+        count += texts.len();
+        insert(conn, texts).await?;
     }
-    let count = texts.len();
-    insert(conn, texts).await?;
     Ok(count)
 }
 

@@ -9,11 +9,19 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelpe
 use super::{Conn, RunQueryDsl};
 pub(crate) use super::{count_all, count_later, has_migrations};
 use crate::error::{Failure, Outcome};
+use crate::rows::count as unsigned;
 use crate::schema::{
     AnyKey, AnyRows, BookmarkRecord, CommentRow, FollowRecord, ImageRow, LikeRecord, Position, PostRecord, ProductRow,
     Rows, SessionRecord, Table, UserRecord, VariantRow, bookmarks, comments, follows, for_table, idempotency, likes,
     posts, product_images, product_variants, products, sessions, unnamed_images, user_counts, users,
 };
+use crate::version::Backlog;
+
+/// Returns how much the service still has to do in the background.
+pub(crate) async fn backlog(conn: &mut Conn<'_>) -> Outcome<Backlog> {
+    let entities = unsigned(super::texts::count_unresolved(conn).await?);
+    Ok(Backlog { entities, search: unsigned(super::search::count_unindexed(conn).await?) })
+}
 
 /// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.
 pub(crate) async fn applied(conn: &mut Conn<'_>) -> Outcome<Vec<String>> {

@@ -7,7 +7,7 @@ use agora_domain::search::{IndexedText, Kind};
 use diesel::{Insertable, Queryable, Selectable};
 
 use super::values::{BUCKET, kind_code};
-use crate::rows::{Toward, keyset};
+use crate::rows::{After, Slice, Toward, keyset};
 use crate::schema::{search_buckets, search_postings};
 use crate::sql_types::{DbId, DbInstant};
 
@@ -54,6 +54,22 @@ impl BucketRow {
         };
         BucketPlace { at, id, bucket: self.bucket }
     }
+}
+
+/// Returns those of some buckets that have entries beyond a position, in the order in which they are come upon.
+pub(crate) fn beyond(mut buckets: Vec<BucketRow>, Slice { after: After(at, id), toward, .. }: Slice) -> Vec<BucketRow> {
+    buckets.retain(|row| match toward {
+        Toward::Older => (row.oldest_at, row.oldest_id) < (at, id),
+        Toward::Newer => (row.newest_at, row.newest_id) > (at, id),
+    });
+    buckets.sort_unstable_by_key(|row| {
+        let BucketPlace { at, id, bucket } = row.place(toward);
+        (at, id, bucket)
+    });
+    if toward == Toward::Older {
+        buckets.reverse();
+    }
+    buckets
 }
 
 /// A bucket made of documents.

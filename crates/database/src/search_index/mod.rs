@@ -4,9 +4,9 @@
 //! thing, so what is looked for right after is found. All else narrows down where to look. The newest rows, a few thousand
 //! of each kind, are looked at one after the other (the tail). Older ones were packed: a bucket is about a thousand
 //! documents in the order of time, and for each of its words there is a row of `search_postings` that says which of them
-//! have it. A search goes through the tail and then, from the position of the page on, through buckets: it reads the
-//! postings of its words in some buckets, intersects them, and looks at the rows that are left, together with the rule of
-//! who may find them. What it has found is final once no bucket that is left has anything nearer. Each step is a statement
+//! have it. A search goes through the tail and then, from the position of the page on, through buckets: through those that
+//! have its rarest word if they are few, otherwise through all, some at a time. It reads the postings of its words in them,
+//! intersects these, and looks at the rows that are left, together with the rule of who may find them. What it has found is final once no bucket that is left has anything nearer. Each step is a statement
 //! of bounded size. A document that was deleted or changed keeps its number in postings, by which no row is found any more.
 //!
 //! Tried or reckoned before: GIN indexes give matches in no order, so that a page of a common word takes all of them, and
@@ -20,7 +20,7 @@ mod contains;
 mod values;
 mod walk;
 
-pub(crate) use self::buckets::{BucketPlace, BucketRow, Candidates, PackedBucket, candidates, narrow};
+pub(crate) use self::buckets::{BucketPlace, BucketRow, Candidates, PackedBucket, beyond, candidates, narrow};
 pub(crate) use self::contains::Contains;
-pub(crate) use self::values::{Among, BUCKET, TextRow, kind_code};
+pub(crate) use self::values::{Among, BUCKET, Packing, TextRow, kind_code};
 pub(crate) use self::walk::{Found, Looked};

@@ -9,6 +9,20 @@ use crate::sql_types::{DbId, DbInstant};
 /// How many documents a bucket has: the most, unless there are very many words in them. Twice as many stay in the tail.
 pub(crate) const BUCKET: i64 = 1024;
 
+/// How documents are packed, and looked for in what is packed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packing {
+    /// How many documents a bucket has.
+    pub(crate) documents: i64,
+    /// In how many buckets a rare word is at most: these are looked at without the others, and all at once.
+    pub(crate) rare: i64,
+}
+
+impl Packing {
+    /// How the service does it.
+    pub(crate) const SERVICE: Self = Self { documents: BUCKET, rare: 64 };
+}
+
 /// The number that stands for a kind in the database.
 pub(crate) const fn kind_code(kind: Kind) -> i16 {
     match kind {

@@ -17,9 +17,8 @@ use super::{migrate, queries};
 use crate::error::OpenError;
 use crate::figures::{Lane, WriteGroups};
 use crate::mutex::lock;
-use crate::rows::count;
 use crate::version;
-use crate::version::{Migrated, Opening};
+use crate::version::{Backlog, Migrated, Opening};
 
 /// How many reads of little, and how many writes, may wait for a thread; beyond that a request is turned away at once.
 const QUEUE: usize = 1024;
@@ -93,10 +92,11 @@ impl Sqlite {
         applied(&mut connect_to_inspect(file)?, file)
     }
 
-    /// Returns of how many posts of the file, which is only read, it is not worked out what their texts name.
-    pub(crate) fn unresolved_texts(file: &Path) -> Result<u64, OpenError> {
-        let found = complete(queries::texts::count_unresolved(&mut connect_to_inspect(file)?));
-        found.map(count).map_err(|failure| OpenError::Migration(Error::from(failure).into()))
+    /// Returns how much the service still has to do in the background to the file, which is only read.
+    pub(crate) fn backlog(file: &Path) -> Result<Backlog, OpenError> {
+        let mut conn = connect_to_inspect(file)?;
+        let found = complete(queries::transfer::backlog(&mut conn));
+        found.map_err(|failure| OpenError::Migration(Error::from(failure).into()))
     }
 
     /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one

@@ -172,14 +172,17 @@ fn a_search_looks_for_its_words_by_an_index() {
             expect_searches(&look, false);
             assert!(look.iter().any(|step| step.contains("INDEX search_texts_document (")), "{look:?}");
         }
-        for after in [None, Some(BucketPlace { at: DbInstant::MIN, id: id(1), bucket: 1 })] {
+        let later = Some(BucketPlace { at: DbInstant::MIN, id: id(1), bucket: 1 });
+        for (after, rare) in [(None, 0), (None, 64), (later, 0)] {
             let candidates = |needles: &Needles| {
-                steps(|conn| complete(search::candidates(conn, Kind::Post, needles.clone(), slice, after, 16)))
+                steps(|conn| complete(search::candidates(conn, Kind::Post, needles.clone(), slice, after, [rare, 16])))
             };
             let found = candidates(&needles);
             expect_searches(&found, false);
             let words = "SEARCH search_postings USING PRIMARY KEY (kind=? AND bucket=? AND word";
             are_words_searched |= found.iter().any(|step| step.starts_with(words));
+            let rarity = "SEARCH search_postings USING COVERING INDEX search_postings_word (kind=? AND word";
+            assert_eq!(found.iter().any(|step| step.starts_with(rarity)), after.is_none(), "{found:?}");
         }
     }
     assert!(are_words_searched);

@@ -95,6 +95,15 @@ pub enum UnindexedContent {
 }
 
 impl UnindexedContent {
+    /// Returns the kind of the thing.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Post(..) => Kind::Post,
+            Self::Account(..) => Kind::Account,
+            Self::Product(_) => Kind::Product,
+        }
+    }
+
     /// Returns the text by which it is found.
     pub fn text(&self) -> IndexedText {
         match self {
@@ -110,6 +119,9 @@ impl UnindexedContent {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SearchIndex: Send + Sync {
+    /// Returns how many things the index does not have.
+    async fn count_unindexed(&self) -> Result<u64>;
+
     /// Returns some things that the index does not have, the newest first.
     async fn list_unindexed(&self, kind: Kind, limit: usize) -> Result<Vec<Unindexed>>;
 

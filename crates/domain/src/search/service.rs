@@ -106,6 +106,14 @@ pub struct Indexing {
 const INDEXED_AT_ONCE: usize = 200;
 
 impl Indexing {
+    /// Returns how many things the index does not have.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub async fn count_unindexed(&self) -> Result<u64> {
+        self.index.count_unindexed().await
+    }
+
     /// Does some of what is to be done; returns how many things were put into the index, and whether there may be more to
     /// do.
     ///
