@@ -19,6 +19,9 @@ const PACE: Duration = Duration::from_millis(50);
 pub(crate) const LIKED: &str = "Post liked successfully";
 pub(crate) const UNLIKED: &str = "Post unliked successfully";
 
+pub(crate) const FOLLOWED: &str = "Followed user successfully";
+pub(crate) const UNFOLLOWED: &str = "Unfollowed user successfully";
+
 /// The envelope of a read.
 pub(crate) fn verify_success(body: &Value) -> Result<()> {
     let keys: Vec<&str> = body.as_object().context("no object")?.keys().map(String::as_str).collect();
@@ -94,6 +97,8 @@ pub(crate) enum Check {
     Same(Vec<(Request, Value)>),
     /// This account's likes come and go.
     Likes { token: String, posts: Vec<String> },
+    /// This account's follows come and go.
+    Follows { token: String, users: Vec<String> },
     /// What this account writes is there.
     Posts { token: String, author: String },
 }
@@ -140,6 +145,22 @@ impl Check {
                     ensure!(answer == json!({ "message": message, "data": null }), "{message}: {answer}");
                     let post = api.send(&look, 200)?;
                     ensure!(post["data"]["likedByMe"] == liked, "{message}, but it shows {post}");
+                }
+                Ok(())
+            }
+            Self::Follows { token, users } => {
+                let Some(user) = users.get(number % users.len().max(1)) else { return Ok(()) };
+                let follow = Request::post(format!("/api/follow/follow/{user}"), token, None);
+                let look = Request::get(format!("/api/users/{user}/profile"), token);
+                for (message, following) in [(FOLLOWED, true), (UNFOLLOWED, false)] {
+                    let answer = api.send(&follow, 200)?;
+                    ensure!(answer["message"] == message, "{message}: {answer}");
+                    let profile = api.send(&look, 200)?;
+                    ensure!(
+                        profile["data"]["relationship"]["following"] == following,
+                        "{message}, but it shows {profile}"
+                    );
+                    verify_profile(&profile["data"], Some(user))?;
                 }
                 Ok(())
             }

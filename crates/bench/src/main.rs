@@ -7,6 +7,7 @@ mod api;
 mod capture;
 mod check;
 mod connections;
+mod follows;
 mod growth;
 mod keeper;
 mod login_flood;
@@ -20,6 +21,7 @@ mod postgres;
 mod report;
 mod round;
 mod script;
+mod search;
 mod service;
 mod stalled;
 mod start;
@@ -59,6 +61,8 @@ fn run(options: &Options) -> Result<()> {
         match what {
             What::Paths => paths::run(&keeper, options, &mut report)?,
             What::Growth => growth::run(&keeper, options, &mut report)?,
+            What::Search => search::run(&keeper, options, &mut report)?,
+            What::Follows => follows::run(&keeper, options, &mut report)?,
             What::NewerPosts => newer::run(&keeper, options, &mut report)?,
             What::Connections => connections::run(&keeper, options, &mut report)?,
             What::LoginFlood => login_flood::run(&keeper, options, &mut report)?,

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
 
-    /// The numbers of posts that growth is measured with
+    /// The numbers of posts that growth and searches are measured with
     #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
     sizes: Vec<u64>,
 
@@ -76,6 +76,10 @@ pub(crate) enum What {
     Paths,
     /// Reads in networks of different sizes, by readers who follow few and many
     Growth,
+    /// Searches in networks of different sizes
+    Search,
+    /// Follows of many users, and of one whom everybody follows at once
+    Follows,
     /// The feed before and after many newer posts by somebody whom nobody follows
     NewerPosts,
     /// 32 connections and 512
@@ -147,7 +151,7 @@ impl Options {
         Size { posts: self.posts, users: self.users }
     }
 
-    /// Returns the sizes of the networks that growth is measured with.
+    /// Returns the sizes of the networks that growth and searches are measured with.
     pub(crate) fn sizes(&self) -> Vec<u64> {
         self.sizes.clone()
     }

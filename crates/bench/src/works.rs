@@ -143,7 +143,7 @@ pub(crate) struct Work {
 }
 
 /// Reads, after each was done once and looked at.
-fn reads(api: &Api, requests: Vec<Request>, verify: impl Fn(usize, &Value) -> Result<()>) -> Result<Work> {
+pub(crate) fn reads(api: &Api, requests: Vec<Request>, verify: impl Fn(usize, &Value) -> Result<()>) -> Result<Work> {
     let (mut answers, mut expected) = (Vec::new(), Vec::new());
     for (number, request) in requests.iter().enumerate() {
         let answer = api.expect(request)?;

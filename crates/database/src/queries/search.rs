@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{
     Conn, RunQueryDsl, built, id_in, likers, lock_oldest, lock_packing, number_documents, number_in, post_in,
-    with_likers, word_in,
+    postings_between, with_likers, word_in,
 };
 use crate::error::Outcome;
 use crate::feeds::limit;
@@ -133,11 +133,8 @@ pub(crate) async fn candidates(
     let left = found.iter().filter(|bucket| !bucket.documents.is_empty()).map(|bucket| bucket.place.bucket);
     let left: Vec<i64> = left.collect();
     if let Some(prefix) = prefix.filter(|_| !left.is_empty()) {
-        let end = end_of(&prefix);
-        let beginnings = postings()
-            .filter(number_in(search_postings::bucket, left))
-            .filter(search_postings::word.ge(prefix).and(search_postings::word.lt(end)));
-        let rows: Vec<(i64, Vec<u8>)> = beginnings.select(columns).limit(BEGINNINGS).load(conn).await?;
+        let words = [prefix.clone(), end_of(&prefix)];
+        let rows = postings_between(conn, kind_code(kind), left, words, BEGINNINGS).await?;
         if limit(rows.len()) < BEGINNINGS {
             narrow(&mut found, rows);
         }

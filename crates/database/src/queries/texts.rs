@@ -1,10 +1,12 @@
 //! What the texts of posts name.
 
+use std::collections::HashMap;
+
 use agora_domain::posts::{ResolvedText, UnresolvedText};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
 use crate::rows::PostRow;
 use crate::schema::{post_tags, posts};
@@ -39,10 +41,30 @@ pub(crate) async fn resolve(conn: &mut Conn<'_>, id: DbId, content: String, enti
     }
 }
 
-/// Does the same with several texts.
+/// Does the same with several texts. Those that name nothing, as most do, take one statement together.
 pub(crate) async fn resolve_all(conn: &mut Conn<'_>, texts: Vec<ResolvedText>) -> Outcome<()> {
-    for ResolvedText { post, text, entities } in texts {
+    let (nameless, named): (Vec<_>, _) = texts.into_iter().partition(|text| text.entities.as_str().is_empty());
+    for ResolvedText { post, text, entities } in named {
         resolve(conn, DbId(post.uuid()), text.as_str().to_owned(), entities.as_str().to_owned()).await?;
+    }
+    let nameless: HashMap<Uuid, _> = nameless.into_iter().map(|text| (text.post.uuid(), text.text)).collect();
+    if nameless.is_empty() {
+        return Ok(());
+    }
+    let unresolved = posts::table
+        .filter(id_in(posts::id, nameless.keys().copied().map(DbId).collect()))
+        .filter(posts::entities.is_null())
+        .filter(posts::deleted_at.is_null());
+    let resolved: Vec<(DbId, String)> = diesel::update(unresolved)
+        .set(posts::entities.eq(Some("")))
+        .returning((posts::id, posts::content))
+        .load(conn)
+        .await?;
+    let is_changed = |(id, content): &(DbId, String)| nameless.get(&id.0).is_none_or(|text| text.as_str() != content);
+    let changed: Vec<DbId> = resolved.into_iter().filter(is_changed).map(|(id, _)| id).collect();
+    if !changed.is_empty() {
+        let changed = posts::table.filter(id_in(posts::id, changed));
+        diesel::update(changed).set(posts::entities.eq(None::<String>)).execute(conn).await?;
     }
     Ok(())
 }
