@@ -160,7 +160,7 @@ async fn entities_and_search_index_of_old_posts_are_made_by_the_service_and_the_
     eventually("all of it is", async || {
         let log = service.log();
         let is_done = |line: &str| log.contains(line);
-        (is_done("extracted the entities of all posts") && is_done("indexed rows for search")).then_some(())
+        (is_done("extracted the entities of posts") && is_done("indexed rows for search")).then_some(())
     })
     .await;
     let found: Value = service.api.get(&alice, "/api/search?type=posts&q=other").await.expect(200).data();

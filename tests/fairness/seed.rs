@@ -61,12 +61,14 @@ INSERT INTO post_tags (tag, created_at, post_id, author_id, visibility)
     UNION ALL SELECT CASE entities WHEN '' THEN 'large' ELSE 'many' END, created_at, id, author_id, visibility
         FROM posts WHERE author_id = {user 1};
 
-INSERT INTO search_texts (kind, id, created_at, words)
-{rows 10000} SELECT 0, {small n}, {at 300000 + n}, ' x ' FROM n;
-INSERT INTO search_texts (kind, id, created_at, words)
-{rows 1000} SELECT 0, {large n}, {at 400000 + n}, ' {long 5000} ' FROM n;
-INSERT INTO search_texts (kind, id, created_at, words)
-{rows 20000} SELECT 1, {user n}, {at n}, ' us' || n || '{x 40} ' FROM n;
+INSERT INTO search_tail (kind, id, created_at, words)
+{rows 20000} SELECT 0, {hidden 1 + n}, {at 1 + n}, '\nx\n' FROM n;
+INSERT INTO search_tail (kind, id, created_at, words)
+{rows 10000} SELECT 0, {small n}, {at 300000 + n}, '\nx\n' FROM n;
+INSERT INTO search_tail (kind, id, created_at, words)
+{rows 1000} SELECT 0, {large n}, {at 400000 + n}, '\n{long 5000}\n' FROM n;
+INSERT INTO search_tail (kind, id, created_at, words)
+{rows 20000} SELECT 1, {user n}, {at n}, '\nu' || n || '{x 40}\n' FROM n;
 
 DELETE FROM user_counts;
 INSERT INTO user_counts (user_id, counter, value)

@@ -88,7 +88,7 @@ const FOUND: &[Ask] = &[
     ("", "?type=posts&q=x&size=100", None),
     ("", "?type=posts&q=x&from={hermit}", None),
     ("", "?type=posts&q=a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t+u+v+w+x+y+z+1+2+3+4+5+6+7+8+9", None),
-    ("", "?type=users&q=us&size=100", None),
+    ("", "?type=users&q=u1&size=100", None),
     ("", "?type=products&q=pr", None),
 ];
 

@@ -28,7 +28,7 @@ impl BookmarkRepository for Database {
 
     async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>> {
         let (visible, slice) = (VisiblePosts::of(visible), Slice::newest_first(page));
-        let found = call!(self, list bookmarks::list(visible, slice))?;
+        let found = call!(self, search bookmarks::list(visible, slice))?;
         page_of(page, found, |(at, id, view)| Ok((keyset(at, id), view)))
     }
 }

@@ -137,7 +137,7 @@ impl Database {
     /// The same database, which packs fewer documents of a search together than 1,024: so tests need fewer of them.
     pub fn packing(self, documents: u8) -> Self {
         let documents = i64::from(documents.max(1));
-        Self { packing: Packing { documents, rare: documents / 4 }, ..self }
+        Self { packing: Packing { documents, rare: documents / 4, ..Packing::SERVICE }, ..self }
     }
 
     /// Returns the file of the SQLite database that the URL names; nothing when it names none.

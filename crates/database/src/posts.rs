@@ -69,7 +69,7 @@ impl PostRepository for Database {
     }
 
     async fn list_public(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView>> {
-        let found = call!(self, list posts::list_public(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+        let found = call!(self, search posts::list_public(DbId(viewer.uuid()), Slice::newest_first(page)))?;
         Ok(page_of_views(page, found))
     }
 

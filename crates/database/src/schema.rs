@@ -159,7 +159,7 @@ macro_rules! tables {
 // Of these all rows are moved. `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
 // copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
 // wrote it; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
-// `posts.entities`, `search_texts`, `search_buckets` and `search_postings`.
+// `posts.entities`, `search_tail`, `search_texts`, `search_buckets` and `search_postings`.
 tables! { $
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {
@@ -179,7 +179,7 @@ tables! { $
         discoverable: bool [Bool],
         searchable: bool [Bool],
         hide_counts: bool [Bool];
-        // Not moved: which state the account's follows are in, and whether it is in `search_texts`.
+        // Not moved: which state the account's follows are in, and whether it is indexed for search.
         follow_version [BigInt],
         indexed [Bool]
     }
@@ -204,7 +204,7 @@ tables! { $
         deleted_at: Option<DbInstant> [Nullable<Instant>];
         // Not moved: worked out of the text.
         entities [Nullable<Text>],
-        // Not moved: whether it is in `search_texts`.
+        // Not moved: whether it is indexed for search.
         indexed [Bool]
     }
     /// The likes.
@@ -251,7 +251,7 @@ tables! { $
         search_key: String [Text],
         created_at: DbInstant [Instant],
         updated_at: DbInstant [Instant];
-        // Not moved: whether it is in `search_texts`.
+        // Not moved: whether it is indexed for search.
         indexed [Bool]
     }
     /// The variants of products.
@@ -307,15 +307,27 @@ table! {
 }
 
 table! {
-    use diesel::sql_types::{BigInt, Nullable, SmallInt, Text};
+    use diesel::sql_types::{SmallInt, Text};
     use crate::sql_types::{Id, Instant};
 
-    search_texts (kind, id) {
+    search_tail (kind, created_at, id) {
         kind -> SmallInt,
-        id -> Id,
         created_at -> Instant,
+        id -> Id,
         words -> Text,
-        document -> Nullable<BigInt>,
+    }
+}
+
+table! {
+    use diesel::sql_types::{BigInt, SmallInt, Text};
+    use crate::sql_types::{Id, Instant};
+
+    search_texts (kind, document) {
+        kind -> SmallInt,
+        document -> BigInt,
+        created_at -> Instant,
+        id -> Id,
+        words -> Text,
     }
 }
 
@@ -390,6 +402,7 @@ allow_tables_to_appear_in_same_query!(
     bookmarks,
     comments,
     follows,
+    search_tail,
     search_texts
 );
 allow_tables_to_appear_in_same_query!(products, product_variants, product_images);

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::feeds::limit;
 use crate::people::PersonRow;
 use crate::rows::{Slice, count};
+use crate::schema::{search_tail, search_texts};
 use crate::search_index::{Among, Contains, Found};
 use crate::sql_types::DbId;
 use crate::{Database, call};
@@ -31,12 +32,12 @@ impl Database {
     /// Returns the positions of a page of what is found.
     async fn find(&self, among: Among, needles: &Needles, page: PageRequest) -> Result<Page<Keyset>> {
         let slice = Slice::newest_first(page);
-        let contains = || Contains::new(&needles.contained);
-        let tail = {
-            let contains = contains();
-            call!(self, search search::tail(among, contains, slice))?
+        let contained = needles.contained.as_slice();
+        let tail = async || {
+            let contains = Contains::new(search_tail::words, contained);
+            call!(self, search search::tail(among, contains, slice))
         };
-        let mut found = Found::new(slice, tail);
+        let (mut found, mut is_missed) = (Found::new(slice, tail().await?), false);
         let [mut buckets, most_buckets] = BUCKETS;
         let mut after = None;
         loop {
@@ -47,14 +48,20 @@ impl Database {
             found.begin(chunk, after.is_some());
             let [mut documents, most_documents] = DOCUMENTS;
             while let Some(numbers) = found.next(documents) {
-                let contains = contains();
-                found.add(call!(self, search search::look(among, contains, numbers))?);
+                let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
+                let looked = call!(self, search search::look(among, contains, numbers))?;
+                is_missed |= looked.len() < count;
+                found.add(looked);
                 documents = (documents * 4).min(most_documents);
             }
             if after.is_none() || found.is_complete() {
                 break;
             }
             buckets = (buckets * 2).min(most_buckets);
+        }
+        if is_missed {
+            // One that was changed meanwhile went to the tail.
+            found.add_tail(tail().await?);
         }
         Ok(page.page_of(found.into_keys(), |key| *key))
     }
@@ -120,11 +127,11 @@ impl SearchIndex for Database {
     }
 
     async fn pack(&self) -> Result<bool> {
-        let mut is_more = false;
+        let (mut is_more, packing) = (false, self.packing);
         for kind in Kind::ALL {
-            let documents = self.packing.documents;
-            if call!(self, read search::has_long_tail(kind, documents))? {
-                is_more |= call!(self, write search::pack(kind, documents))?;
+            if call!(self, read search::has_long_tail(kind, packing))? {
+                call!(self, write search::pack(kind, packing))?;
+                is_more = true;
             }
         }
         Ok(is_more)

@@ -22,14 +22,25 @@ impl Hashtag {
     /// The most characters a hashtag has, as it is written.
     pub const MAX_CHARS: usize = 100;
 
+    /// The most characters that a tag of so many has when its letter case is folded: one character becomes three at most.
+    pub const MAX_FOLDED_CHARS: usize = 3 * Self::MAX_CHARS;
+
     /// Parses a tag that a client named, with or without `#`.
     ///
     /// # Errors
     /// The violation, in words for the client, for what no text can have as a hashtag.
     pub fn parse(tag: &str) -> Result<Self, Violation> {
         let name = tag.strip_prefix('#').unwrap_or(tag);
-        let is_whole = Classes::new().run(name, Classes::is_in_hashtag) == name.len();
+        let classes = Classes::new();
+        let is_whole = classes.run(name, Classes::is_in_hashtag) == name.len();
+        // Folded, a tag may be longer than it was.
+        let is_folded = || {
+            name.chars().count() <= Self::MAX_FOLDED_CHARS
+                && name.chars().any(|c| classes.is_letter(c))
+                && CaseMapper::new().fold_string(name) == name
+        };
         Self::of_run(name)
+            .or_else(|| is_folded().then(|| Self(name.to_owned())))
             .filter(|_| is_whole)
             .ok_or_else(|| Violation::new(InvalidFormat, "Tag must be letters, digits and _, with at least one letter"))
     }
@@ -148,6 +159,9 @@ impl Candidates {
     ///
     /// Hashtags and mentions begin the text or follow what is no letter, digit, `_`, `@`, `#` or `/`.
     pub fn find(text: &str) -> Self {
+        if !text.contains(['#', '@']) && !text.contains("://") {
+            return Self::default();
+        }
         let classes = Classes::new();
         let mut found = Vec::new();
         let (mut byte, mut unit, mut before) = (0, 0, None);

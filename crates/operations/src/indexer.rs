@@ -1,16 +1,21 @@
-//! The search index, kept in the background.
+//! What the service makes of texts in the background: the search index, and the entities of old posts.
 
 use std::time::{Duration, Instant};
 
 use agora_domain::Result;
+use agora_domain::posts::TextBackfill;
 use agora_domain::search::Indexing;
+use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Puts into the search index what it does not have, and packs what it has. Several nodes on one database may do so at once.
+/// Puts into the search index what it does not have, packs what it has, and extracts the entities of posts that have none yet.
+/// Several nodes on one database may do so at once.
 pub struct Indexer {
-    /// What is done.
+    /// Keeps the search index.
     pub indexing: Indexing,
+    /// Extracts entities.
+    pub texts: TextBackfill,
 }
 
 /// The time between two looks at whether there is something to do.
@@ -19,41 +24,80 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The time until it is tried again after a failure.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// How often the log tells the progress.
-const LOGGED_EVERY: Duration = Duration::from_secs(10);
+/// The least time that the database is left to others between two batches.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The progress of work in batches, told to the log now and then.
+struct Progress {
+    rows: usize,
+    logged: Instant,
+}
+
+impl Progress {
+    const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+    fn begin() -> Self {
+        Self { rows: 0, logged: Instant::now() }
+    }
+
+    /// Returns whether it is time for a line, after so many rows more.
+    fn is_due(&mut self, rows: usize, is_done: bool) -> bool {
+        self.rows += rows;
+        let is_due = self.rows > 0 && (is_done || self.logged.elapsed() >= Self::LOG_INTERVAL);
+        if is_due {
+            self.logged = Instant::now();
+        }
+        is_due
+    }
+}
 
 impl Indexer {
     /// Runs until it is dropped. A failure is logged, and tried again later.
     pub async fn run(self) {
         loop {
-            let pause = match self.index_all().await {
-                Ok(()) => INTERVAL,
-                Err(error) => {
-                    warn("could not update the search index", &error);
-                    RETRY
-                }
-            };
-            tokio::time::sleep(pause).await;
+            let mut pause = INTERVAL;
+            if let Err(error) = self.index().await {
+                warn("could not update the search index", &error);
+                pause = RETRY;
+            }
+            if let Err(error) = self.extract().await {
+                warn("could not extract the entities of posts", &error);
+                pause = RETRY;
+            }
+            sleep(pause).await;
         }
     }
 
-    /// Indexes until there is nothing left, with a line about the progress now and then and at the end. It leaves the database
-    /// to others as long as it takes.
-    async fn index_all(&self) -> Result<()> {
-        let (mut rows, mut logged) = (0, Instant::now());
+    /// Indexes until there is nothing left. Like the next, it leaves the database to others as long as it takes.
+    async fn index(&self) -> Result<()> {
+        let mut progress = Progress::begin();
         loop {
             let begun = Instant::now();
             let (indexed, is_more) = self.indexing.run().await?;
-            rows += indexed;
-            if rows > 0 && (!is_more || logged.elapsed() >= LOGGED_EVERY) {
+            if progress.is_due(indexed, !is_more) {
                 let left = self.indexing.count_unindexed().await?;
-                tracing::info!(rows, left, "indexed rows for search");
-                logged = Instant::now();
+                tracing::info!(rows = progress.rows, left, "indexed rows for search");
             }
             if !is_more {
                 return Ok(());
             }
-            tokio::time::sleep(begun.elapsed()).await;
+            sleep(begun.elapsed().max(PAUSE)).await;
+        }
+    }
+
+    /// Extracts entities, those of the newest posts first, until there are none left.
+    async fn extract(&self) -> Result<()> {
+        let (mut progress, mut before) = (Progress::begin(), None);
+        loop {
+            let begun = Instant::now();
+            let batch = self.texts.run(before).await?;
+            if progress.is_due(batch.map_or(0, |batch| batch.count), batch.is_none()) {
+                let left = self.texts.count().await?;
+                tracing::info!(posts = progress.rows, left, "extracted the entities of posts");
+            }
+            let Some(batch) = batch else { return Ok(()) };
+            before = Some(batch.last);
+            sleep(begun.elapsed().max(PAUSE)).await;
         }
     }
 }

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agora_database::Database;
 use agora_domain::accounts::{Session, SessionRepository};
 use agora_domain::clock::Clock;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::media::MediaSweep;
-use agora_domain::posts::{PostRepository, TextBackfill};
+use agora_domain::posts::PostRepository;
 use agora_domain::{Error, Result};
 use tokio::time::MissedTickBehavior;
 
 /// Collects images that no row names, sessions that no token can name any more, requests that are too old to be
 /// repeated and what is left of deleted posts, at start and then at an interval; of several nodes on one database, one
-/// at a time. In between, extracts the entities of posts of which that was not done when their text was written.
+/// at a time.
 pub struct Sweep {
     /// The database, of which one node sweeps at a time.
     pub database: Database,
@@ -28,8 +28,6 @@ pub struct Sweep {
     pub idempotency: Idempotency,
     /// The posts.
     pub posts: Arc<dyn PostRepository>,
-    /// What extracts the entities of posts.
-    pub texts: TextBackfill,
     /// What sessions are old by.
     pub clock: Arc<dyn Clock>,
     /// The time between two sweeps.
@@ -45,9 +43,6 @@ const KINDS: [(&str, &str, &str); 4] = [
     ("requests", "forgot requests that can no longer be repeated", "sweep of requests failed"),
     ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
 ];
-
-/// How often the log tells how far the extraction of entities is.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// What sweeps have done since the start.
 #[derive(Debug, Default)]
@@ -87,29 +82,22 @@ impl Sweep {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
-            let next = Instant::now() + self.interval;
-            match self.database.lock_sweep().await {
-                Ok(Some(_lock)) => {
-                    self.note(self.sweep().await);
-                    if let Err(error) = self.extract_entities(next).await {
-                        warn("could not extract the entities of posts", &error);
-                        self.note(false);
-                    }
+            let is_done = match self.database.lock_sweep().await {
+                Ok(Some(_lock)) => self.sweep().await,
+                Ok(None) => {
+                    tracing::info!("another node sweeps");
+                    continue;
                 }
-                Ok(None) => tracing::info!("another node sweeps"),
                 Err(error) => {
                     warn("the sweep could not begin", &error);
-                    self.note(false);
+                    false
                 }
+            };
+            if is_done {
+                self.record.last_success_millis.store(self.clock.now().unix_millis(), Relaxed);
+            } else {
+                self.record.failures.fetch_add(1, Relaxed);
             }
-        }
-    }
-
-    fn note(&self, is_done: bool) {
-        if is_done {
-            self.record.last_success_millis.store(self.clock.now().unix_millis(), Relaxed);
-        } else {
-            self.record.failures.fetch_add(1, Relaxed);
         }
     }
 
@@ -134,31 +122,6 @@ impl Sweep {
             }
         }
         is_whole
-    }
-
-    /// Extracts the entities of posts, the newest first, until all is done or the next sweep is due. Where it stops, it goes on
-    /// the next time: what is to be done is stored so. It leaves the database to others for three times as long as it takes.
-    async fn extract_entities(&self, until: Instant) -> Result<()> {
-        let (mut before, mut posts, mut told) = (None, 0, None::<Instant>);
-        loop {
-            let begun = Instant::now();
-            let Some(batch) = self.texts.run(before).await? else { break };
-            (before, posts) = (Some(batch.last), posts + batch.count);
-            let is_over = begun >= until;
-            if is_over || told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-                let left = self.texts.count().await?;
-                tracing::info!(posts, left, "extracted the entities of posts");
-                told = Some(Instant::now());
-            }
-            if is_over {
-                return Ok(());
-            }
-            tokio::time::sleep(3 * begun.elapsed()).await;
-        }
-        if posts > 0 {
-            tracing::info!(posts, "extracted the entities of all posts");
-        }
-        Ok(())
     }
 
     /// Erases what is left of deleted posts, some at a time; how many rows.

@@ -142,9 +142,12 @@ impl Adapters {
         Idempotency { records: self.database.idempotency(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
     }
 
-    /// Returns what keeps the index of searches.
+    /// Returns what keeps the search index and extracts entities.
     pub(crate) fn indexer(&self) -> Indexer {
-        Indexer { indexing: Indexing { index: self.database.search_index() } }
+        Indexer {
+            indexing: Indexing { index: self.database.search_index() },
+            texts: TextBackfill::new(self.database.text_backlog(), self.database.accounts()),
+        }
     }
 
     pub(crate) fn sweep(&self, interval: Duration) -> Sweep {
@@ -152,7 +155,6 @@ impl Adapters {
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
         let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
-        let texts = TextBackfill::new(self.database.text_backlog(), self.database.accounts());
-        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, texts, clock, interval, record }
+        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
     }
 }

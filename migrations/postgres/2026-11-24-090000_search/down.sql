@@ -15,3 +15,4 @@ ALTER TABLE posts DROP COLUMN indexed;
 DROP TABLE search_postings;
 DROP TABLE search_buckets;
 DROP TABLE search_texts;
+DROP TABLE search_tail;

@@ -1,18 +1,25 @@
--- By what posts, users and products are found: their words, as the program cuts and folds them. What is in it is found
--- exactly if `words` contains what is looked for; the other tables say where that is worth a look.
-CREATE TABLE search_texts (
+-- By what posts, users and products are found: their words, as the program cuts and folds them. A thing is found exactly if
+-- its `words` contain what is looked for; the other tables say where that is worth a look. Of the newest, here alone.
+CREATE TABLE search_tail (
     -- 0 post, 1 user, 2 product
     kind smallint NOT NULL CHECK (kind IN (0, 1, 2)),
-    id uuid NOT NULL,
     created_at timestamptz NOT NULL,
+    id uuid NOT NULL,
     words text COLLATE "C" NOT NULL,
-    -- Its number: 1,024 times that of its bucket and its place there; none until it is in one.
-    document bigint,
-    PRIMARY KEY (kind, id)
+    PRIMARY KEY (kind, created_at, id)
 );
 
-CREATE INDEX search_texts_tail ON search_texts (kind, created_at, id) WHERE document IS NULL;
-CREATE UNIQUE INDEX search_texts_document ON search_texts (kind, document) WHERE document IS NOT NULL;
+-- Those that are in a bucket. A document's number is 1,024 times that of its bucket and its place there.
+CREATE TABLE search_texts (
+    kind smallint NOT NULL,
+    document bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    id uuid NOT NULL,
+    words text COLLATE "C" NOT NULL,
+    PRIMARY KEY (kind, document)
+);
+
+CREATE INDEX search_texts_by_id ON search_texts (kind, id);
 
 -- A bucket has some documents, in the order of time, and never gets others.
 CREATE TABLE search_buckets (
@@ -41,7 +48,7 @@ CREATE TABLE search_postings (
 -- In which buckets a word is: of a rare one there are few to look at, however many buckets there are.
 CREATE INDEX search_postings_word ON search_postings (kind, word, bucket);
 
--- Whether a row is in `search_texts`. The program puts there what is not.
+-- Whether a row is in `search_tail` or `search_texts`. The program puts there what is not.
 ALTER TABLE posts ADD COLUMN indexed boolean NOT NULL DEFAULT false;
 ALTER TABLE users ADD COLUMN indexed boolean NOT NULL DEFAULT false;
 ALTER TABLE products ADD COLUMN indexed boolean NOT NULL DEFAULT false;
@@ -53,6 +60,7 @@ CREATE INDEX products_unindexed ON products (created_at, id) WHERE NOT indexed;
 -- Both are given the kind of the row.
 CREATE FUNCTION renew_search_text() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    DELETE FROM search_tail WHERE kind = TG_ARGV[0]::smallint AND created_at = OLD.created_at AND id = OLD.id;
     DELETE FROM search_texts WHERE kind = TG_ARGV[0]::smallint AND id = OLD.id;
     NEW.indexed = false;
     RETURN NEW;
@@ -60,6 +68,7 @@ END $$;
 
 CREATE FUNCTION delete_search_text() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    DELETE FROM search_tail WHERE kind = TG_ARGV[0]::smallint AND created_at = OLD.created_at AND id = OLD.id;
     DELETE FROM search_texts WHERE kind = TG_ARGV[0]::smallint AND id = OLD.id;
     RETURN NULL;
 END $$;

@@ -1,18 +1,25 @@
--- By what posts, users and products are found: their words, as the program cuts and folds them. What is in it is found
--- exactly if `words` contains what is looked for; the other tables say where that is worth a look.
-CREATE TABLE search_texts (
+-- By what posts, users and products are found: their words, as the program cuts and folds them. A thing is found exactly if
+-- its `words` contain what is looked for; the other tables say where that is worth a look. Of the newest, here alone.
+CREATE TABLE search_tail (
     -- 0 post, 1 user, 2 product
     kind INTEGER NOT NULL CHECK (kind IN (0, 1, 2)),
-    id BLOB NOT NULL CHECK (length(id) = 16),
     created_at INTEGER NOT NULL,
+    id BLOB NOT NULL CHECK (length(id) = 16),
     words TEXT NOT NULL,
-    -- Its number: 1,024 times that of its bucket and its place there; none until it is in one.
-    document INTEGER,
-    PRIMARY KEY (kind, id)
-) STRICT;
+    PRIMARY KEY (kind, created_at, id)
+) STRICT, WITHOUT ROWID;
 
-CREATE INDEX search_texts_tail ON search_texts (kind, created_at, id) WHERE document IS NULL;
-CREATE UNIQUE INDEX search_texts_document ON search_texts (kind, document) WHERE document IS NOT NULL;
+-- Those that are in a bucket. A document's number is 1,024 times that of its bucket and its place there.
+CREATE TABLE search_texts (
+    kind INTEGER NOT NULL,
+    document INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    words TEXT NOT NULL,
+    PRIMARY KEY (kind, document)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX search_texts_by_id ON search_texts (kind, id);
 
 -- A bucket has some documents, in the order of time, and never gets others.
 CREATE TABLE search_buckets (
@@ -41,7 +48,7 @@ CREATE TABLE search_postings (
 -- In which buckets a word is: of a rare one there are few to look at, however many buckets there are.
 CREATE INDEX search_postings_word ON search_postings (kind, word, bucket);
 
--- Whether a row is in `search_texts`. The program puts there what is not.
+-- Whether a row is in `search_tail` or `search_texts`. The program puts there what is not.
 ALTER TABLE posts ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0 CHECK (indexed IN (0, 1));
 ALTER TABLE users ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0 CHECK (indexed IN (0, 1));
 ALTER TABLE products ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0 CHECK (indexed IN (0, 1));
@@ -52,35 +59,41 @@ CREATE INDEX products_unindexed ON products (created_at, id) WHERE NOT indexed;
 
 -- contract: whoever changes a text need not know of it
 CREATE TRIGGER posts_search_update AFTER UPDATE OF content ON posts WHEN new.content <> old.content BEGIN
-    DELETE FROM search_texts WHERE kind = 0 AND id = new.id;
+    DELETE FROM search_tail WHERE kind = 0 AND created_at = old.created_at AND id = old.id;
+    DELETE FROM search_texts WHERE kind = 0 AND id = old.id;
     UPDATE posts SET indexed = 0 WHERE id = new.id;
 END;
 
 -- contract: likewise
 CREATE TRIGGER posts_search_delete AFTER DELETE ON posts BEGIN
+    DELETE FROM search_tail WHERE kind = 0 AND created_at = old.created_at AND id = old.id;
     DELETE FROM search_texts WHERE kind = 0 AND id = old.id;
 END;
 
 -- contract: likewise
 CREATE TRIGGER users_search_update AFTER UPDATE OF username, display_name ON users
     WHEN new.username <> old.username OR new.display_name IS NOT old.display_name BEGIN
-    DELETE FROM search_texts WHERE kind = 1 AND id = new.id;
+    DELETE FROM search_tail WHERE kind = 1 AND created_at = old.created_at AND id = old.id;
+    DELETE FROM search_texts WHERE kind = 1 AND id = old.id;
     UPDATE users SET indexed = 0 WHERE id = new.id;
 END;
 
 -- contract: likewise
 CREATE TRIGGER users_search_delete AFTER DELETE ON users BEGIN
+    DELETE FROM search_tail WHERE kind = 1 AND created_at = old.created_at AND id = old.id;
     DELETE FROM search_texts WHERE kind = 1 AND id = old.id;
 END;
 
 -- contract: likewise
 CREATE TRIGGER products_words_update AFTER UPDATE OF name, description, sku, category ON products
     WHEN new.name <> old.name OR new.description <> old.description OR new.sku <> old.sku OR new.category <> old.category BEGIN
-    DELETE FROM search_texts WHERE kind = 2 AND id = new.id;
+    DELETE FROM search_tail WHERE kind = 2 AND created_at = old.created_at AND id = old.id;
+    DELETE FROM search_texts WHERE kind = 2 AND id = old.id;
     UPDATE products SET indexed = 0 WHERE id = new.id;
 END;
 
 -- contract: likewise
 CREATE TRIGGER products_words_delete AFTER DELETE ON products BEGIN
+    DELETE FROM search_tail WHERE kind = 2 AND created_at = old.created_at AND id = old.id;
     DELETE FROM search_texts WHERE kind = 2 AND id = old.id;
 END;

@@ -1,7 +1,7 @@
 //! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
 
 use diesel::dsl::sql;
-use diesel::sql_types::{Array, BigInt, Bool, SmallInt, Text};
+use diesel::sql_types::{BigInt, Bool, Text};
 use diesel::{Expression, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 use futures_util::future::BoxFuture;
@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 pub(crate) use super::built::built;
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
-use crate::schema::{comments, posts, products, search_texts, user_counts, users};
+use crate::schema::{comments, posts, products, search_tail, user_counts, users};
 use crate::sql_types::{DbId, DbInstant, Id};
 
 /// The connection that the query functions run on: shared with others, or lent by the pool.
@@ -121,19 +121,10 @@ pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
 /// Returns the oldest texts of a kind that are in no bucket, so many, locked against changes by others. One that somebody
 /// else has locked, about to delete it, stays where it is.
 pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
-    let tail = search_texts::table.filter(search_texts::kind.eq(kind)).filter(search_texts::document.is_null());
-    let oldest = tail.order((search_texts::created_at, search_texts::id)).limit(most);
-    let columns = (search_texts::created_at, search_texts::id, search_texts::words);
+    let tail = search_tail::table.filter(search_tail::kind.eq(kind));
+    let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
+    let columns = (search_tail::created_at, search_tail::id, search_tail::words);
     Ok(oldest.select(columns).for_update().skip_locked().load(conn).await?)
-}
-
-/// Numbers texts in their order, from a number on.
-pub(crate) async fn number_documents(conn: &mut Conn<'_>, kind: i16, first: i64, ids: Vec<DbId>) -> Outcome<()> {
-    let number = "UPDATE search_texts t SET document = $1 + n - 1 FROM unnest($2) WITH ORDINALITY AS d (id, n) \
-        WHERE t.kind = $3 AND t.id = d.id";
-    let number = diesel::sql_query(number).bind::<BigInt, _>(first).bind::<Array<Id>, _>(ids);
-    number.bind::<SmallInt, _>(kind).execute(conn).await?;
-    Ok(())
 }
 
 /// Leaves what the transaction does uncounted in `user_counts` until [`count_all`]: a row that is changed by each of many

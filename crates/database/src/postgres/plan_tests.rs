@@ -20,8 +20,8 @@ use super::queries::{accounts, bookmarks, comments, feeds, follows, people, post
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{Slice, Toward};
-use crate::schema::{CommentRow, LikeRecord};
-use crate::search_index::{Among, Contains};
+use crate::schema::{CommentRow, LikeRecord, search_tail, search_texts};
+use crate::search_index::{Among, Contains, Packing};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::VisiblePosts;
 use crate::version::Opening;
@@ -58,10 +58,13 @@ fn rows(size: u32) -> String {
             pg_temp.key(1, 1 + n % 1000), 'text', to_timestamp(n), to_timestamp(n) FROM generate_series(1, {size}) n;
         INSERT INTO products SELECT pg_temp.key(8, n), 's' || n, 's' || n, 'n', 'd', 1, 'c' || n % 100, 'c' || n % 100, 1,
             'text ' || n, to_timestamp(n), now() FROM generate_series(1, {size}) n;
-        INSERT INTO search_texts SELECT 0, pg_temp.key(2, n), to_timestamp(n), E'\ntext\n',
-            CASE WHEN n <= {size} - 40 THEN n - 1 END FROM generate_series(1, {size}) n;
-        INSERT INTO search_texts SELECT 1, pg_temp.key(1, n), to_timestamp(n), E'\ntext\n',
-            CASE WHEN n <= 960 THEN n - 1 END FROM generate_series(1, 1000) n;
+        INSERT INTO search_texts SELECT 0, n - 1, to_timestamp(n), pg_temp.key(2, n), E'\ntext\n'
+            FROM generate_series(1, {size} - 40) n;
+        INSERT INTO search_tail SELECT 0, to_timestamp(n), pg_temp.key(2, n), E'\ntext\n'
+            FROM generate_series({size} - 39, {size}) n;
+        INSERT INTO search_texts SELECT 1, n - 1, to_timestamp(n), pg_temp.key(1, n), E'\ntext\n'
+            FROM generate_series(1, 960) n;
+        INSERT INTO search_tail SELECT 1, to_timestamp(n), pg_temp.key(1, n), E'\ntext\n' FROM generate_series(961, 1000) n;
         INSERT INTO search_buckets SELECT 0, b, 1024, to_timestamp(b * 1024 + 1), pg_temp.key(2, b * 1024 + 1),
             to_timestamp(b * 1024 + 1024), pg_temp.key(2, b * 1024 + 1024) FROM generate_series(0, ({size} - 40) / 1024 - 1) b;
         INSERT INTO search_postings SELECT 0, b, w, '\\x0000' FROM generate_series(0, ({size} - 40) / 1024 - 1) b,
@@ -131,6 +134,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     explained.conn.batch_execute(&rows).await.unwrap();
     dialect::count_all(&mut &explained.conn).await.unwrap();
     for table in [
+        "search_tail",
         "search_texts",
         "search_buckets",
         "search_postings",
@@ -170,7 +174,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         )+};
     }
     let found = |text| Needles::of(&Query::parse(text).unwrap(), None);
-    let contains = |text| Contains::new(&found(text).contained);
+    let in_tail = |text| Contains::new(search_tail::words, &found(text).contained);
+    let in_bucket = |text| Contains::new(search_texts::words, &found(text).contained);
+    let packing = Packing { documents: 20, ..Packing::SERVICE };
     let among_posts = Among::Posts { viewer, sees_all: false };
     let among_people = Among::Accounts { sees_all: false, except: viewer };
     let like = |n| LikeRecord { post_id: id(2, 200), user_id: viewer, id: id(9, n), created_at: at };
@@ -194,11 +200,11 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| feeds::load(conn, viewer, [0, 1, 0], 26),
         |conn| accounts::find_ids(conn, vec!["u2".to_owned(), "nobody".to_owned()]),
         |conn| texts::list_unresolved(conn, None, 200),
-        |conn| search::look(conn, among_posts, contains("text"), (0..64).collect()),
-        |conn| search::look(conn, among_people, contains("text"), (0..8).collect()),
+        |conn| search::look(conn, among_posts, in_bucket("text"), (0..64).collect()),
+        |conn| search::look(conn, among_people, in_bucket("text"), (0..8).collect()),
         |conn| search::posts(conn, vec![post, id(2, 100)], viewer, false),
         |conn| people::find_discoverable(conn, vec![author, viewer], viewer, false),
-        |conn| search::has_long_tail(conn, Kind::Post, 20),
+        |conn| search::has_long_tail(conn, Kind::Post, packing),
         |conn| posts::toggle_like(conn, like(n)),
         |conn| comments::insert(conn, comment(n)),
     }
@@ -222,8 +228,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| products::list(conn, Some("c1".to_owned()), slice(21)),
             |conn| feeds::read(conn, wanted, twenty.clone()),
             |conn| feeds::read_with_changes(conn, wanted, twenty.clone(), since()),
-            |conn| search::tail(conn, among_posts, contains("rare"), slice(21)),
-            |conn| search::tail(conn, among_people, contains("rare"), slice(21)),
+            |conn| search::tail(conn, among_posts, in_tail("rare"), slice(21)),
+            |conn| search::tail(conn, among_people, in_tail("rare"), slice(21)),
             |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), None, [1, 3]),
             |conn| search::candidates(conn, Kind::Post, found("\"common unique\" te"), slice(21), None, [1, 3]),
             // Of each author as many as there are in the small database.

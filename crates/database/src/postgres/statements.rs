@@ -96,7 +96,7 @@ statement! { InsertPost { row: PostRow, tags: Vec<String>, text: TextRow }
     ", " row.entities as Nullable<Text>, ", true WHERE EXISTS (SELECT FROM named) OR CAST(" row.image as Nullable<Text>,
     " AS text) IS NULL RETURNING id, author_id, visibility, created_at\
     ), found AS (\
-        INSERT INTO search_texts (kind, id, created_at, words) SELECT " text.kind as SmallInt,
+        INSERT INTO search_tail (kind, id, created_at, words) SELECT " text.kind as SmallInt,
     ", id, created_at, " text.words as Text, " FROM stored\
     ), tagged AS (\
         INSERT INTO post_tags (tag, created_at, post_id, author_id, visibility) \

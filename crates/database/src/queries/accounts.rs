@@ -21,7 +21,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, user: UserRecord, words: Indexed
     let (picture, at) = (user.profile_picture.clone(), user.created_at);
     let text = TextRow::new(Kind::Account, user.id, at, &words);
     diesel::insert_into(users::table).values((user, users::indexed.eq(true))).execute(conn).await?;
-    super::search::insert(conn, vec![text]).await?;
+    super::search::insert(conn, text).await?;
     super::images::replace(conn, None, picture.as_deref(), at).await
 }
 
@@ -130,7 +130,7 @@ pub(crate) async fn update_profile(
     if changes.display_name.is_some() {
         let words = IndexedText::of_account(&account.username, account.display_name.as_ref());
         let text = TextRow::new(Kind::Account, id, DbInstant(account.created_at), &words);
-        super::search::renew_account(conn, text).await?;
+        super::search::renew(conn, Kind::Account, text).await?;
     }
     super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;
     Ok(UpdatedProfile { account, replaced_picture })

@@ -6,8 +6,7 @@
 
 pub(crate) use super::dialect::{
     Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, lock_admins, lock_counters,
-    lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_documents, number_in,
-    post_in, word_in,
+    lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in, word_in,
 };
 pub(crate) use super::feeds::{
     feed_positions, list_all, list_by_author, list_by_tag, list_public, load_feed, read_with_changes,

@@ -48,10 +48,10 @@ pub(crate) async fn find_discoverable(
     conn: &mut Conn<'_>,
     ids: Vec<DbId>,
     viewer: DbId,
-    with_others: bool,
+    sees_all: bool,
 ) -> Outcome<Vec<PersonRow>> {
     let found = users::table.filter(id_in(users::id, ids));
-    let found = found.filter(with_others.into_sql::<Bool>().or(users::enabled.and(users::discoverable)));
+    let found = found.filter(users::enabled.and(sees_all.into_sql::<Bool>().or(users::discoverable)));
     Ok(built(found.select(person!(viewer))).load(conn).await?)
 }
 

@@ -2,6 +2,7 @@ use agora_domain::Error;
 use agora_domain::clock::Timestamp;
 use agora_domain::error::Resource;
 use agora_domain::products::{Product, ProductEdit};
+use agora_domain::search::Kind;
 use diesel::{
     BoolExpressionMethods, EscapeExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
     TextExpressionMethods,
@@ -27,7 +28,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
         let rows: Vec<_> = rows.iter().map(|row| (row, products::indexed.eq(true))).collect();
         diesel::insert_into(products::table).values(rows).execute(conn).await?;
     }
-    super::search::insert(conn, rows.texts).await?;
+    super::search::insert_all(conn, rows.texts).await?;
     for rows in rows.variants.chunks(AT_ONCE) {
         diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
     }
@@ -165,7 +166,7 @@ async fn update(conn: &mut Conn<'_>, mut rows: ProductRows) -> Outcome<()> {
         diesel::delete(product_images::table.filter(product_images::product_id.eq(row.id))).execute(conn).await?;
     }
     for text in std::mem::take(&mut rows.texts) {
-        super::search::renew_product(conn, text).await?;
+        super::search::renew(conn, Kind::Product, text).await?;
     }
     insert(conn, rows).await
 }

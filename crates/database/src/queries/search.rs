@@ -7,24 +7,24 @@ use agora_domain::posts::{PostText, PostView, Visibility};
 use agora_domain::products::Product;
 use agora_domain::search::{IndexedText, Kind, Needles, Unindexed, UnindexedContent};
 use diesel::dsl::{max, not};
-use diesel::sql_types::Bool;
+use diesel::sql_types::{Bool, Text};
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, QueryDsl, SelectableHelper, define_sql_function,
 };
 use uuid::Uuid;
 
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{
-    Conn, RunQueryDsl, built, id_in, likers, lock_oldest, lock_packing, number_documents, number_in, post_in,
-    postings_between, with_likers, word_in,
+    Conn, RunQueryDsl, built, id_in, likers, lock_oldest, lock_packing, number_in, post_in, postings_between,
+    with_likers, word_in,
 };
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
-use crate::schema::{ProductRow, posts, products, search_buckets, search_postings, search_texts, users};
+use crate::schema::{ProductRow, posts, products, search_buckets, search_postings, search_tail, search_texts, users};
 use crate::search_index::{
-    Among, BUCKET, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, TextRow, beyond, kind_code,
+    Among, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, Packing, TextRow, beyond, kind_code,
     narrow,
 };
 use crate::sql_types::{DbId, DbInstant};
@@ -43,27 +43,27 @@ macro_rules! is_found {
     ($viewer:expr, $sees_all:expr) => {{
         let is = |visibility| posts::visibility.eq(visibility_code(visibility));
         let shown = is(Visibility::Public).or(is(Visibility::Followers).and(author_followed_by($viewer)));
-        let of_others = users::searchable.and($sees_all.into_sql::<Bool>().or(users::enabled.and(shown)));
+        let of_others = users::searchable.and(users::enabled).and($sees_all.into_sql::<Bool>().or(shown));
         posts::deleted_at.is_null().and(posts::author_id.eq($viewer).or(of_others))
     }};
 }
 
-/// Texts of a kind, with what decides about whether they are found, given the condition of that.
+/// Texts of a kind in a table, with what decides about whether they are found, given the condition of that.
 macro_rules! texts {
-    ($among:expr, |$texts:ident, $is_found:ident| $do:expr) => {{
-        let of_kind = search_texts::table.filter(search_texts::kind.eq(kind_code($among.kind())));
+    ($table:ident, $among:expr, |$texts:ident, $is_found:ident| $do:expr) => {{
+        let of_kind = $table::table.filter($table::kind.eq(kind_code($among.kind())));
         match $among {
             Among::Posts { viewer, sees_all } => {
                 let $texts = of_kind
-                    .inner_join(posts::table.on(posts::id.eq(search_texts::id)))
+                    .inner_join(posts::table.on(posts::id.eq($table::id)))
                     .inner_join(users::table.on(users::id.eq(posts::author_id)));
                 let $is_found = is_found!(viewer, sees_all);
                 $do
             }
             Among::Accounts { sees_all, except } => {
-                let $texts = of_kind.inner_join(users::table.on(users::id.eq(search_texts::id)));
-                let $is_found =
-                    users::id.ne(except).and(sees_all.into_sql::<Bool>().or(users::enabled.and(users::discoverable)));
+                let $texts = of_kind.inner_join(users::table.on(users::id.eq($table::id)));
+                let is_shown = sees_all.into_sql::<Bool>().or(users::discoverable);
+                let $is_found = users::id.ne(except).and(users::enabled.and(is_shown));
                 $do
             }
             Among::Products => {
@@ -78,12 +78,12 @@ macro_rules! texts {
 pub(crate) async fn tail(
     conn: &mut Conn<'_>,
     among: Among,
-    contains: Contains,
+    contains: Contains<search_tail::words>,
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId)>> {
-    Ok(texts!(among, |texts, is_found| {
-        let tail = texts.filter(search_texts::document.is_null()).filter(contains).filter(is_found);
-        super::load!(tail.select((search_texts::created_at, search_texts::id)), search_texts, slice, conn)?
+    Ok(texts!(search_tail, among, |texts, is_found| {
+        let tail = texts.filter(contains).filter(is_found);
+        super::load!(tail.select((search_tail::created_at, search_tail::id)), search_tail, slice, conn)?
     }))
 }
 
@@ -247,12 +247,12 @@ async fn next_buckets(
 pub(crate) async fn look(
     conn: &mut Conn<'_>,
     among: Among,
-    contains: Contains,
+    contains: Contains<search_texts::words>,
     numbers: Vec<i64>,
 ) -> Outcome<Vec<Looked>> {
-    Ok(texts!(among, |texts, is_found| {
+    Ok(texts!(search_texts, among, |texts, is_found| {
         let (at, id, document) = (search_texts::created_at, search_texts::id, search_texts::document);
-        let among = texts.filter(number_in(document, numbers)).filter(document.is_not_null());
+        let among = texts.filter(number_in(document, numbers));
         built(among.select((at, id, document, contains.and(is_found)))).load(conn).await?
     }))
 }
@@ -264,36 +264,27 @@ pub(crate) async fn posts(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId, see
     with_likers(conn, rows, AuthorRow::author).await
 }
 
+/// Stores the text of a thing that has none.
+pub(crate) async fn insert(conn: &mut Conn<'_>, text: TextRow) -> Outcome<()> {
+    // One row: a statement with several is prepared anew each time.
+    diesel::insert_into(search_tail::table).values(text).execute(conn).await?;
+    Ok(())
+}
+
 /// Stores the texts of things that have none.
-pub(crate) async fn insert(conn: &mut Conn<'_>, texts: Vec<TextRow>) -> Outcome<()> {
+pub(crate) async fn insert_all(conn: &mut Conn<'_>, texts: Vec<TextRow>) -> Outcome<()> {
     for texts in texts.chunks(AT_ONCE) {
-        diesel::insert_into(search_texts::table).values(texts).execute(conn).await?;
+        diesel::insert_into(search_tail::table).values(texts).execute(conn).await?;
     }
     Ok(())
 }
 
-/// Has a row of `$table` on record as one that has a text; whether it was not before, as when the text by which it was found
-/// was changed.
-macro_rules! claim {
-    ($conn:expr, $table:ident, $id:expr $(, $condition:expr)*) => {{
-        let row = $table::table.filter($table::id.eq($id)).filter(not($table::indexed))$(.filter($condition))*;
-        diesel::update(row).set($table::indexed.eq(true)).execute($conn).await? == 1
-    }};
-}
-
-/// Stores the text of a post if it has none.
-pub(crate) async fn renew_post(conn: &mut Conn<'_>, text: TextRow) -> Outcome<()> {
-    if claim!(conn, posts, text.id) { insert(conn, vec![text]).await } else { Ok(()) }
-}
-
-/// Stores the text of an account if it has none.
-pub(crate) async fn renew_account(conn: &mut Conn<'_>, text: TextRow) -> Outcome<()> {
-    if claim!(conn, users, text.id) { insert(conn, vec![text]).await } else { Ok(()) }
-}
-
-/// Stores the text of a product if it has none.
-pub(crate) async fn renew_product(conn: &mut Conn<'_>, text: TextRow) -> Outcome<()> {
-    if claim!(conn, products, text.id) { insert(conn, vec![text]).await } else { Ok(()) }
+/// Stores the text of a thing if it has none, as when the text by which it was found was changed.
+pub(crate) async fn renew(conn: &mut Conn<'_>, kind: Kind, text: TextRow) -> Outcome<()> {
+    match claim(conn, kind, vec![text.id]).await?.is_empty() {
+        true => Ok(()),
+        false => insert(conn, text).await,
+    }
 }
 
 /// Returns how many things have no text.
@@ -415,41 +406,71 @@ pub(crate) async fn index(conn: &mut Conn<'_>, found: Vec<(Unindexed, IndexedTex
         if !changed.is_empty() {
             release(conn, kind, changed).await?;
         }
-        let ids = texts.iter().map(|text| text.id).collect();
-        let there = search_texts::table.filter(search_texts::kind.eq(kind_code(kind)));
-        diesel::delete(there.filter(id_in(search_texts::id, ids))).execute(conn).await?;
         count += texts.len();
-        insert(conn, texts).await?;
+        insert_all(conn, texts).await?;
     }
     Ok(count)
 }
 
-/// Returns whether there are twice as many texts of a kind in no bucket as a bucket has.
-pub(crate) async fn has_long_tail(conn: &mut Conn<'_>, kind: Kind, documents: i64) -> Outcome<bool> {
-    let tail = search_texts::table
-        .filter(search_texts::kind.eq(kind_code(kind)))
-        .filter(search_texts::document.is_null())
-        .order((search_texts::created_at, search_texts::id));
-    let last = tail.select(search_texts::id).offset(2 * documents - 1).limit(1);
-    Ok(last.get_result::<DbId>(conn).await.optional()?.is_some())
+define_sql_function! {
+    /// How many bytes a text has.
+    fn octet_length(text: Text) -> Integer
 }
 
-/// Makes a bucket of the oldest texts of a kind that are in none, so many of them; whether it did.
-pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, documents: i64) -> Outcome<bool> {
-    if !(lock_packing(conn).await? && has_long_tail(conn, kind, documents).await?) {
-        return Ok(false);
+/// Returns how many bytes the texts of a kind have that are in no bucket, the oldest first, as many as may be packed twice.
+async fn tail_sizes(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<Vec<i64>> {
+    let tail = search_tail::table
+        .filter(search_tail::kind.eq(kind_code(kind)))
+        .order((search_tail::created_at, search_tail::id))
+        .limit(2 * packing.documents)
+        .select(octet_length(search_tail::words));
+    let sizes: Vec<i32> = tail.load(conn).await?;
+    Ok(sizes.into_iter().map(i64::from).collect())
+}
+
+fn is_long(sizes: &[i64], packing: Packing) -> bool {
+    limit(sizes.len()) >= 2 * packing.documents || sizes.iter().sum::<i64>() >= 2 * packing.bytes
+}
+
+/// Returns whether there are twice as many texts of a kind in no bucket as a bucket has.
+pub(crate) async fn has_long_tail(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<bool> {
+    Ok(is_long(&tail_sizes(conn, kind, packing).await?, packing))
+}
+
+/// Makes a bucket of the oldest texts of a kind that are in none, if there are enough and nobody else does so.
+pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<()> {
+    if !lock_packing(conn).await? {
+        return Ok(());
     }
+    let mut sizes = tail_sizes(conn, kind, packing).await?;
+    if !is_long(&sizes, packing) {
+        return Ok(());
+    }
+    sizes.truncate(usize::try_from(packing.documents).unwrap_or(usize::MAX));
+    let mut bytes = 0;
+    let fitting = sizes.into_iter().take_while(|size| {
+        bytes += size;
+        bytes <= packing.bytes
+    });
+    let count = limit(fitting.count()).max(1);
     let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
     let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
-    let oldest = lock_oldest(conn, kind_code(kind), documents).await?;
-    let Some(packed) = PackedBucket::of(kind, last.map_or(0, |last| last + 1), oldest) else { return Ok(false) };
-    let PackedBucket { row, postings, ids } = packed;
-    number_documents(conn, row.kind, row.bucket * BUCKET, ids).await?;
+    let oldest = lock_oldest(conn, kind_code(kind), count).await?;
+    let packed = PackedBucket::of(kind, last.map_or(0, |last| last + 1), oldest);
+    let Some(PackedBucket { row, postings, documents }) = packed else { return Ok(()) };
+    let moved = search_tail::table
+        .filter(search_tail::kind.eq(row.kind))
+        .filter(search_tail::created_at.le(row.newest_at))
+        .filter(id_in(search_tail::id, documents.iter().map(|document| document.id).collect()));
+    diesel::delete(moved).execute(conn).await?;
     diesel::insert_into(search_buckets::table).values(row).execute(conn).await?;
+    for documents in documents.chunks(AT_ONCE) {
+        diesel::insert_into(search_texts::table).values(documents).execute(conn).await?;
+    }
     for postings in postings.chunks(AT_ONCE) {
         diesel::insert_into(search_postings::table).values(postings).execute(conn).await?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Deletes every text, and every bucket.
@@ -457,5 +478,6 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::delete(search_postings::table).execute(conn).await?;
     diesel::delete(search_buckets::table).execute(conn).await?;
     diesel::delete(search_texts::table).execute(conn).await?;
+    diesel::delete(search_tail::table).execute(conn).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use diesel::{Insertable, Queryable, Selectable};
 
 use super::values::{BUCKET, kind_code};
 use crate::rows::{After, Slice, Toward, keyset};
-use crate::schema::{search_buckets, search_postings};
+use crate::schema::{search_buckets, search_postings, search_texts};
 use crate::sql_types::{DbId, DbInstant};
 
 /// How many pairs of a document and a word a bucket has at most, unless it has one document: what is packed at once keeps
@@ -77,8 +77,19 @@ pub(crate) struct PackedBucket {
     pub(crate) row: BucketRow,
     /// In the order of their words.
     pub(crate) postings: Vec<PostingRow>,
-    /// The documents, in the order of their numbers.
-    pub(crate) ids: Vec<DbId>,
+    /// In the order of their numbers.
+    pub(crate) documents: Vec<DocumentRow>,
+}
+
+/// The text by which a thing is found that is in a bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Insertable)]
+#[diesel(table_name = search_texts, treat_none_as_default_value = false)]
+pub(crate) struct DocumentRow {
+    pub(crate) kind: i16,
+    pub(crate) document: i64,
+    pub(crate) created_at: DbInstant,
+    pub(crate) id: DbId,
+    pub(crate) words: String,
 }
 
 impl PackedBucket {
@@ -86,28 +97,35 @@ impl PackedBucket {
     pub(crate) fn of(kind: Kind, bucket: i64, documents: Vec<(DbInstant, DbId, String)>) -> Option<Self> {
         let kind = kind_code(kind);
         let mut places: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-        let (mut keys, mut pairs) = (Vec::new(), 0);
-        for ((at, id, words), place) in documents.into_iter().zip(0_u16..) {
+        let (mut packed, mut pairs) = (Vec::<DocumentRow>::new(), 0);
+        for ((created_at, id, words), place) in documents.into_iter().zip(0_u16..) {
             let text = IndexedText::restore(words);
-            let words = text.keys();
-            pairs += words.len();
-            if pairs > MAX_PAIRS && !keys.is_empty() {
+            let keys = text.keys();
+            pairs += keys.len();
+            if pairs > MAX_PAIRS && !packed.is_empty() {
                 break;
             }
-            keys.push((at, id));
-            for word in words {
+            for word in keys {
                 match places.get_mut(word) {
                     Some(places) => places.extend(place.to_le_bytes()),
                     None => drop(places.insert(word.to_owned(), place.to_le_bytes().to_vec())),
                 }
             }
+            let document = bucket * BUCKET + i64::from(place);
+            packed.push(DocumentRow { kind, document, created_at, id, words: text.into_string() });
         }
-        let ((oldest_at, oldest_id), (newest_at, newest_id)) = (*keys.first()?, *keys.last()?);
-        let count = i16::try_from(keys.len()).ok()?;
-        let row = BucketRow { kind, bucket, documents: count, oldest_at, oldest_id, newest_at, newest_id };
+        let (oldest, newest) = (packed.first()?, packed.last()?);
+        let row = BucketRow {
+            kind,
+            bucket,
+            documents: i16::try_from(packed.len()).ok()?,
+            oldest_at: oldest.created_at,
+            oldest_id: oldest.id,
+            newest_at: newest.created_at,
+            newest_id: newest.id,
+        };
         let posting = |(word, documents)| PostingRow { kind, bucket, word, documents };
-        let postings = places.into_iter().map(posting).collect();
-        Some(Self { row, postings, ids: keys.into_iter().map(|(_, id)| id).collect() })
+        Some(Self { row, postings: places.into_iter().map(posting).collect(), documents: packed })
     }
 }
 
@@ -208,7 +226,7 @@ mod tests {
             documents: documents.to_vec(),
         };
         assert_eq!(bucket.postings, [row("a", &[0, 0, 2, 0]), row("b", &[0, 0, 1, 0]), row("c", &[2, 0])]);
-        assert_eq!((bucket.row.documents, bucket.ids.len()), (3, 3));
+        assert_eq!((bucket.row.documents, bucket.documents.len()), (3, 3));
         assert_eq!((bucket.row.oldest_id, bucket.row.newest_id), (document(1, "").1, document(3, "").1));
         assert!(PackedBucket::of(Kind::Post, 7, vec![]).is_none());
     }
@@ -216,9 +234,9 @@ mod tests {
     #[test]
     fn documents_with_very_many_words_fill_a_bucket_before() {
         let words: String = (0..20_000).map(|n| format!(" {n}")).collect();
-        assert_eq!(pack(&[&words, &words, &words, " a "]).ids.len(), 2);
+        assert_eq!(pack(&[&words, &words, &words, " a "]).documents.len(), 2);
         let many: String = (0..60_000).map(|n| format!(" {n}")).collect();
-        assert_eq!(pack(&[&many, " a "]).ids.len(), 1);
+        assert_eq!(pack(&[&many, " a "]).documents.len(), 1);
     }
 
     #[test]

@@ -10,44 +10,49 @@ use diesel::sql_types::{Bool, HasSqlType, Text};
 use diesel::sqlite::Sqlite;
 
 use crate::expression::expression;
-use crate::schema::search_texts;
-
-/// Whether `search_texts.words` contains each of some texts, by their bytes.
+/// Whether a column contains each of some texts, by their bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct Contains(Vec<String>);
+pub(crate) struct Contains<C> {
+    column: C,
+    needles: Vec<String>,
+}
 
-impl Contains {
+impl<C> Contains<C> {
     /// Empty texts, which are everywhere, fill up to a power of two: a statement is prepared for each number of them.
-    pub(crate) fn new(needles: &[String]) -> Self {
+    pub(crate) fn new(column: C, needles: &[String]) -> Self {
         let mut needles = needles.to_vec();
         needles.resize(needles.len().next_power_of_two(), String::new());
-        Self(needles)
+        Self { column, needles }
     }
 }
 
 // Its text is not always the same.
-impl QueryId for Contains {
+impl<C> QueryId for Contains<C> {
     type QueryId = ();
 
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl ValidGrouping<()> for Contains {
+impl<C> ValidGrouping<()> for Contains<C> {
     type IsAggregate = is_aggregate::No;
 }
 
-expression! { Contains: Bool, of search_texts::words }
+expression! { Contains<C>: Bool, of C }
 
-impl Contains {
+impl<C> Contains<C> {
     fn push<'b, DB>(&'b self, out: &mut AstPass<'_, 'b, DB>, position: &str) -> QueryResult<()>
     where
+        C: QueryFragment<DB>,
         DB: Backend + HasSqlType<Text>,
         String: ToSql<Text, DB>,
     {
         out.push_sql("(");
-        for (n, needle) in self.0.iter().enumerate() {
-            let and = if n == 0 { "" } else { " AND " };
-            out.push_sql(&format!("{and}{position}(search_texts.words, "));
+        for (n, needle) in self.needles.iter().enumerate() {
+            out.push_sql(if n == 0 { "" } else { " AND " });
+            out.push_sql(position);
+            out.push_sql("(");
+            self.column.walk_ast(out.reborrow())?;
+            out.push_sql(", ");
             out.push_bind_param::<Text, _>(needle)?;
             out.push_sql(") > 0");
         }
@@ -56,13 +61,13 @@ impl Contains {
     }
 }
 
-impl QueryFragment<Sqlite> for Contains {
+impl<C: QueryFragment<Sqlite>> QueryFragment<Sqlite> for Contains<C> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         self.push(&mut out, "instr")
     }
 }
 
-impl QueryFragment<Pg> for Contains {
+impl<C: QueryFragment<Pg>> QueryFragment<Pg> for Contains<C> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         self.push(&mut out, "strpos")
     }

@@ -1,8 +1,8 @@
 //! Searching: what is found, by which rows, and how the rows come to be.
 //!
-//! A thing is found exactly if its row of `search_texts` contains every needle of the query. That row is written with the
-//! thing, so what is looked for right after is found. All else narrows down where to look. The newest rows, a few thousand
-//! of each kind, are looked at one after the other (the tail). Older ones were packed: a bucket is about a thousand
+//! A thing is found exactly if the words stored for it contain every needle of the query. They are stored with the thing, so
+//! what is looked for right after is found. All else narrows down where to look. The newest, some two thousand of each kind,
+//! are looked at one after the other (the tail). Older ones were packed, which moved them: a bucket is about a thousand
 //! documents in the order of time, and for each of its words there is a row of `search_postings` that says which of them
 //! have it. A search goes through the tail and then, from the position of the page on, through buckets: through those that
 //! have its rarest word if they are few, otherwise through all, some at a time. It reads the postings of its words in them,
@@ -22,5 +22,5 @@ mod walk;
 
 pub(crate) use self::buckets::{BucketPlace, BucketRow, Candidates, PackedBucket, beyond, candidates, narrow};
 pub(crate) use self::contains::Contains;
-pub(crate) use self::values::{Among, BUCKET, Packing, TextRow, kind_code};
+pub(crate) use self::values::{Among, Packing, TextRow, kind_code};
 pub(crate) use self::walk::{Found, Looked};

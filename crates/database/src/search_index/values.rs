@@ -3,24 +3,26 @@
 use agora_domain::search::{IndexedText, Kind};
 use diesel::Insertable;
 
-use crate::schema::search_texts;
+use crate::schema::search_tail;
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many documents a bucket has: the most, unless there are very many words in them. Twice as many stay in the tail.
+/// How many numbers of documents there are for a bucket: it has so many documents at most.
 pub(crate) const BUCKET: i64 = 1024;
 
 /// How documents are packed, and looked for in what is packed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packing {
-    /// How many documents a bucket has.
+    /// How many documents a bucket has. When the tail has twice as many, the oldest half is packed.
     pub(crate) documents: i64,
+    /// How many bytes the texts of a bucket have at most, unless it has one document; and the tail twice as many.
+    pub(crate) bytes: i64,
     /// In how many buckets a rare word is at most: these are looked at without the others, and all at once.
     pub(crate) rare: i64,
 }
 
 impl Packing {
     /// How the service does it.
-    pub(crate) const SERVICE: Self = Self { documents: BUCKET, rare: 64 };
+    pub(crate) const SERVICE: Self = Self { documents: BUCKET, bytes: 4 << 20, rare: 64 };
 }
 
 /// The number that stands for a kind in the database.
@@ -32,13 +34,13 @@ pub(crate) const fn kind_code(kind: Kind) -> i16 {
     }
 }
 
-/// The text by which a thing is found.
+/// The text by which a thing is found that is in no bucket.
 #[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = search_texts, treat_none_as_default_value = false)]
+#[diesel(table_name = search_tail, treat_none_as_default_value = false)]
 pub(crate) struct TextRow {
     pub(crate) kind: i16,
-    pub(crate) id: DbId,
     pub(crate) created_at: DbInstant,
+    pub(crate) id: DbId,
     pub(crate) words: String,
 }
 

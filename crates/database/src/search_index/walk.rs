@@ -11,7 +11,7 @@ use crate::rows::{Slice, Toward, keyset};
 use crate::sql_types::{DbId, DbInstant};
 
 /// A document that was looked at: its position, its number, and whether it is found.
-pub(crate) type Looked = (DbInstant, DbId, Option<i64>, bool);
+pub(crate) type Looked = (DbInstant, DbId, i64, bool);
 
 /// What was found so far, and where to look next.
 #[derive(Debug)]
@@ -78,9 +78,7 @@ impl Found {
             let (number, mut nearest) = (bucket.place.bucket, bucket.nearest);
             for (at, id, document, _) in &looked {
                 let key = keyset(*at, *id);
-                if document.is_some_and(|document| document / BUCKET == number)
-                    && self.order(&nearest, &key) == Ordering::Less
-                {
+                if *document / BUCKET == number && self.order(&nearest, &key) == Ordering::Less {
                     nearest = key;
                 }
             }
@@ -91,6 +89,15 @@ impl Found {
         let position = keyset(self.slice.after.0, self.slice.after.1);
         let found = looked.into_iter().filter(|(.., is_found)| *is_found).map(|(at, id, ..)| keyset(at, id));
         let found: Vec<_> = found.filter(|key| self.order(&position, key) == Ordering::Less).collect();
+        self.extend(found);
+    }
+
+    /// Adds what was found of the tail since: what was looked for in a bucket and gone from it may be there now.
+    pub(crate) fn add_tail(&mut self, tail: Vec<(DbInstant, DbId)>) {
+        self.extend(tail.into_iter().map(|(at, id)| keyset(at, id)).collect());
+    }
+
+    fn extend(&mut self, found: Vec<Keyset>) {
         self.keys.extend(found);
         let toward = self.slice.toward;
         self.keys.sort_unstable_by(|one, other| order(toward, one, other));

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 pub(crate) use super::is_in::{id_in, number_in, post_in, word_in};
 use crate::error::{Failure, Outcome};
 use crate::rows::{PostRow, UserRow};
-use crate::schema::{posts, search_texts, users};
+use crate::schema::{posts, search_tail, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// The connection that the query functions run on. Theirs has a lifetime, since on PostgreSQL it is shared.
@@ -106,19 +106,10 @@ pub(crate) async fn lock_packing(_: &mut Conn<'_>) -> Outcome<bool> {
 
 /// Returns the oldest texts of a kind that are in no bucket, so many.
 pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
-    let tail = search_texts::table.filter(search_texts::kind.eq(kind)).filter(search_texts::document.is_null());
-    let oldest = tail.order((search_texts::created_at, search_texts::id)).limit(most);
-    let columns = (search_texts::created_at, search_texts::id, search_texts::words);
+    let tail = search_tail::table.filter(search_tail::kind.eq(kind));
+    let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
+    let columns = (search_tail::created_at, search_tail::id, search_tail::words);
     Ok(RunQueryDsl::load(oldest.select(columns), conn).await?)
-}
-
-/// Numbers texts in their order, from a number on.
-pub(crate) async fn number_documents(conn: &mut Conn<'_>, kind: i16, first: i64, ids: Vec<DbId>) -> Outcome<()> {
-    for (id, number) in ids.into_iter().zip(first..) {
-        let text = diesel::update(search_texts::table.find((kind, id)));
-        RunQueryDsl::execute(text.set(search_texts::document.eq(Some(number))), conn).await?;
-    }
-    Ok(())
 }
 
 /// Returns whether migrations were ever applied.

@@ -18,7 +18,8 @@ use crate::error::Outcome;
 use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
 use crate::schema;
-use crate::search_index::{Among, BucketPlace, Contains};
+use crate::schema::{search_tail, search_texts};
+use crate::search_index::{Among, BucketPlace, Contains, Packing};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
@@ -45,8 +46,7 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
         INSERT INTO post_tags VALUES ('tag', 0, x'{post}', x'{user}', 0);
         INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);
         INSERT INTO bookmarks VALUES (x'{user}', x'{post}', x'{post}', 0);
-        INSERT INTO search_texts VALUES (0, x'{post}', 0, 'text', NULL);
-        INSERT INTO search_texts VALUES (0, x'{user}', 0, 'text', NULL);
+        INSERT INTO search_tail VALUES (0, 0, x'{post}', 'text'), (0, 0, x'{user}', 'text');
         INSERT INTO search_buckets VALUES (0, 0, 1, 0, x'{post}', 0, x'{post}');
         INSERT INTO search_postings VALUES (0, 0, 'some', x'0000'), (0, 0, 'text', x'0000'), (0, 0, '#tag', x'0000');"
     ))
@@ -155,7 +155,7 @@ fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
 #[test]
 fn a_search_looks_for_its_words_by_an_index() {
     let needles = Needles::of(&Query::parse("\"some text\" #tag be").unwrap(), None);
-    let contains = || Contains::new(&needles.contained);
+    let packing = Packing { documents: 1, ..Packing::SERVICE };
     let among = [
         Among::Posts { viewer: id(1), sees_all: false },
         Among::Accounts { sees_all: false, except: id(2) },
@@ -164,13 +164,23 @@ fn a_search_looks_for_its_words_by_an_index() {
     let mut are_words_searched = false;
     for slice in slices() {
         for among in among {
-            let tail = steps(|conn| complete(search::tail(conn, among, contains(), slice)));
+            let tail = steps(|conn| {
+                complete(search::tail(conn, among, Contains::new(search_tail::words, &needles.contained), slice))
+            });
             expect_searches(&tail, false);
-            assert!(tail.iter().any(|step| step.contains("INDEX search_texts_tail (")), "{tail:?}");
+            assert!(
+                tail.iter().any(|step| step.contains("SEARCH search_tail USING PRIMARY KEY (kind=? AND created_at")),
+                "{tail:?}"
+            );
             // In the order of their numbers.
-            let look = steps(|conn| complete(search::look(conn, among, contains(), vec![1, 2])));
+            let look = steps(|conn| {
+                complete(search::look(conn, among, Contains::new(search_texts::words, &needles.contained), vec![1, 2]))
+            });
             expect_searches(&look, false);
-            assert!(look.iter().any(|step| step.contains("INDEX search_texts_document (")), "{look:?}");
+            assert!(
+                look.iter().any(|step| step.contains("SEARCH search_texts USING PRIMARY KEY (kind=? AND document=?")),
+                "{look:?}"
+            );
         }
         let later = Some(BucketPlace { at: DbInstant::MIN, id: id(1), bucket: 1 });
         for (after, rare) in [(None, 0), (None, 64), (later, 0)] {
@@ -190,8 +200,8 @@ fn a_search_looks_for_its_words_by_an_index() {
     expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], id(1), false))), true);
     expect_searches(&steps(|conn| complete(products::find_all(conn, vec![id(1)]))), true);
     for kind in Kind::ALL {
-        expect_searches(&steps(|conn| complete(search::has_long_tail(conn, kind, 1024))), false);
-        expect_searches(&steps(|conn| complete(search::pack(conn, kind, 1))), false);
+        expect_searches(&steps(|conn| complete(search::has_long_tail(conn, kind, packing))), false);
+        expect_searches(&steps(|conn| complete(search::pack(conn, kind, packing))), false);
         let unindexed = steps(|conn| complete(search::list_unindexed(conn, kind, 200)));
         assert!(unindexed.iter().all(|step| step.contains("_unindexed")), "{unindexed:?}");
     }

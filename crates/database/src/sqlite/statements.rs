@@ -38,7 +38,7 @@ pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow, text: TextRow
     let stored = diesel::insert_into(posts::table).values((&row, posts::indexed.eq(true))).execute(conn).await;
     stored.map_err(Failure::missing(Resource::User))?;
     texts::insert_tags(conn, &row).await?;
-    search::insert(conn, vec![text]).await?;
+    search::insert(conn, text).await?;
     images::replace(conn, None, image.as_deref(), at).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
 }

@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn the_hashtags_of_a_text_can_be_named(text in "[#a-zA-Z0-9_éß\u{300} ]{0,40}") {
+    fn the_hashtags_of_a_text_can_be_named(text in "[#a-zA-Z0-9_éß\u{300} ]{0,40}|#[aßΐ]{90,101}") {
         for Entity { named, .. } in Candidates::find(&text).resolve(&BTreeMap::new()) {
             if let Named::Hashtag(tag) = named {
                 prop_assert_eq!(Hashtag::parse(tag.as_str()).unwrap(), tag);

@@ -103,9 +103,10 @@ pub struct Profile {
 }
 
 impl Person {
-    /// The rule of whom a search for users finds: enabled accounts that are discoverable, and for ADMIN all.
+    /// The rule of whom a search for users finds: enabled accounts that are discoverable, and for ADMIN the others as well
+    /// that are enabled (`contract`: Search).
     pub fn is_found_by(&self, viewer: &Member) -> bool {
-        may_see_disabled(viewer) || (self.enabled && self.discoverable)
+        self.enabled && (self.discoverable || viewer.is_admin())
     }
 
     /// Returns what a viewer sees of the user; `None` of a disabled account, which ADMIN alone sees.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ResolvedText, TextBacklog};
+use super::{ResolvedText, TextBacklog, UnresolvedText};
 use crate::accounts::AccountRepository;
 use crate::entities::entities_of;
 use crate::error::Result;
@@ -27,6 +27,9 @@ impl TextBackfill {
     /// How many posts are looked at together.
     pub const BATCH: usize = 200;
 
+    /// How many hashtags they have together at most, unless one has more.
+    const MAX_TAGS: usize = 10_000;
+
     /// The use case over these ports.
     pub fn new(backlog: Arc<dyn TextBacklog>, accounts: Arc<dyn AccountRepository>) -> Self {
         Self { backlog, accounts }
@@ -46,16 +49,19 @@ impl TextBackfill {
     /// Those of the repositories.
     pub async fn run(&self, before: Option<PostId>) -> Result<Option<Batch>> {
         let found = self.backlog.list(before, Self::BATCH).await?;
-        let Some(last) = found.last().map(|text| text.post) else { return Ok(None) };
         let texts: Vec<&str> = found.iter().map(|text| text.text.as_str()).collect();
         let entities = entities_of(&*self.accounts, &texts).await?;
-        let count = found.len();
-        let resolved = found.into_iter().zip(entities).map(|(text, entities)| ResolvedText {
-            post: text.post,
-            text: text.text,
-            entities,
-        });
-        self.backlog.store(resolved.collect()).await?;
+        let (mut resolved, mut tags) = (Vec::new(), 0);
+        for (UnresolvedText { post, text }, entities) in found.into_iter().zip(entities) {
+            tags += entities.hashtags().len();
+            if tags > Self::MAX_TAGS && !resolved.is_empty() {
+                break;
+            }
+            resolved.push(ResolvedText { post, text, entities });
+        }
+        let Some(last) = resolved.last().map(|text| text.post) else { return Ok(None) };
+        let count = resolved.len();
+        self.backlog.store(resolved).await?;
         Ok(Some(Batch { count, last }))
     }
 }

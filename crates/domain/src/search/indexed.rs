@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Query, Term, words};
+use super::words::each_word;
+use super::{Query, Term};
 use crate::accounts::{DisplayName, Username};
 use crate::entities::{Candidates, Hashtag, Named};
 use crate::id::UserId;
@@ -28,14 +29,14 @@ impl IndexedText {
     pub fn of_fields<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
         let mut text = String::new();
         for field in fields {
-            let words = words(field);
-            if !words.is_empty() {
+            let before = text.len();
+            each_word(field, |word| {
+                if text.len() == before {
+                    text.push(WORD);
+                }
+                text.push_str(word);
                 text.push(WORD);
-            }
-            for word in words {
-                text.push_str(&word);
-                text.push(WORD);
-            }
+            });
         }
         Self(text)
     }
@@ -80,6 +81,11 @@ impl IndexedText {
     /// A value read back from where it was stored.
     pub fn restore(stored: String) -> Self {
         Self(stored)
+    }
+
+    /// Returns the text itself.
+    pub fn into_string(self) -> String {
+        self.0
     }
 
     /// Returns it as a text.

@@ -20,7 +20,7 @@ pub struct PostSearch {
     pub needles: Needles,
     /// Who looks for them.
     pub viewer: UserId,
-    /// Whether the viewer sees posts whatever their visibility, and those of disabled accounts.
+    /// Whether the viewer sees posts whatever their visibility.
     pub sees_all: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct PeopleSearch {
     pub needles: Needles,
     /// Who looks for them.
     pub viewer: UserId,
-    /// Whether those are found who are not discoverable, or disabled.
+    /// Whether those are found who are not discoverable.
     pub sees_all: bool,
     /// One who is left out.
     pub except: Option<UserId>,
@@ -46,10 +46,10 @@ pub struct PeopleSearch {
 #[async_trait]
 pub trait SearchRepository: Send + Sync {
     /// Returns posts of authors who are searchable that the viewer may view by the rule of
-    /// [`Audience`](crate::posts::Audience), of enabled authors unless the viewer sees all; and those of the viewer.
+    /// [`Audience`](crate::posts::Audience), of enabled authors; and those of the viewer.
     async fn find_posts(&self, wanted: &PostSearch, page: PageRequest) -> Result<Page<PostView>>;
 
-    /// Returns enabled accounts that are discoverable; all of them if the viewer sees all.
+    /// Returns enabled accounts that are discoverable, or whether they are or not if the viewer sees all.
     async fn find_people(&self, wanted: &PeopleSearch, page: PageRequest) -> Result<Page<Person>>;
 
     /// Returns products.
@@ -130,6 +130,6 @@ pub trait SearchIndex: Send + Sync {
     async fn index(&self, found: Vec<(Unindexed, IndexedText)>) -> Result<usize>;
 
     /// Brings some of what was written since into the form in which it is found quickly, no more at a time than others can
-    /// wait for; returns whether there may be more to do. What is found does not depend on it.
+    /// wait for; returns whether there may be more to do, here or by whoever is doing it. What is found does not depend on it.
     async fn pack(&self) -> Result<bool>;
 }

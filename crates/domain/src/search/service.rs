@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Resource, Result};
 use crate::id::UserId;
 use crate::page::{Keyset, Page, PageRequest, Position};
-use crate::people::{PeopleRepository, Person, Profile, may_see_disabled};
+use crate::people::{PeopleRepository, Person, Profile};
 use crate::posts::PostView;
 use crate::products::Product;
 
@@ -55,7 +55,7 @@ impl Search {
         let named = self.named(viewer, query).await?;
         let needles = Needles::of(&query.clone().without_hashtags(), None);
         let except = named.as_ref().map(|person| person.id);
-        let wanted = PeopleSearch { needles, viewer: viewer.id(), sees_all: may_see_disabled(viewer), except };
+        let wanted = PeopleSearch { needles, viewer: viewer.id(), sees_all: viewer.is_admin(), except };
         let found = self.found.find_people(&wanted, page).await?;
         let is_at_top = match page.from {
             Position::Start => true,
@@ -93,7 +93,16 @@ fn with_first(first: Person, page: Page<Person>, request: PageRequest) -> Page<P
         true => others.rev().chain([first]).collect(),
         false => [first].into_iter().chain(others).collect(),
     };
-    request.page_of(rows, |(key, _)| *key).map(|(_, person)| person)
+    let beyond = (page.prev, page.next);
+    let mut joined = request.page_of(rows, |(key, _)| *key);
+    // Others may be gone since they were found: where there was more, there still may be.
+    let (first, last) = (joined.keys.first().copied(), joined.keys.last().copied());
+    if request.from.is_read_backward() {
+        joined.prev = joined.prev.or(beyond.0.and(first).map(Position::Before));
+    } else {
+        joined.next = joined.next.or(beyond.1.and(last).map(Position::After));
+    }
+    joined.map(|(_, person)| person)
 }
 
 /// Brings into the index what it does not have, and into shape what it has.
@@ -120,6 +129,10 @@ impl Indexing {
     /// # Errors
     /// Those of the index.
     pub async fn run(&self) -> Result<(usize, bool)> {
+        // What waits to be packed makes every search slower.
+        if self.index.pack().await? {
+            return Ok((0, true));
+        }
         let (mut indexed, mut is_more) = (0, false);
         for kind in Kind::ALL {
             let found = self.index.list_unindexed(kind, INDEXED_AT_ONCE).await?;
@@ -129,7 +142,6 @@ impl Indexing {
                 indexed += self.index.index(found.into_iter().zip(texts).collect()).await?;
             }
         }
-        is_more |= self.index.pack().await?;
         Ok((indexed, is_more))
     }
 }

@@ -14,30 +14,50 @@ use unicode_segmentation::UnicodeSegmentation;
 /// no word. In scripts that are written without spaces, Han, kana, Thai, Lao, Khmer and Myanmar, each character is a word: any
 /// part of a run of them is found as words side by side.
 pub fn words(text: &str) -> Vec<String> {
-    runs(text).into_iter().flatten().collect()
+    let mut words = Vec::new();
+    each_word(text, |word| words.push(word.to_owned()));
+    words
+}
+
+/// Calls a function with each word of a text, in their order.
+pub(super) fn each_word(text: &str, mut take: impl FnMut(&str)) {
+    each_run(&fold(text), |run, is_unspaced| match is_unspaced {
+        true => run.chars().for_each(|c| take(c.encode_utf8(&mut [0; 4]))),
+        false => take(run),
+    });
 }
 
 /// Returns the words of a text by runs: a run is one word, or the characters side by side of scripts without spaces.
 pub(super) fn runs(text: &str) -> Vec<Vec<String>> {
-    let folded = fold(text);
     let mut runs = Vec::new();
-    let mut rest = folded.as_str();
+    each_run(&fold(text), |run, is_unspaced| match is_unspaced {
+        true => runs.push(run.chars().map(String::from).collect()),
+        false => runs.push(vec![run.to_owned()]),
+    });
+    runs
+}
+
+/// Calls a function with each run of a folded text, and whether it is one of characters of a script without spaces.
+fn each_run(folded: &str, mut take: impl FnMut(&str, bool)) {
+    let mut rest = folded;
     while let Some(first) = rest.chars().next() {
         let is_unspaced_run = is_unspaced(first);
         let end = rest.find(|c| is_unspaced(c) != is_unspaced_run).unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
         if is_unspaced_run {
-            runs.push(run.chars().map(String::from).collect());
+            take(run, true);
         } else {
-            runs.extend(run.unicode_words().map(|word| vec![word.to_owned()]));
+            run.unicode_words().for_each(|word| take(word, false));
         }
         rest = after;
     }
-    runs
 }
 
 /// Returns the form in which texts and queries are compared.
 fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     let compatible = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
     let folded = CaseMapper::new().fold_string(&compatible);
     let apart = DecomposingNormalizerBorrowed::new_nfd().normalize(&folded);

@@ -112,7 +112,7 @@ pub(crate) fn in_path(name: &str) -> Parameter {
         ),
         "tag" => (
             "The hashtag in any letter case, with or without its sign, which is `%23` in a path.",
-            text().min_length(Some(1)).max_length(Some(Hashtag::MAX_CHARS + 1)).examples([json!("rust")]),
+            text().min_length(Some(1)).max_length(Some(Hashtag::MAX_FOLDED_CHARS + 1)).examples([json!("rust")]),
         ),
         "file" => ("A part of the page.", text().examples([json!("swagger-ui.css")])),
         "commentId" => ("Names the comment.", id()),
