@@ -22,7 +22,7 @@
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases); `entities` has pure functions alone. [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and
+//! use cases); `entities` uses the accounts of another feature to look users up. [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and
 //! [`version`] serve all of them.
 //!
 //! # Invariants

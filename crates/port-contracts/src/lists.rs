@@ -7,7 +7,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::entities::Hashtag;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest};
-use agora_domain::posts::{FeedRequest, Visibility, VisibleTo};
+use agora_domain::posts::{FeedRequest, PostEdit, Visibility, VisibleTo};
 use agora_domain::products::ProductFilter;
 use agora_domain::relation::NewRelation;
 use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
@@ -276,6 +276,18 @@ impl Lists {
                 db.products.create(&product, None).await.unwrap();
             }
         }
+    }
+
+    /// Changes the text of a post that is found, so that it is found as before.
+    pub async fn rewrite(&self, id: Uuid, number: u64) {
+        let text = format!("Good morning {TAG} {number}");
+        let edit = PostEdit { text: Some(post_text(&text)), entities: entities(&text), ..PostEdit::default() };
+        done_or_missing(self.db.posts.edit(id.into(), &edit, self.world.now()).await).unwrap();
+    }
+
+    /// Packs some of what is found.
+    pub async fn pack(&self) {
+        self.db.search_index.pack().await.unwrap();
     }
 
     /// Takes the entry of an id off a list, if it is there. Accounts are for good.
