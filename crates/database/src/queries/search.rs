@@ -6,8 +6,8 @@ use agora_domain::accounts::{DisplayName, Username};
 use agora_domain::posts::{PostText, PostView, Visibility};
 use agora_domain::products::Product;
 use agora_domain::search::{IndexedText, Kind, Needles, Unindexed, UnindexedContent};
-use diesel::dsl::{max, not};
-use diesel::sql_types::{Bool, Text};
+use diesel::dsl::{max, not, sql};
+use diesel::sql_types::{BigInt, Bool, Text};
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, QueryDsl, SelectableHelper, define_sql_function,
 };
@@ -24,8 +24,8 @@ use crate::product_rows::ProductRows;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
 use crate::schema::{ProductRow, posts, products, search_buckets, search_postings, search_tail, search_texts, users};
 use crate::search_index::{
-    Among, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, Packing, TextRow, beyond, kind_code,
-    narrow,
+    Among, BUCKET, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, Packing, TextRow, beyond,
+    kind_code, narrow,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -457,16 +457,22 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> O
     let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
     let oldest = lock_oldest(conn, kind_code(kind), count).await?;
     let packed = PackedBucket::of(kind, last.map_or(0, |last| last + 1), oldest);
-    let Some(PackedBucket { row, postings, documents }) = packed else { return Ok(()) };
-    let moved = search_tail::table
-        .filter(search_tail::kind.eq(row.kind))
-        .filter(search_tail::created_at.le(row.newest_at))
-        .filter(id_in(search_tail::id, documents.iter().map(|document| document.id).collect()));
-    diesel::delete(moved).execute(conn).await?;
+    let Some(PackedBucket { row, postings, ids }) = packed else { return Ok(()) };
+    let (kind, newest_at, first) = (row.kind, row.newest_at, row.bucket * BUCKET);
+    let moved = || {
+        let tail = search_tail::table.filter(search_tail::kind.eq(kind)).filter(search_tail::created_at.le(newest_at));
+        tail.filter(id_in(search_tail::id, ids.clone()))
+    };
+    let number = sql::<BigInt>(&format!("{first} - 1 + row_number() OVER (ORDER BY created_at, id)"));
+    let documents = (search_tail::kind, number, search_tail::created_at, search_tail::id, search_tail::words);
+    let columns = {
+        use search_texts::{created_at, document, id, kind, words};
+        (kind, document, created_at, id, words)
+    };
+    let moving = diesel::insert_into(search_texts::table).values(moved().select(documents)).into_columns(columns);
+    moving.execute(conn).await?;
+    diesel::delete(moved()).execute(conn).await?;
     diesel::insert_into(search_buckets::table).values(row).execute(conn).await?;
-    for documents in documents.chunks(AT_ONCE) {
-        diesel::insert_into(search_texts::table).values(documents).execute(conn).await?;
-    }
     for postings in postings.chunks(AT_ONCE) {
         diesel::insert_into(search_postings::table).values(postings).execute(conn).await?;
     }

@@ -8,7 +8,7 @@ use diesel::{Insertable, Queryable, Selectable};
 
 use super::values::{BUCKET, kind_code};
 use crate::rows::{After, Slice, Toward, keyset};
-use crate::schema::{search_buckets, search_postings, search_texts};
+use crate::schema::{search_buckets, search_postings};
 use crate::sql_types::{DbId, DbInstant};
 
 /// How many pairs of a document and a word a bucket has at most, unless it has one document: what is packed at once keeps
@@ -77,19 +77,8 @@ pub(crate) struct PackedBucket {
     pub(crate) row: BucketRow,
     /// In the order of their words.
     pub(crate) postings: Vec<PostingRow>,
-    /// In the order of their numbers.
-    pub(crate) documents: Vec<DocumentRow>,
-}
-
-/// The text by which a thing is found that is in a bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Insertable)]
-#[diesel(table_name = search_texts, treat_none_as_default_value = false)]
-pub(crate) struct DocumentRow {
-    pub(crate) kind: i16,
-    pub(crate) document: i64,
-    pub(crate) created_at: DbInstant,
-    pub(crate) id: DbId,
-    pub(crate) words: String,
+    /// The documents, in the order of their numbers.
+    pub(crate) ids: Vec<DbId>,
 }
 
 impl PackedBucket {
@@ -97,7 +86,7 @@ impl PackedBucket {
     pub(crate) fn of(kind: Kind, bucket: i64, documents: Vec<(DbInstant, DbId, String)>) -> Option<Self> {
         let kind = kind_code(kind);
         let mut places: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-        let (mut packed, mut pairs) = (Vec::<DocumentRow>::new(), 0);
+        let (mut packed, mut pairs) = (Vec::new(), 0);
         for ((created_at, id, words), place) in documents.into_iter().zip(0_u16..) {
             let text = IndexedText::restore(words);
             let keys = text.keys();
@@ -111,21 +100,17 @@ impl PackedBucket {
                     None => drop(places.insert(word.to_owned(), place.to_le_bytes().to_vec())),
                 }
             }
-            let document = bucket * BUCKET + i64::from(place);
-            packed.push(DocumentRow { kind, document, created_at, id, words: text.into_string() });
+            packed.push((created_at, id));
         }
-        let (oldest, newest) = (packed.first()?, packed.last()?);
-        let row = BucketRow {
-            kind,
-            bucket,
-            documents: i16::try_from(packed.len()).ok()?,
-            oldest_at: oldest.created_at,
-            oldest_id: oldest.id,
-            newest_at: newest.created_at,
-            newest_id: newest.id,
-        };
+        let ((oldest_at, oldest_id), (newest_at, newest_id)) = (*packed.first()?, *packed.last()?);
+        let documents = i16::try_from(packed.len()).ok()?;
+        let row = BucketRow { kind, bucket, documents, oldest_at, oldest_id, newest_at, newest_id };
         let posting = |(word, documents)| PostingRow { kind, bucket, word, documents };
-        Some(Self { row, postings: places.into_iter().map(posting).collect(), documents: packed })
+        Some(Self {
+            row,
+            postings: places.into_iter().map(posting).collect(),
+            ids: packed.into_iter().map(|(_, id)| id).collect(),
+        })
     }
 }
 
@@ -226,7 +211,7 @@ mod tests {
             documents: documents.to_vec(),
         };
         assert_eq!(bucket.postings, [row("a", &[0, 0, 2, 0]), row("b", &[0, 0, 1, 0]), row("c", &[2, 0])]);
-        assert_eq!((bucket.row.documents, bucket.documents.len()), (3, 3));
+        assert_eq!((bucket.row.documents, bucket.ids.len()), (3, 3));
         assert_eq!((bucket.row.oldest_id, bucket.row.newest_id), (document(1, "").1, document(3, "").1));
         assert!(PackedBucket::of(Kind::Post, 7, vec![]).is_none());
     }
@@ -234,9 +219,9 @@ mod tests {
     #[test]
     fn documents_with_very_many_words_fill_a_bucket_before() {
         let words: String = (0..20_000).map(|n| format!(" {n}")).collect();
-        assert_eq!(pack(&[&words, &words, &words, " a "]).documents.len(), 2);
+        assert_eq!(pack(&[&words, &words, &words, " a "]).ids.len(), 2);
         let many: String = (0..60_000).map(|n| format!(" {n}")).collect();
-        assert_eq!(pack(&[&many, " a "]).documents.len(), 1);
+        assert_eq!(pack(&[&many, " a "]).ids.len(), 1);
     }
 
     #[test]

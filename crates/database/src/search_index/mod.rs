@@ -22,5 +22,5 @@ mod walk;
 
 pub(crate) use self::buckets::{BucketPlace, BucketRow, Candidates, PackedBucket, beyond, candidates, narrow};
 pub(crate) use self::contains::Contains;
-pub(crate) use self::values::{Among, Packing, TextRow, kind_code};
+pub(crate) use self::values::{Among, BUCKET, Packing, TextRow, kind_code};
 pub(crate) use self::walk::{Found, Looked};

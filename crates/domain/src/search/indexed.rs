@@ -83,11 +83,6 @@ impl IndexedText {
         Self(stored)
     }
 
-    /// Returns the text itself.
-    pub fn into_string(self) -> String {
-        self.0
-    }
-
     /// Returns it as a text.
     pub fn as_str(&self) -> &str {
         &self.0
