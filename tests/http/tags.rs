@@ -84,7 +84,7 @@ async fn a_hashtag_is_found_in_any_letter_case_with_or_without_its_sign() {
     assert_eq!(tagged(&server, &bob, "CAF%C3%89").await, ["#STRASSE #café"]);
     assert_eq!(tagged(&server, &bob, "cafe").await, ["#Cafe"]);
     assert_eq!(tagged(&server, &bob, &"x".repeat(100)).await, [""; 0]);
-    for malformed in ["1", "%23", "a-b", "a%20b", "%23%23a", "a%2Fb", "%FF", &"x".repeat(101)] {
+    for malformed in ["1", "%23", "a-b", "a%20b", "%23%23a", "a%2Fb", "%FF", &"x".repeat(301)] {
         let answer = server.get(&bob, &format!("/api/tags/{malformed}/posts?size=0")).await;
         let answer = answer.expect_code(400, "malformed_request");
         assert!(text(&answer.json()["message"]).starts_with("Tag must be"), "{malformed}: {}", answer.json());

@@ -13,6 +13,7 @@ mod pipeline;
 #[cfg(test)]
 mod plan_tests;
 mod pool;
+mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 mod session;

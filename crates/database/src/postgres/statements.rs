@@ -1,10 +1,10 @@
-//! Statements for which diesel has no words: writes with what they count or take off a record, and a read by two arrays.
+//! Writes with what they count or take off a record, each as one statement, for which diesel has no words.
 
 use agora_domain::Error;
 use agora_domain::error::{ImageCollected, Resource};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, SmallInt, Text};
+use diesel::sql_types::{Array, Bool, Nullable, SmallInt, Text};
 use diesel::{OptionalExtension, QueryResult};
 
 use super::dialect::{Conn, RunQueryDsl};
@@ -116,22 +116,4 @@ pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow, text: TextRow
         Some((_, false)) => Err(Failure::Rule(Error::unavailable(ImageCollected))),
         None => Err(Failure::Rule(Error::NotFound(Resource::User))),
     }
-}
-
-// Bucket by bucket: the server would have gone through these words in all buckets.
-statement! { PostingsBetween { kind: i16, buckets: Vec<i64>, from: String, until: String, most: i64 } -> (BigInt, Binary):
-    "SELECT b, p.documents FROM unnest(" buckets as Array<BigInt>,
-    ") b CROSS JOIN LATERAL (SELECT documents FROM search_postings WHERE kind = " kind as SmallInt,
-    " AND bucket = b AND word >= " from as Text, " AND word < " until as Text, " OFFSET 0) p LIMIT " most as BigInt
-}
-
-/// Returns so many postings of words between two in some buckets.
-pub(crate) async fn postings_between(
-    conn: &mut Conn<'_>,
-    kind: i16,
-    buckets: Vec<i64>,
-    [from, until]: [String; 2],
-    most: i64,
-) -> Outcome<Vec<(i64, Vec<u8>)>> {
-    Ok(PostingsBetween { kind, buckets, from, until, most }.load(conn).await?)
 }

@@ -12,7 +12,8 @@ pub(crate) use super::feeds::{
     feed_positions, list_all, list_by_author, list_by_tag, list_public, load_feed, read_with_changes,
 };
 pub(crate) use super::likers::{likers, with_likers};
-pub(crate) use super::statements::{insert_comment, insert_post, postings_between, toggle_like};
+pub(crate) use super::postings::postings_between;
+pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;

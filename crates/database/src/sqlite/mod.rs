@@ -15,6 +15,7 @@ mod locks;
 mod migrate;
 #[cfg(test)]
 mod plan_tests;
+mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 mod session;

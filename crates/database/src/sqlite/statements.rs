@@ -1,14 +1,14 @@
-//! What takes a statement of its own on PostgreSQL, by the same names.
+//! Writes that take one statement on PostgreSQL, by the same names.
 
 use agora_domain::Error;
 use agora_domain::error::Resource;
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 
-use super::dialect::{Conn, RunQueryDsl, number_in};
+use super::dialect::{Conn, RunQueryDsl};
 use super::queries::{images, likes, search, texts};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow};
-use crate::schema::{CommentRow, LikeRecord, comments, posts, search_postings, users};
+use crate::schema::{CommentRow, LikeRecord, comments, posts, users};
 use crate::search_index::TextRow;
 
 /// Turns the like on if it is off, off if it is on.
@@ -41,20 +41,4 @@ pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow, text: TextRow
     search::insert(conn, text).await?;
     images::replace(conn, None, image.as_deref(), at).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
-}
-
-/// Returns so many postings of words between two in some buckets.
-pub(crate) async fn postings_between(
-    conn: &mut Conn<'_>,
-    kind: i16,
-    buckets: Vec<i64>,
-    [from, until]: [String; 2],
-    most: i64,
-) -> Outcome<Vec<(i64, Vec<u8>)>> {
-    let between = search_postings::table
-        .filter(search_postings::kind.eq(kind))
-        .filter(number_in(search_postings::bucket, buckets))
-        .filter(search_postings::word.ge(from).and(search_postings::word.lt(until)));
-    let columns = (search_postings::bucket, search_postings::documents);
-    Ok(between.select(columns).limit(most).load(conn).await?)
 }
