@@ -25,7 +25,7 @@ const CONNECTIONS: u32 = 8;
 const QUERIES: [(&str, &str, RangeInclusive<u64>); 5] = [
     ("a common word", "old", works::PAGE..=works::PAGE),
     ("a rare word", "zugzwang", RARE..=RARE),
-    ("three words", "neighbour repaired bicycle", 1..=works::PAGE),
+    ("three words", "neighbour+repaired+bicycle", 1..=works::PAGE),
     ("a phrase", "%22an+old+bicycle%22", works::PAGE..=works::PAGE),
     ("a word that is nowhere", "zyzzyva", 0..=0),
 ];
