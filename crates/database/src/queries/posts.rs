@@ -41,8 +41,8 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     found.map(access).transpose()
 }
 
-/// How many likes and comments, and how many bookmarks, are deleted with their post at once, and how many of others' are erased at a time: a
-/// write that takes longer has others wait.
+/// How many likes and comments, and how many bookmarks, are deleted with their post at once, and how many of others' are
+/// erased at a time: a write that takes longer has others wait.
 pub(crate) const ERASED_AT_ONCE: i64 = 500;
 
 /// What stands in the place of the text of a post that is marked as deleted: a post is not empty.
