@@ -202,7 +202,7 @@ tables! { $
         like_count: i64 [BigInt],
         comment_count: i64 [BigInt],
         deleted_at: Option<DbInstant> [Nullable<Instant>];
-        // Not moved: worked out of the text.
+        // Not moved: extracted from the text.
         entities [Nullable<Text>],
         // Not moved: whether it is indexed for search.
         indexed [Bool]

@@ -1,4 +1,4 @@
-//! The posts of which it is not worked out what their texts name.
+//! The posts whose entities are not extracted yet.
 
 use agora_domain::Result;
 use agora_domain::id::PostId;

@@ -36,7 +36,7 @@ pub struct Repositories {
     pub posts: Arc<dyn PostRepository>,
     /// Bookmarks.
     pub bookmarks: Arc<dyn BookmarkRepository>,
-    /// Posts of which it is not worked out what their texts name.
+    /// Posts whose entities are not extracted yet.
     pub texts: Arc<dyn TextBacklog>,
     /// Comments.
     pub comments: Arc<dyn CommentRepository>,

@@ -141,7 +141,7 @@ pub struct Post {
     pub author: UserId,
     /// Its text.
     pub text: PostText,
-    /// What the text names; `None` while that was not worked out.
+    /// What the text names; `None` while that was not extracted.
     pub entities: Option<Entities>,
     /// Its image.
     pub image: Option<ImageKey>,
@@ -174,7 +174,7 @@ impl Post {
     pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
         edit.versions.ensure_include(self.updated_at)?;
         let before = self.clone();
-        // What the text names is worked out when it is written: the same text names the same.
+        // Entities are extracted when a text is written: the same text keeps those it has.
         if let Some(text) = edit.text.as_ref().filter(|text| **text != self.text) {
             self.text = text.clone();
             self.entities = edit.entities.clone();

@@ -130,7 +130,7 @@ pub trait PostRepository: Send + Sync {
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>>;
 }
 
-/// The text of a post of which it is not worked out what it names.
+/// The text of a post whose entities are not extracted yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedText {
     /// The post.
@@ -139,19 +139,19 @@ pub struct UnresolvedText {
     pub text: PostText,
 }
 
-/// What was worked out of the text of a post.
+/// The entities extracted from the text of a post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedText {
     /// The post.
     pub post: PostId,
-    /// The text that it was worked out of.
+    /// The text from which they were extracted.
     pub text: PostText,
     /// What the text names.
     pub entities: Entities,
 }
 
-/// The posts of which it is not worked out what their texts name: those of before that was done, and those whose text was
-/// written by somebody who did not do it. Deleted ones are not among them.
+/// The posts whose entities are not extracted yet: those of an earlier release, and those whose text was written by somebody
+/// who did not extract them. Deleted ones are not among them.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TextBacklog: Send + Sync {
@@ -161,7 +161,7 @@ pub trait TextBacklog: Send + Sync {
     /// Returns the first of them by descending id, the newest ones, so many at most; of those before an id, if one is given.
     async fn list(&self, before: Option<PostId>, limit: usize) -> Result<Vec<UnresolvedText>>;
 
-    /// Stores what was worked out. The versions of the posts stay. A post with another text by now, or of which that was
-    /// worked out meanwhile, MUST stay as it is.
+    /// Stores extracted entities. The versions of the posts stay. A post with another text by now, or whose entities were
+    /// extracted meanwhile, MUST stay as it is.
     async fn store(&self, texts: Vec<ResolvedText>) -> Result<()>;
 }

@@ -273,7 +273,7 @@ impl EntityBody {
     }
 }
 
-/// What a text names, each rendered as it is read: a text may name very much. Nothing while that was not worked out.
+/// What a text names, each rendered as it is read: a text may name very much. Nothing while that was not extracted.
 struct EntityList<'a>(Option<&'a Entities>);
 
 impl Serialize for EntityList<'_> {
