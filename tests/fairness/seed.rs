@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-/// The rows. Each user is a number: 0 hides nearly all of very many posts, 1 has the largest posts, 2 very many sessions.
+/// The rows. Each user is a number: 0 hides nearly all of very many posts, 1 has the largest posts, 2 very many sessions, 3 is
+/// disabled and wrote the newest posts.
 /// `mallory` follows as many as an account may, these among them.
 pub(crate) const ROWS: &str = "
 INSERT INTO users (id, username, username_key, email, email_key, password_hash, biography, is_admin, is_user, enabled,
                    created_at, indexed)
 {rows 20000} SELECT {user n}, 'u' || n || '{x 40}', 'u' || n || '{x 40}', 'u' || n || '@{x 60}.{x 60}.{x 60}.example',
                     'u' || n || '@{x 60}.{x 60}.{x 60}.example', 'x', '{long 1000}', FALSE, TRUE, TRUE, {at n}, TRUE FROM n;
+UPDATE users SET enabled = FALSE WHERE id = {user 3};
 UPDATE users SET biography = '{long 1000}' WHERE id = {mallory};
 
 INSERT INTO sessions (id, user_id, opened_at)
@@ -29,6 +31,8 @@ INSERT INTO posts (id, author_id, content, entities, indexed, visibility, create
 {rows 300000} SELECT {hidden n}, {user 0}, 'x', '', TRUE, CASE n % 100000 WHEN 0 THEN 0 ELSE 2 END, {at n}, {at n} FROM n;
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at)
 {rows 10000} SELECT {small n}, {user n}, 'x', '', TRUE, 0, {at 300000 + n}, {at n} FROM n;
+INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at)
+{rows 20000} SELECT {hidden 300000 + n}, {user 3}, 'x', '', TRUE, 0, {at 600000 + n}, {at n} FROM n;
 
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, like_count)
 {rows 1000} SELECT {large n}, {user 1}, '{long 5000}', '', TRUE, 0, {at 400000 + n}, {at n}, 50 FROM n;
@@ -62,7 +66,7 @@ INSERT INTO post_tags (tag, created_at, post_id, author_id, visibility)
         FROM posts WHERE author_id = {user 1};
 
 INSERT INTO search_tail (kind, id, created_at, words)
-{rows 20000} SELECT 0, {hidden 1 + n}, {at 1 + n}, '\nx\n' FROM n;
+{rows 20000} SELECT 0, {hidden 1 + n}, {at 1 + n}, '\nx\n{by 0}' FROM n;
 INSERT INTO search_tail (kind, id, created_at, words)
 {rows 10000} SELECT 0, {small n}, {at 300000 + n}, '\nx\n' FROM n;
 INSERT INTO search_tail (kind, id, created_at, words)

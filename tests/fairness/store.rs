@@ -1,6 +1,6 @@
 //! The databases, and how rows are put into them beside the program.
 
-use crate::names::{Names, entities, id_beginning, replace_words, tags};
+use crate::names::{Names, entities, id, id_beginning, replace_words, tags};
 use crate::private_postgres;
 use crate::process::Home;
 
@@ -42,6 +42,7 @@ impl Store {
     /// - `{rows 3}`: a table `n` of the numbers 0 to 2
     /// - `{user n + 1}` and the like: the identifier of the thing of a kind that has this number
     /// - `{entities 3}`: what a text of `{tags 3}` names, as it is stored
+    /// - `{by 3}`: what says in the words of a post that the user of this number wrote it
     /// - `{at n}`: so many milliseconds after the beginning
     /// - `{now}`
     pub(crate) fn fill(&self, home: &Home, names: &Names, sql: &str) {
@@ -74,6 +75,10 @@ impl Store {
             }
             Some(("at", millis)) if is_sqlite => format!("({BEGIN}000000 + ({millis}) * 1000)"),
             Some(("at", millis)) => format!("(to_timestamp({BEGIN}) + ({millis}) * interval '1 millisecond')"),
+            Some(("by", user)) => {
+                let author = id("user", user.parse().unwrap()).replace('-', "");
+                format!("\r@{author}\r")
+            }
             Some(("long", count)) => "\u{1}".repeat(count.parse().unwrap()),
             Some(("x", count)) => "x".repeat(count.parse().unwrap()),
             Some(("tags", count)) => tags(count.parse().unwrap()),

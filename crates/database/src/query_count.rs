@@ -110,11 +110,12 @@ fn a_page_of_posts_takes_two_queries() {
             assert_eq!(posts.len(), 1);
         });
     }
-    expect_queries(2, |conn| {
+    // One for each visibility.
+    expect_queries(3 + 2, |conn| {
         complete(queries::posts::list_all(conn, user(0), slice())).unwrap();
     });
-    expect_queries(2, |conn| {
-        complete(queries::posts::list_public(conn, user(0), slice())).unwrap();
+    expect_queries(1 + 2, |conn| {
+        complete(queries::timelines::list_public(conn, user(0), slice(), 100)).unwrap();
     });
 }
 

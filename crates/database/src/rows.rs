@@ -252,7 +252,7 @@ impl LikerRow {
 
 /// The columns of a post that are its own.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable, AsChangeset)]
-#[diesel(table_name = posts, treat_none_as_null = true)]
+#[diesel(table_name = posts, treat_none_as_default_value = false, treat_none_as_null = true)]
 pub(crate) struct PostRow {
     pub(crate) id: DbId,
     pub(crate) author_id: DbId,

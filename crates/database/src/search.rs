@@ -1,6 +1,6 @@
 //! The repository of searches, and its index.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use agora_domain::Result;
 use agora_domain::id::UserId;
@@ -18,46 +18,53 @@ use crate::feeds::limit;
 use crate::people::PersonRow;
 use crate::rows::{Slice, count};
 use crate::schema::{search_tail, search_texts};
-use crate::search_index::{Among, Contains, Found};
+use crate::search_index::{Among, Buckets, Chunk, Contains, Found};
 use crate::sql_types::DbId;
 use crate::{Database, call};
 
 /// How many buckets are asked for a query's words at first, and at most.
-const BUCKETS: [i64; 2] = [4, 256];
+const FIRST_BUCKETS: i64 = 4;
+const MAX_BUCKETS: i64 = 256;
 
 /// How many documents are looked at first, and at most.
-const DOCUMENTS: [usize; 2] = [64, 1024];
+const FIRST_DOCUMENTS: usize = 64;
+const MAX_DOCUMENTS: usize = 1024;
 
 impl Database {
     /// Returns the positions of a page of what is found.
     async fn find(&self, among: Among, needles: &Needles, page: PageRequest) -> Result<Page<Keyset>> {
         let slice = Slice::newest_first(page);
-        let contained = needles.contained.as_slice();
+        let (kind, contained) = (among.kind(), needles.contained.as_slice());
         let tail = async || {
             let contains = Contains::new(search_tail::words, contained);
             call!(self, search search::tail(among, contains, slice))
         };
         let (mut found, mut is_missed) = (Found::new(slice, tail().await?), false);
-        let [mut buckets, most_buckets] = BUCKETS;
-        let mut after = None;
+        let (mut buckets, mut size) = (Buckets::Next(None, FIRST_BUCKETS), FIRST_BUCKETS);
+        let (mut common, mut prefix) = (HashSet::new(), needles.prefix.clone());
         loop {
-            let (kind, wanted) = (among.kind(), needles.clone());
-            let rare = self.packing.rare;
-            let (chunk, last) = call!(self, search search::candidates(kind, wanted, slice, after, [rare, buckets]))?;
-            after = last;
-            found.begin(chunk, after.is_some());
-            let [mut documents, most_documents] = DOCUMENTS;
+            let wanted = needles.clone();
+            let Chunk { candidates, last, absent } =
+                call!(self, search search::candidates(kind, wanted, slice, buckets))?;
+            found.begin(candidates, last.is_some());
+            let mut documents = FIRST_DOCUMENTS;
             while let Some(numbers) = found.next(documents) {
                 let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
                 let looked = call!(self, search search::look(among, contains, numbers))?;
                 is_missed |= looked.len() < count;
                 found.add(looked);
-                documents = (documents * 4).min(most_documents);
+                documents = (documents * 4).min(MAX_DOCUMENTS);
             }
-            if after.is_none() || found.is_complete() {
+            if last.is_none() || found.is_complete() {
                 break;
             }
-            buckets = (buckets * 2).min(most_buckets);
+            let absent: Vec<_> = absent.into_iter().filter(|word| common.insert(word.clone())).collect();
+            let rare = match (prefix.take(), self.packing.rare) {
+                (None, _) if absent.is_empty() => None,
+                (prefix, rare) => call!(self, search search::rare_buckets(kind, absent, prefix, rare))?,
+            };
+            size = (size * 4).min(MAX_BUCKETS);
+            buckets = rare.map_or(Buckets::Next(last, size), Buckets::Numbered);
         }
         if is_missed {
             // One that was changed meanwhile went to the tail.
@@ -129,8 +136,9 @@ impl SearchIndex for Database {
     async fn pack(&self) -> Result<bool> {
         let (mut is_more, packing) = (false, self.packing);
         for kind in Kind::ALL {
-            if call!(self, read search::has_long_tail(kind, packing))? {
-                call!(self, write search::pack(kind, packing))?;
+            let count = call!(self, read search::count_to_pack(kind, packing))?;
+            if count > 0 {
+                call!(self, write search::pack(kind, count))?;
                 is_more = true;
             }
         }

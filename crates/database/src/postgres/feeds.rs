@@ -5,14 +5,16 @@ use std::io::Write;
 
 use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
-use agora_domain::posts::PostView;
+use agora_domain::posts::{PostView, Visibility};
 use diesel::deserialize::FromSql;
 use diesel::expression::{ValidGrouping, is_aggregate};
 use diesel::pg::{Pg, PgValue};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::{IsNull, Output, ToSql};
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Record, SmallInt, SqlType, Text};
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, deserialize, serialize};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Record, SmallInt, SqlType};
+use diesel::{
+    ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, deserialize, dsl, serialize,
+};
 use futures_util::future::try_join;
 
 use super::dialect::{Conn, RunQueryDsl, built};
@@ -25,11 +27,16 @@ use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPos
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{posts, users};
 use crate::sql_types::{DbId, DbInstant, Id, Instant};
-use crate::values::{Visible, VisiblePosts, distinct};
+use crate::values::{Visible, distinct, visible_codes};
+
+/// Returns the condition that a post is there, for statements about the posts of all authors.
+pub(crate) fn in_timeline() -> dsl::IsNull<posts::deleted_at> {
+    posts::deleted_at.is_null()
+}
 
 /// The positions of the next posts of some authors with some visibilities from a position on: of each author and
-/// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user;
-/// or the posts are all that there are.
+/// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user,
+/// or anybody.
 #[derive(Debug, Clone, QueryId)]
 struct NextPosts<const OF: u8, const OLDER: bool> {
     user: DbId,
@@ -47,40 +54,38 @@ impl<const OF: u8, const OLDER: bool> Query for NextPosts<OF, OLDER> {
     type SqlType = (Instant, Id);
 }
 
-/// What the next posts are of.
+/// Whose the next posts are.
 const FOLLOWED: u8 = 0;
 const AUTHOR: u8 = 1;
-const ALL: u8 = 2;
-/// Those of all authors who are enabled that everybody may view.
-const PUBLIC: u8 = 3;
+const ANYBODY: u8 = 2;
 
 impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let is_of_each = OF == FOLLOWED || OF == AUTHOR;
-        if is_of_each {
-            let authors = if OF == FOLLOWED { "followed_id AS id FROM follows WHERE follower_id = " } else { "" };
-            out.push_sql("SELECT n.created_at, n.id FROM (SELECT ");
-            out.push_sql(authors);
+        out.push_sql("SELECT n.created_at, n.id FROM ");
+        if OF == FOLLOWED {
+            out.push_sql("(SELECT followed_id AS id FROM follows WHERE follower_id = ");
             out.push_bind_param::<Id, _>(&self.user)?;
-            out.push_sql(if OF == FOLLOWED { ") a" } else { "::uuid AS id) a" });
-            out.push_sql(" CROSS JOIN unnest(");
-            out.push_bind_param::<Array<SmallInt>, _>(&self.visible)?;
-            out.push_sql("::int2[]) v CROSS JOIN LATERAL (");
+            out.push_sql(") a CROSS JOIN ");
         }
-        out.push_sql("SELECT p.created_at, p.id FROM posts p WHERE p.deleted_at IS NULL AND ");
-        if is_of_each {
-            out.push_sql("p.author_id = a.id AND p.visibility = v AND ");
-        } else if OF == PUBLIC {
-            // For each post by itself: the server would have joined all posts with their authors.
-            out.push_sql("p.visibility = 0 AND (SELECT u.enabled FROM users u WHERE u.id = p.author_id) AND ");
+        out.push_sql("unnest(");
+        out.push_bind_param::<Array<SmallInt>, _>(&self.visible)?;
+        out.push_sql(
+            "::int2[]) v CROSS JOIN LATERAL (\
+            SELECT p.created_at, p.id FROM posts p WHERE p.deleted_at IS NULL AND p.visibility = v AND ",
+        );
+        match OF {
+            FOLLOWED => out.push_sql("p.author_id = a.id AND "),
+            AUTHOR => {
+                out.push_sql("p.author_id = ");
+                out.push_bind_param::<Id, _>(&self.user)?;
+                out.push_sql(" AND ");
+            }
+            _ => {}
         }
         self.part.push_beyond(&mut out, ["p.created_at", "p.id"])?;
         self.part.push_end(&mut out, ["p.created_at", "p.id"])?;
-        if is_of_each {
-            out.push_sql(") n ");
-            self.part.push_end(&mut out, ["n.created_at", "n.id"])?;
-        }
-        Ok(())
+        out.push_sql(") n ");
+        self.part.push_end(&mut out, ["n.created_at", "n.id"])
     }
 }
 
@@ -125,44 +130,6 @@ impl<const OLDER: bool> Part<OLDER> {
     }
 }
 
-/// The positions of the next visible posts with a hashtag from a position on whose authors are enabled: all that decides is
-/// in the index, but for whom the viewer follows and who is enabled. These are asked for one by one, since the server's
-/// general plan, which knows nothing of the limit, would have joined all of them.
-#[derive(Debug, Clone, QueryId)]
-struct TaggedPosts<const OLDER: bool> {
-    tag: String,
-    viewer: DbId,
-    followed: Vec<i16>,
-    others: Vec<i16>,
-    part: Part<OLDER>,
-}
-
-impl<const OLDER: bool> TaggedPosts<OLDER> {
-    fn new(tag: String, VisiblePosts { viewer, followed, others }: VisiblePosts, slice: Slice) -> Self {
-        Self { tag, viewer, followed: distinct(followed), others: distinct(others), part: Part::new(slice) }
-    }
-}
-
-impl<const OLDER: bool> QueryFragment<Pg> for TaggedPosts<OLDER> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("SELECT t.created_at, t.post_id AS id FROM post_tags t WHERE t.tag = ");
-        out.push_bind_param::<Text, _>(&self.tag)?;
-        out.push_sql(" AND (t.author_id = ");
-        out.push_bind_param::<Id, _>(&self.viewer)?;
-        out.push_sql(" OR t.visibility = ANY (");
-        out.push_bind_param::<Array<SmallInt>, _>(&self.others)?;
-        out.push_sql("::int2[]) OR t.visibility = ANY (");
-        out.push_bind_param::<Array<SmallInt>, _>(&self.followed)?;
-        out.push_sql("::int2[]) AND (SELECT true FROM follows f WHERE f.follower_id = ");
-        out.push_bind_param::<Id, _>(&self.viewer)?;
-        out.push_sql(
-            " AND f.followed_id = t.author_id)) AND (SELECT u.enabled FROM users u WHERE u.id = t.author_id) AND ",
-        );
-        self.part.push_beyond(&mut out, ["t.created_at", "t.post_id"])?;
-        self.part.push_end(&mut out, ["t.created_at", "t.post_id"])
-    }
-}
-
 /// Whether `posts.id` is one of those. They are found first, as an array: the server's general plan, which knows nothing of
 /// the limit, would have joined all posts with their authors.
 #[derive(Debug, Clone, QueryId)]
@@ -185,15 +152,15 @@ impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Among<Q> {
 
 /// Loads views of the next posts.
 macro_rules! load_next {
-    ($Next:ident<$($of:ident)?>($($value:expr),+), $slice:expr, $views:expr, $conn:expr) => {
+    ($of:ident, $user:expr, $visible:expr, $slice:expr, $views:expr, $conn:expr) => {
         match $slice.toward {
             Toward::Older => {
-                let next = $Next::<$($of,)? true>::new($($value,)+ $slice);
+                let next = NextPosts::<$of, true>::new($user, $visible, $slice);
                 let order = (posts::created_at.desc(), posts::id.desc());
                 built($views.filter(Among(next)).order(order)).load($conn).await?
             }
             Toward::Newer => {
-                let next = $Next::<$($of,)? false>::new($($value,)+ $slice);
+                let next = NextPosts::<$of, false>::new($user, $visible, $slice);
                 let order = (posts::created_at.asc(), posts::id.asc());
                 built($views.filter(Among(next)).order(order)).load($conn).await?
             }
@@ -204,15 +171,8 @@ macro_rules! load_next {
 /// Returns all posts.
 pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
-    let rows = load_next!(NextPosts<ALL>(viewer, [0; 3]), slice, views, conn);
+    let rows = load_next!(ANYBODY, viewer, visible_codes(&Visibility::ALL), slice, views, conn);
     with_likers(conn, rows, UserRow::account).await
-}
-
-/// Returns the PUBLIC posts of all authors who are enabled.
-pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView>> {
-    let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
-    let rows = load_next!(NextPosts<PUBLIC>(viewer, [0; 3]), slice, views, conn);
-    with_likers(conn, rows, AuthorRow::author).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -224,20 +184,7 @@ pub(crate) async fn list_by_author(
     slice: Slice,
 ) -> Outcome<Vec<PostView>> {
     let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
-    let rows = load_next!(NextPosts<AUTHOR>(author, visible), slice, views, conn);
-    with_likers(conn, rows, AuthorRow::author).await
-}
-
-/// Returns the visible posts with a hashtag whose authors are enabled.
-pub(crate) async fn list_by_tag(
-    conn: &mut Conn<'_>,
-    tag: String,
-    visible: VisiblePosts,
-    slice: Slice,
-) -> Outcome<Vec<PostView>> {
-    let viewer = visible.viewer;
-    let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
-    let rows = load_next!(TaggedPosts<>(tag, visible), slice, views, conn);
+    let rows = load_next!(AUTHOR, author, visible, slice, views, conn);
     with_likers(conn, rows, AuthorRow::author).await
 }
 

@@ -16,12 +16,14 @@ use uuid::Uuid;
 
 use super::database::{Postgres, private_postgres};
 use super::dialect;
-use super::queries::{accounts, bookmarks, comments, feeds, follows, people, posts, products, search, sessions, texts};
+use super::queries::{
+    accounts, bookmarks, comments, feeds, follows, people, posts, products, search, sessions, texts, timelines,
+};
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{Slice, Toward};
 use crate::schema::{CommentRow, LikeRecord, search_tail, search_texts};
-use crate::search_index::{Among, Contains, Packing};
+use crate::search_index::{Among, Buckets, Contains, Packing};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::VisiblePosts;
 use crate::version::Opening;
@@ -204,7 +206,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| search::look(conn, among_people, in_bucket("text"), (0..8).collect()),
         |conn| search::posts(conn, vec![post, id(2, 100)], viewer, false),
         |conn| people::find_discoverable(conn, vec![author, viewer], viewer, false),
-        |conn| search::has_long_tail(conn, Kind::Post, packing),
+        |conn| search::count_to_pack(conn, Kind::Post, packing),
         |conn| posts::toggle_like(conn, like(n)),
         |conn| comments::insert(conn, comment(n)),
     }
@@ -214,9 +216,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         measure! { n:
             |conn| posts::list_all(conn, viewer, slice(21)),
             |conn| posts::list_by_author(conn, author, [0, 1, 0], viewer, slice(21)),
-            |conn| posts::list_public(conn, viewer, slice(21)),
+            |conn| timelines::list_public(conn, viewer, slice(21), 21),
             |conn| bookmarks::list(conn, visible, slice(21)),
-            |conn| posts::list_by_tag(conn, "shown".to_owned(), visible, slice(21)),
+            |conn| timelines::list_by_tag(conn, "shown".to_owned(), visible, slice(21), 21),
             |conn| posts::list_likers(conn, post, slice(21)),
             |conn| comments::list(conn, post, slice(21)),
             |conn| follows::list_followed(conn, viewer, slice(21)),
@@ -230,8 +232,10 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| feeds::read_with_changes(conn, wanted, twenty.clone(), since()),
             |conn| search::tail(conn, among_posts, in_tail("rare"), slice(21)),
             |conn| search::tail(conn, among_people, in_tail("rare"), slice(21)),
-            |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), None, [1, 3]),
-            |conn| search::candidates(conn, Kind::Post, found("\"common unique\" te"), slice(21), None, [1, 3]),
+            |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), Buckets::Next(None, 3)),
+            |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), Buckets::Numbered(vec![0])),
+            |conn| search::rare_buckets(conn, Kind::Post, found("\"common unique\" te").keys, None, 1),
+            |conn| search::rare_buckets(conn, Kind::Post, Vec::new(), Some("te".to_owned()), 1),
             // Of each author as many as there are in the small database.
             |conn| feeds::positions(conn, viewer, [0, 1, 0], slice(4)),
         }

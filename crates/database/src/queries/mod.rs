@@ -8,9 +8,7 @@ pub(crate) use super::dialect::{
     Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, lock_admins, lock_counters,
     lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in, word_in,
 };
-pub(crate) use super::feeds::{
-    feed_positions, list_all, list_by_author, list_by_tag, list_public, load_feed, read_with_changes,
-};
+pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
 pub(crate) use super::likers::{likers, with_likers};
 pub(crate) use super::postings::postings_between;
 pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
@@ -30,6 +28,7 @@ pub(crate) mod products;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod texts;
+pub(crate) mod timelines;
 pub(crate) mod transfer;
 pub(crate) mod views;
 

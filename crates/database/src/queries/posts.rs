@@ -9,7 +9,7 @@ pub(crate) use super::likes::{list_likers, set_like, unset_like};
 use super::texts;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
-pub(crate) use super::{list_all, list_by_author, list_by_tag, list_public, toggle_like};
+pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::error::Outcome;
 use crate::rows::{AuthorRow, PostRow, visibility};
 use crate::schema::{bookmarks, comments, likes, posts, users};

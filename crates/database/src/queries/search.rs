@@ -24,8 +24,8 @@ use crate::product_rows::ProductRows;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
 use crate::schema::{ProductRow, posts, products, search_buckets, search_postings, search_tail, search_texts, users};
 use crate::search_index::{
-    Among, BUCKET, BucketPlace, BucketRow, Candidates, Contains, Looked, PackedBucket, Packing, TextRow, beyond,
-    kind_code, narrow,
+    Among, BUCKET, BucketPlace, BucketRow, Buckets, Chunk, Contains, Looked, PackedBucket, Packing, Posting, TextRow,
+    beyond, kind_code, narrow,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -87,69 +87,62 @@ pub(crate) async fn tail(
     }))
 }
 
-/// Returns the next buckets from a position on, and what they may have of what is looked for; and after which bucket there
-/// may be others. Those of a rare word are all there are; of others come so many.
+/// Returns what some buckets have, from a position on, of what is looked for.
 pub(crate) async fn candidates(
     conn: &mut Conn<'_>,
     kind: Kind,
     Needles { mut keys, prefix, .. }: Needles,
     slice: Slice,
-    after: Option<BucketPlace>,
-    [rare, most]: [i64; 2],
-) -> Outcome<(Vec<Candidates>, Option<BucketPlace>)> {
+    buckets: Buckets,
+) -> Outcome<Chunk> {
     // Long words are rarer.
     keys.sort_unstable_by_key(|key| std::cmp::Reverse(key.len()));
     keys.truncate(WORDS);
-    let named = match after {
-        None => rare_buckets(conn, kind, &keys, prefix.as_deref(), rare).await?,
-        Some(_) => None,
-    };
-    let (rows, is_more) = match named {
-        Some(numbers) => {
-            let named = search_buckets::table
+    let (rows, is_more) = match buckets {
+        Buckets::Numbered(numbers) => {
+            let numbered = search_buckets::table
                 .filter(search_buckets::kind.eq(kind_code(kind)))
                 .filter(number_in(search_buckets::bucket, numbers));
-            (beyond(built(named.select(BucketRow::as_select())).load(conn).await?, slice), false)
+            (beyond(built(numbered.select(BucketRow::as_select())).load(conn).await?, slice), false)
         }
-        None => {
+        Buckets::Next(after, most) => {
             let rows = next_buckets(conn, kind, slice, after, most).await?;
             let is_more = limit(rows.len()) == most;
             (rows, is_more)
         }
     };
-    let words = keys.len();
-    let postings = || search_postings::table.filter(search_postings::kind.eq(kind_code(kind)));
-    let columns = (search_postings::bucket, search_postings::documents);
-    let found: Vec<(i64, Vec<u8>)> = match rows.iter().map(|row| row.bucket).collect::<Vec<_>>() {
+    let found: Vec<Posting> = match rows.iter().map(|row| row.bucket).collect::<Vec<_>>() {
         numbers if numbers.is_empty() || keys.is_empty() => Vec::new(),
         numbers => {
-            let of_words = postings()
+            let of_words = search_postings::table
+                .filter(search_postings::kind.eq(kind_code(kind)))
                 .filter(number_in(search_postings::bucket, numbers))
-                .filter(word_in(search_postings::word, keys));
+                .filter(word_in(search_postings::word, keys.clone()));
+            let columns = (search_postings::bucket, search_postings::word, search_postings::documents);
             of_words.select(columns).load(conn).await?
         }
     };
-    let mut found = crate::search_index::candidates(rows, words, found, slice.toward);
-    let left = found.iter().filter(|bucket| !bucket.documents.is_empty()).map(|bucket| bucket.place.bucket);
+    let (mut candidates, absent) = crate::search_index::candidates(rows, keys, found, slice.toward);
+    let left = candidates.iter().filter(|bucket| !bucket.documents.is_empty()).map(|bucket| bucket.place.bucket);
     let left: Vec<i64> = left.collect();
     if let Some(prefix) = prefix.filter(|_| !left.is_empty()) {
         let words = [prefix.clone(), end_of(&prefix)];
         let rows = postings_between(conn, kind_code(kind), left, words, BEGINNINGS).await?;
         if limit(rows.len()) < BEGINNINGS {
-            narrow(&mut found, rows);
+            narrow(&mut candidates, rows);
         }
     }
-    let last = found.last().map(|bucket| bucket.place).filter(|_| is_more);
-    Ok((found, last))
+    let last = candidates.last().map(|bucket| bucket.place).filter(|_| is_more);
+    Ok(Chunk { candidates, last, absent })
 }
 
 /// Returns the buckets that have the first rare one of some words, or a word with a prefix if there are few; `None` when
 /// none of them is rare.
-async fn rare_buckets(
+pub(crate) async fn rare_buckets(
     conn: &mut Conn<'_>,
     kind: Kind,
-    keys: &[String],
-    prefix: Option<&str>,
+    keys: Vec<String>,
+    prefix: Option<String>,
     rare: i64,
 ) -> Outcome<Option<Vec<i64>>> {
     let postings = || {
@@ -158,7 +151,7 @@ async fn rare_buckets(
     };
     let is_rare = |buckets: &Vec<i64>| limit(buckets.len()) <= rare;
     if let Some(prefix) = prefix {
-        let within = search_postings::word.ge(prefix).and(search_postings::word.lt(end_of(prefix)));
+        let within = search_postings::word.ge(&prefix).and(search_postings::word.lt(end_of(&prefix)));
         let buckets: Vec<i64> =
             postings().filter(within).order((search_postings::word, search_postings::bucket)).load(conn).await?;
         if is_rare(&buckets) {
@@ -428,31 +421,25 @@ async fn tail_sizes(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcom
     Ok(sizes.into_iter().map(i64::from).collect())
 }
 
-fn is_long(sizes: &[i64], packing: Packing) -> bool {
-    limit(sizes.len()) >= 2 * packing.documents || sizes.iter().sum::<i64>() >= 2 * packing.bytes
-}
-
-/// Returns whether there are twice as many texts of a kind in no bucket as a bucket has.
-pub(crate) async fn has_long_tail(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<bool> {
-    Ok(is_long(&tail_sizes(conn, kind, packing).await?, packing))
-}
-
-/// Makes a bucket of the oldest texts of a kind that are in none, if there are enough and nobody else does so.
-pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<()> {
-    if !lock_packing(conn).await? {
-        return Ok(());
+/// Returns how many texts of a kind are to be packed next: none unless twice as many are in no bucket.
+pub(crate) async fn count_to_pack(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<i64> {
+    let sizes = tail_sizes(conn, kind, packing).await?;
+    if limit(sizes.len()) < 2 * packing.documents && sizes.iter().sum::<i64>() < 2 * packing.bytes {
+        return Ok(0);
     }
-    let mut sizes = tail_sizes(conn, kind, packing).await?;
-    if !is_long(&sizes, packing) {
-        return Ok(());
-    }
-    sizes.truncate(usize::try_from(packing.documents).unwrap_or(usize::MAX));
     let mut bytes = 0;
     let fitting = sizes.into_iter().take_while(|size| {
         bytes += size;
         bytes <= packing.bytes
     });
-    let count = limit(fitting.count()).max(1);
+    Ok(limit(fitting.count()).clamp(1, packing.documents))
+}
+
+/// Makes a bucket of the oldest texts of a kind that are in none, so many at most, unless somebody else does so.
+pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome<()> {
+    if !lock_packing(conn).await? {
+        return Ok(());
+    }
     let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
     let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
     let oldest = lock_oldest(conn, kind_code(kind), count).await?;

@@ -1,6 +1,6 @@
 //! Buckets: documents by their words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use agora_domain::page::Keyset;
 use agora_domain::search::{IndexedText, Kind};
@@ -85,32 +85,33 @@ impl PackedBucket {
     /// Packs documents, the oldest of them first, as many as a bucket may have; nothing without any.
     pub(crate) fn of(kind: Kind, bucket: i64, documents: Vec<(DbInstant, DbId, String)>) -> Option<Self> {
         let kind = kind_code(kind);
-        let mut places: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-        let (mut packed, mut pairs) = (Vec::new(), 0);
-        for ((created_at, id, words), place) in documents.into_iter().zip(0_u16..) {
-            let text = IndexedText::restore(words);
-            let keys = text.keys();
-            pairs += keys.len();
-            if pairs > MAX_PAIRS && !packed.is_empty() {
+        let position = |(at, id, words)| ((at, id), IndexedText::restore(words));
+        let (mut positions, texts): (Vec<_>, Vec<_>) = documents.into_iter().map(position).unzip();
+        let (mut places, mut pairs, mut packed) = (HashMap::<&str, Places>::new(), 0, 0_u16);
+        for text in &texts {
+            let count = text.keys().count();
+            if packed > 0 && pairs + count > MAX_PAIRS {
                 break;
             }
-            for word in keys {
-                match places.get_mut(word) {
-                    Some(places) => places.extend(place.to_le_bytes()),
-                    None => drop(places.insert(word.to_owned(), place.to_le_bytes().to_vec())),
+            pairs += count;
+            for key in text.keys() {
+                let places = places.entry(key).or_default();
+                if places.last() != Some(&packed) {
+                    places.push(packed);
                 }
             }
-            packed.push((created_at, id));
+            packed += 1;
         }
-        let ((oldest_at, oldest_id), (newest_at, newest_id)) = (*packed.first()?, *packed.last()?);
-        let documents = i16::try_from(packed.len()).ok()?;
+        positions.truncate(packed.into());
+        let ((oldest_at, oldest_id), (newest_at, newest_id)) = (*positions.first()?, *positions.last()?);
+        let documents = i16::try_from(packed).ok()?;
         let row = BucketRow { kind, bucket, documents, oldest_at, oldest_id, newest_at, newest_id };
-        let posting = |(word, documents)| PostingRow { kind, bucket, word, documents };
-        Some(Self {
-            row,
-            postings: places.into_iter().map(posting).collect(),
-            ids: packed.into_iter().map(|(_, id)| id).collect(),
-        })
+        let bytes = |places: Places| places.into_iter().flat_map(u16::to_le_bytes).collect();
+        let posting =
+            |(word, places): (&str, _)| PostingRow { kind, bucket, word: word.to_owned(), documents: bytes(places) };
+        let mut postings: Vec<_> = places.into_iter().map(posting).collect();
+        postings.sort_unstable_by(|one, other| one.word.cmp(&other.word));
+        Some(Self { row, postings, ids: positions.into_iter().map(|(_, id)| id).collect() })
     }
 }
 
@@ -119,6 +120,26 @@ type Places = Vec<u16>;
 
 fn places(documents: &[u8]) -> Places {
     documents.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect()
+}
+
+/// Which buckets to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Buckets {
+    /// Those after one, or the first, so many at most.
+    Next(Option<BucketPlace>, i64),
+    /// Those with these numbers.
+    Numbered(Vec<i64>),
+}
+
+/// What some buckets have of what is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// In the order in which they are come upon.
+    pub(crate) candidates: Vec<Candidates>,
+    /// After which bucket there may be others.
+    pub(crate) last: Option<BucketPlace>,
+    /// The words that some of the buckets have not, so that they may be rare.
+    pub(crate) absent: Vec<String>,
 }
 
 /// What a bucket has of what is looked for.
@@ -131,24 +152,31 @@ pub(crate) struct Candidates {
     pub(crate) documents: Vec<i64>,
 }
 
-/// Returns the documents of buckets that have every word, given which have which; all when there is no word.
+/// A posting as it is read: the bucket, the word, and which documents have it.
+pub(crate) type Posting = (i64, String, Vec<u8>);
+
+/// Returns the documents of buckets that have every word, given the postings of these; all when there is no word. And which
+/// words some of the buckets have not.
 pub(crate) fn candidates(
     buckets: Vec<BucketRow>,
-    words: usize,
-    postings: Vec<(i64, Vec<u8>)>,
+    words: Vec<String>,
+    postings: Vec<Posting>,
     toward: Toward,
-) -> Vec<Candidates> {
+) -> (Vec<Candidates>, Vec<String>) {
     let mut by_bucket: HashMap<i64, Vec<Places>> = HashMap::new();
-    for (bucket, documents) in postings {
+    let mut buckets_of: HashMap<String, usize> = HashMap::new();
+    for (bucket, word, documents) in postings {
         by_bucket.entry(bucket).or_default().push(places(&documents));
+        *buckets_of.entry(word).or_default() += 1;
     }
+    let (all, wanted) = (buckets.len(), words.len());
     let candidates = |row: BucketRow| {
         let mut lists = by_bucket.remove(&row.bucket).unwrap_or_default();
         lists.sort_unstable_by_key(Vec::len);
         let mut lists = lists.into_iter();
         let found: Places = match lists.len() {
-            0 if words == 0 => (0..u16::try_from(row.documents).unwrap_or_default()).collect(),
-            count if count == words => lists.next().map(|first| lists.fold(first, intersection)).unwrap_or_default(),
+            0 if wanted == 0 => (0..u16::try_from(row.documents).unwrap_or_default()).collect(),
+            count if count == wanted => lists.next().map(|first| lists.fold(first, intersection)).unwrap_or_default(),
             _ => Places::new(),
         };
         let mut documents: Vec<i64> = found.into_iter().map(|place| row.bucket * BUCKET + i64::from(place)).collect();
@@ -158,7 +186,9 @@ pub(crate) fn candidates(
         let place = row.place(toward);
         Candidates { place, nearest: keyset(place.at, place.id), documents }
     };
-    buckets.into_iter().map(candidates).collect()
+    let candidates = buckets.into_iter().map(candidates).collect();
+    let absent = words.into_iter().filter(|word| buckets_of.get(word).is_none_or(|count| *count < all)).collect();
+    (candidates, absent)
 }
 
 /// Leaves of candidates those that have one of some words, given which documents have one.
@@ -230,12 +260,16 @@ mod tests {
         let ask = |words: &[&str], prefix: Option<&str>, toward| {
             let of = |is_wanted: &dyn Fn(&str) -> bool| {
                 let rows = bucket.postings.iter().filter(|row| is_wanted(&row.word));
-                rows.map(|row| (row.bucket, row.documents.clone())).collect::<Vec<_>>()
+                rows.map(|row| (row.bucket, row.word.clone(), row.documents.clone())).collect::<Vec<_>>()
             };
             let rows = of(&|word| words.contains(&word));
-            let mut found = candidates(vec![bucket.row.clone()], words.len(), rows, toward);
+            let wanted: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let (mut found, absent) = candidates(vec![bucket.row.clone()], wanted, rows, toward);
+            let is_there = |word: &&str| bucket.postings.iter().any(|row| row.word == *word);
+            assert!(absent.iter().eq(words.iter().filter(|word| !is_there(word))));
             if let Some(prefix) = prefix {
-                narrow(&mut found, of(&|word| word.starts_with(prefix)));
+                let rows = of(&|word| word.starts_with(prefix));
+                narrow(&mut found, rows.into_iter().map(|(bucket, _, documents)| (bucket, documents)).collect());
             }
             let first = 7 * BUCKET;
             found.pop().unwrap().documents.into_iter().map(|number| number - first).collect::<Vec<_>>()

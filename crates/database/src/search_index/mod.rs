@@ -5,10 +5,10 @@
 //! thousand of each kind, are looked at one after the other (the tail). Older ones were packed, which moved them: a
 //! bucket is about a thousand documents in the order of time, and for each of its words there is a row of
 //! `search_postings` that says which of them have it. A search goes through the tail and then, from the position of the
-//! page on, through buckets: through those that have its rarest word if they are few, otherwise through all, some at a
-//! time. It reads the postings of its words in them, intersects these, and looks at the rows that are left, together
-//! with the rule of who may find them. What it has found is final once no bucket that is left has anything nearer. Each
-//! step is a statement of bounded size. A document that was deleted or changed keeps its number in postings, by which
+//! page on, through buckets, some at a time. It reads the postings of its words in them, intersects these, and looks at
+//! the rows that are left, together with the rule of who may find them. What it has found is final once no bucket that
+//! is left has anything nearer. A word that some buckets have not may be rare: if so, the buckets that have it are all
+//! that is left to look at. Each step is a statement of bounded size. A document that was deleted or changed keeps its number in postings, by which
 //! no row is found any more.
 //!
 //! Tried or reckoned before: GIN indexes give matches in no order, so that a page of a common word takes all of them,
@@ -22,7 +22,9 @@ mod contains;
 mod values;
 mod walk;
 
-pub(crate) use self::buckets::{BucketPlace, BucketRow, Candidates, PackedBucket, beyond, candidates, narrow};
+pub(crate) use self::buckets::{
+    BucketPlace, BucketRow, Buckets, Chunk, PackedBucket, Posting, beyond, candidates, narrow,
+};
 pub(crate) use self::contains::Contains;
 pub(crate) use self::values::{Among, BUCKET, Packing, TextRow, kind_code};
 pub(crate) use self::walk::{Found, Looked};

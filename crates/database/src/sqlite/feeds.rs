@@ -2,8 +2,7 @@
 
 use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
-use agora_domain::posts::PostView;
-use diesel::dsl::exists;
+use agora_domain::posts::{PostView, Visibility};
 use diesel::expression::ValidGrouping;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::Bool;
@@ -21,35 +20,48 @@ use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
-use crate::schema::{follows, post_tags, posts, users};
+use crate::schema::{follows, posts, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{Visible, VisiblePosts, distinct};
+use crate::values::{Visible, distinct, visible_codes};
 
-/// Returns all posts.
-pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
-    let all = posts::table.inner_join(users::table).filter(posts::deleted_at.is_null());
-    let rows = load!(all.select(view!(UserRow, viewer)), posts, slice, conn)?;
-    with_likers(conn, rows, UserRow::account).await
-}
-
-/// Whether everybody may view a post: in the words of the index, which SQLite does not recognise in bound values.
+/// Whether a post is in the index of the posts of all authors, in its words, which SQLite does not recognise in bound values.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
-struct IsPublic;
+pub(crate) struct InTimeline;
 
-expression! { IsPublic: Bool, of posts::id }
+expression! { InTimeline: Bool, of posts::id }
 
-impl QueryFragment<Sqlite> for IsPublic {
+impl QueryFragment<Sqlite> for InTimeline {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql("(posts.visibility = 0 AND posts.deleted_at IS NULL)");
+        out.push_sql("(posts.deleted_at IS NULL AND posts.visibility >= 0)");
         Ok(())
     }
 }
 
-/// Returns the PUBLIC posts of all authors who are enabled.
-pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView>> {
-    let public = posts::table.inner_join(users::table).filter(IsPublic).filter(users::enabled);
-    let rows = load!(public.select(view!(AuthorRow, viewer)), posts, slice, conn)?;
-    with_likers(conn, rows, AuthorRow::author).await
+/// Returns the condition that a post is there, for statements about the posts of all authors.
+pub(crate) fn in_timeline() -> InTimeline {
+    InTimeline
+}
+
+/// Returns the positions of a slice among posts that have one of some visibilities, of each of them so many from the index.
+macro_rules! positions {
+    ($posts:expr, $visible:expr, $slice:expr, $conn:expr) => {{
+        let mut found = Vec::new();
+        for visibility in distinct($visible) {
+            let these = $posts.filter(posts::visibility.eq(visibility));
+            let keys: Vec<(DbInstant, DbId)> =
+                load!(these.select((posts::created_at, posts::id)), posts, $slice, $conn)?;
+            found.extend(keys.into_iter().map(|(at, id)| keyset(at, id)));
+        }
+        ids($slice.first_of(found))
+    }};
+}
+
+/// Returns all posts.
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
+    let found = positions!(posts::table.filter(in_timeline()), visible_codes(&Visibility::ALL), slice, conn);
+    let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(UserRow, viewer));
+    let rows = load_in_order!(views, slice.toward, conn);
+    with_likers(conn, rows, UserRow::account).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -60,40 +72,10 @@ pub(crate) async fn list_by_author(
     viewer: DbId,
     slice: Slice,
 ) -> Outcome<Vec<PostView>> {
-    let mut found = Vec::new();
-    for visibility in distinct(visible) {
-        let of_author = posts::table
-            .filter(posts::author_id.eq(author))
-            .filter(posts::visibility.eq(visibility))
-            .filter(posts::deleted_at.is_null())
-            .select((posts::created_at, posts::id));
-        let keys: Vec<(DbInstant, DbId)> = load!(of_author, posts, slice, conn)?;
-        found.extend(keys.into_iter().map(|(at, id)| keyset(at, id)));
-    }
-    let found = ids(slice.first_of(found));
+    let of_author = || posts::table.filter(posts::author_id.eq(author)).filter(posts::deleted_at.is_null());
+    let found = positions!(of_author(), visible, slice, conn);
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(AuthorRow, viewer));
     let rows = load_in_order!(views, slice.toward, conn);
-    with_likers(conn, rows, AuthorRow::author).await
-}
-
-/// Returns the visible posts with a hashtag whose authors are enabled.
-pub(crate) async fn list_by_tag(
-    conn: &mut Conn<'_>,
-    tag: String,
-    VisiblePosts { viewer, followed, others }: VisiblePosts,
-    slice: Slice,
-) -> Outcome<Vec<PostView>> {
-    let is = |visibility: i16| post_tags::visibility.eq(visibility);
-    let is_one_of = |[one, two, three]: Visible| is(one).or(is(two)).or(is(three));
-    let follow = follows::followed_id.eq(post_tags::author_id).and(follows::follower_id.eq(viewer));
-    let of_followed = is_one_of(followed).and(exists(follows::table.filter(follow)));
-    let tagged = post_tags::table
-        .inner_join(posts::table.inner_join(users::table))
-        .filter(post_tags::tag.eq(tag))
-        .filter(post_tags::author_id.eq(viewer).or(is_one_of(others)).or(of_followed))
-        .filter(users::enabled)
-        .select(view!(AuthorRow, viewer));
-    let rows = load!(tagged, post_tags, slice, conn)?;
     with_likers(conn, rows, AuthorRow::author).await
 }
 

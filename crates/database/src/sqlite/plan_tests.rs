@@ -12,14 +12,16 @@ use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
 use super::complete;
-use super::queries::{accounts, bookmarks, comments, feeds, follows, people, posts, products, search, texts};
+use super::queries::{
+    accounts, bookmarks, comments, feeds, follows, people, posts, products, search, texts, timelines,
+};
 use super::text_in::may_have_text;
 use crate::error::Outcome;
 use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
 use crate::schema;
 use crate::schema::{search_tail, search_texts};
-use crate::search_index::{Among, BucketPlace, Contains, Packing};
+use crate::search_index::{Among, BucketPlace, Buckets, Contains, Packing};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
@@ -183,25 +185,31 @@ fn a_search_looks_for_its_words_by_an_index() {
             );
         }
         let later = Some(BucketPlace { at: DbInstant::MIN, id: id(1), bucket: 1 });
-        for (after, rare) in [(None, 0), (None, 64), (later, 0)] {
-            let candidates = |needles: &Needles| {
-                steps(|conn| complete(search::candidates(conn, Kind::Post, needles.clone(), slice, after, [rare, 16])))
-            };
-            let found = candidates(&needles);
+        for buckets in [Buckets::Next(None, 16), Buckets::Next(later, 16), Buckets::Numbered(vec![1, 2])] {
+            let wanted = (needles.clone(), buckets);
+            let found = steps(|conn| {
+                let (needles, buckets) = wanted.clone();
+                complete(search::candidates(conn, Kind::Post, needles, slice, buckets))
+            });
             expect_searches(&found, false);
             let words = "SEARCH search_postings USING PRIMARY KEY (kind=? AND bucket=? AND word";
             are_words_searched |= found.iter().any(|step| step.starts_with(words));
-            let rarity = "SEARCH search_postings USING COVERING INDEX search_postings_word (kind=? AND word";
-            assert_eq!(found.iter().any(|step| step.starts_with(rarity)), after.is_none(), "{found:?}");
         }
     }
+    let rare = steps(|conn| {
+        let Needles { keys, prefix, .. } = needles.clone();
+        complete(search::rare_buckets(conn, Kind::Post, keys, prefix, 64))
+    });
+    expect_searches(&rare, false);
+    let by_word = "SEARCH search_postings USING COVERING INDEX search_postings_word (kind=? AND word";
+    assert!(rare.iter().all(|step| step.starts_with(by_word)), "{rare:?}");
     assert!(are_words_searched);
     expect_searches(&steps(|conn| complete(search::posts(conn, vec![id(2)], id(1), false))), true);
     expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], id(1), false))), true);
     expect_searches(&steps(|conn| complete(products::find_all(conn, vec![id(1)]))), true);
     for kind in Kind::ALL {
-        expect_searches(&steps(|conn| complete(search::has_long_tail(conn, kind, packing))), false);
-        let pack = steps(|conn| complete(search::pack(conn, kind, packing)));
+        expect_searches(&steps(|conn| complete(search::count_to_pack(conn, kind, packing))), false);
+        let pack = steps(|conn| complete(search::pack(conn, kind, 1)));
         assert!(!pack.iter().any(|step| step.starts_with("SCAN search_")), "{pack:?}");
         let unindexed = steps(|conn| complete(search::list_unindexed(conn, kind, 200)));
         assert!(unindexed.iter().all(|step| step.contains("_unindexed")), "{unindexed:?}");
@@ -217,6 +225,7 @@ fn what_is_hidden_is_passed_over_by_the_index() {
         ] {
             let by_visibility = "posts_by_visibility (author_id=? AND visibility=? AND created_at";
             assert!(steps.iter().any(|step| step.contains(by_visibility)), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("posts_timeline")), "{steps:?}");
         }
     }
 }
@@ -225,8 +234,8 @@ fn what_is_hidden_is_passed_over_by_the_index() {
 fn the_posts_of_a_hashtag_are_read_in_the_order_of_their_index() {
     let visible = VisiblePosts { viewer: id(1), followed: [0, 1, 0], others: [0; 3] };
     for slice in slices() {
-        let steps = steps(|conn| complete(posts::list_by_tag(conn, "tag".to_owned(), visible, slice)));
-        expect_searches(&steps, false);
+        let steps = steps(|conn| complete(timelines::list_by_tag(conn, "tag".to_owned(), visible, slice, 20)));
+        expect_searches(&steps, true);
         let first = steps.first().map_or("", String::as_str);
         assert!(first.starts_with("SEARCH post_tags USING PRIMARY KEY (tag=? AND created_at"), "{steps:?}");
     }
@@ -246,9 +255,12 @@ fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
 fn reads_that_sort_what_they_show_search_by_an_index() {
     let visible = VisiblePosts { viewer: id(1), followed: [0, 1, 0], others: [0; 3] };
     for slice in slices() {
-        let public = steps(|conn| complete(posts::list_public(conn, id(1), slice)));
+        let public = steps(|conn| complete(timelines::list_public(conn, id(1), slice, 20)));
         expect_searches(&public, true);
-        assert!(public.iter().any(|step| step.contains("INDEX posts_public (")), "{public:?}");
+        assert!(
+            public.iter().any(|step| step.contains("INDEX posts_timeline (visibility=? AND created_at")),
+            "{public:?}"
+        );
         let bookmarks = steps(|conn| complete(bookmarks::list(conn, visible, slice)));
         expect_searches(&bookmarks, true);
         assert!(bookmarks.iter().any(|step| step.contains("INDEX bookmarks_by_time (")), "{bookmarks:?}");

@@ -88,9 +88,9 @@ impl IndexedText {
         &self.0
     }
 
-    /// Returns by what an index finds it: its words and marks, of each the beginning.
-    pub fn keys(&self) -> BTreeSet<&str> {
-        self.0.split([WORD, MARK]).filter(|word| !word.is_empty()).map(key).collect()
+    /// Returns by what an index finds it: its words and marks, of each the beginning, as often as it has them.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.split([WORD, MARK]).filter(|word| !word.is_empty()).map(key)
     }
 }
 

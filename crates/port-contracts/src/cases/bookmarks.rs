@@ -7,8 +7,8 @@ use agora_domain::posts::{PostEdit, Visibility, VisibleTo};
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
-use crate::run::assert_fails;
-use crate::world::World;
+use crate::run::{assert_fails, pages};
+use crate::world::{World, at};
 
 fn member(viewer: UserId) -> VisibleTo {
     VisibleTo { viewer, followed: &[Visibility::Public, Visibility::Followers], others: &[Visibility::Public] }
@@ -108,4 +108,13 @@ pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Re
     assert_eq!(listed().await, [own, of_disabled, public]);
     db.accounts.set_enabled(ben, false, w.now()).await.unwrap();
     assert_eq!(listed().await, [own, public]);
+    // Runs of hidden ones between those that are shown: no page is short.
+    for n in 0..60 {
+        w.post_with(ben, |post| post.created_at = at(n)).await;
+        w.post_with(ben, |_| {}).await;
+    }
+    for size in [1, 2, 3] {
+        let views = pages(size, async |page| db.posts.list_public(viewer, page).await).await;
+        assert_eq!(views.into_iter().map(|view| view.post.id).collect::<Vec<_>>(), [own, public], "{size} at a time");
+    }
 }

@@ -1,0 +1,124 @@
+//! Lists of the posts of anybody, of which not all are shown: part by part, so that no statement passes over more than so
+//! many of those that are not.
+
+use agora_domain::posts::{PostView, Visibility};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods, QueryDsl, QueryResult, SelectableHelper,
+};
+
+use super::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, view, visible_to};
+use super::{Conn, RunQueryDsl, built, in_timeline, likers, load, post_in, with_likers};
+use crate::error::Outcome;
+use crate::feeds::limit;
+use crate::rows::{After, AuthorRow, PostRow, Slice, visibility_code};
+use crate::schema::{follows, post_tags, posts, users};
+use crate::sql_types::{DbId, DbInstant};
+use crate::values::{Visible, VisiblePosts};
+
+/// What a part of a list shows, and where the next part begins if there is one.
+pub(crate) type Part = (Vec<PostView>, Option<After>);
+
+/// The position of an entry, and whether it is shown.
+type Entry = (DbInstant, DbId, Option<bool>);
+
+/// Returns the posts to show of some entries, at most so many, and where the next part begins.
+fn shown(entries: Vec<Entry>, slice: Slice, most: usize) -> (Vec<DbId>, Option<After>) {
+    let is_last = limit(entries.len()) < slice.limit;
+    let (mut ids, mut last) = (Vec::new(), None);
+    for (at, id, is_shown) in entries {
+        if ids.len() == most {
+            return (ids, last);
+        }
+        last = Some(After(at, id));
+        if is_shown == Some(true) {
+            ids.push(id);
+        }
+    }
+    (ids, last.filter(|_| !is_last))
+}
+
+/// Loads those of some posts that may be shown, given the rule.
+macro_rules! views {
+    ($ids:expr, $viewer:expr, $may_be_shown:expr, $toward:expr, $conn:expr) => {{
+        let views = posts::table
+            .inner_join(users::table)
+            .filter(post_in($ids))
+            .filter(posts::deleted_at.is_null())
+            .filter(users::enabled)
+            .filter($may_be_shown)
+            .select(view!(AuthorRow, $viewer));
+        let rows = load_in_order!(views, $toward, $conn);
+        with_likers($conn, rows, AuthorRow::author).await?
+    }};
+}
+
+/// Returns a part of the PUBLIC posts of all authors who are enabled, at most so many.
+pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice, most: usize) -> Outcome<Part> {
+    // Asked for each post by itself: the server would have joined all posts with their authors.
+    let is_shown = users::table.filter(users::id.eq(posts::author_id)).select(users::enabled).single_value();
+    let public = posts::visibility.eq(visibility_code(Visibility::Public));
+    let entries = posts::table.filter(public).filter(in_timeline());
+    let entries: QueryResult<Vec<Entry>> =
+        load!(entries.select((posts::created_at, posts::id, is_shown)), posts, slice, conn);
+    let (ids, rest) = shown(entries?, slice, most);
+    Ok((views!(ids, viewer, public, slice.toward, conn), rest))
+}
+
+/// Returns a part of the visible posts with a hashtag whose authors are enabled, at most so many. All that decides is in the
+/// index, but for whom the viewer follows and who is enabled.
+pub(crate) async fn list_by_tag(
+    conn: &mut Conn<'_>,
+    tag: String,
+    VisiblePosts { viewer, followed, others }: VisiblePosts,
+    slice: Slice,
+    most: usize,
+) -> Outcome<Part> {
+    let is = |visibility: i16| post_tags::visibility.eq(visibility);
+    let is_one_of = |[one, two, three]: Visible| is(one).or(is(two)).or(is(three));
+    let follow = follows::followed_id.eq(post_tags::author_id).and(follows::follower_id.eq(viewer));
+    let follow = follows::table.filter(follow).select(follows::follower_id).single_value();
+    let is_visible =
+        post_tags::author_id.eq(viewer).or(is_one_of(others)).or(is_one_of(followed).and(follow.is_not_null()));
+    let is_enabled = users::table.filter(users::id.eq(post_tags::author_id)).select(users::enabled).single_value();
+    let is_shown = is_enabled.and(is_visible.nullable());
+    let entries = post_tags::table.filter(post_tags::tag.eq(tag));
+    let entries = entries.select((post_tags::created_at, post_tags::id, is_shown));
+    let entries: QueryResult<Vec<Entry>> = load!(entries, post_tags, slice, conn);
+    let (ids, rest) = shown(entries?, slice, most);
+    Ok((views!(ids, viewer, visible_to(viewer, followed, others), slice.toward, conn), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use agora_domain::clock::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::rows::Toward;
+
+    fn id(n: u8) -> DbId {
+        DbId(Uuid::from_u128(n.into()))
+    }
+
+    /// What a part of so many entries shows, of which these are shown, and after which entry the next part begins.
+    fn part(are_shown: &[bool], part: usize, most: usize) -> (Vec<DbId>, Option<DbId>) {
+        let at = DbInstant(Timestamp::from_unix_millis(0));
+        let entries = (0..).zip(are_shown).map(|(n, is_shown)| (at, id(n), Some(*is_shown))).collect();
+        let (ids, rest) = shown(entries, Slice::new(Toward::Older, None, part), most);
+        (ids, rest.map(|After(_, id)| id))
+    }
+
+    #[test]
+    fn a_part_goes_on_behind_the_last_entry_that_was_looked_at() {
+        assert_eq!(part(&[true, false, true], 3, 3), (vec![id(0), id(2)], Some(id(2))));
+        assert_eq!(part(&[false; 3], 3, 3), (vec![], Some(id(2))));
+        // What is shown beyond so many as are wanted was not looked at.
+        assert_eq!(part(&[true, false, true, true], 4, 2), (vec![id(0), id(2)], Some(id(2))));
+    }
+
+    #[test]
+    fn there_is_no_part_behind_the_end_of_a_list() {
+        assert_eq!(part(&[true, false], 3, 3), (vec![id(0)], None));
+        assert_eq!(part(&[], 3, 3), (vec![], None));
+    }
+}

@@ -1,0 +1,6 @@
+-- One index of the posts of all authors instead of two: the posts of a visibility in the order of time. All posts are read
+-- visibility by visibility. The second condition is always true: statements that do not name it, such as those of feeds,
+-- are not planned by this index.
+CREATE INDEX posts_timeline ON posts (visibility, created_at, id) WHERE deleted_at IS NULL AND visibility >= 0;
+DROP INDEX posts_public;
+DROP INDEX posts_by_time;
