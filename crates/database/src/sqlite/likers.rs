@@ -32,12 +32,27 @@ pub(crate) async fn with_likers<R, A>(
     author: fn(R) -> Outcome<A>,
 ) -> Outcome<Vec<PostView<A>>> {
     let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
-    let mut likers = if liked.is_empty() { HashMap::new() } else { likers_of(conn, liked).await? };
+    let mut likers = match liked.as_slice() {
+        [] => HashMap::new(),
+        [post] => HashMap::from([(*post, likers_of_one(conn, *post).await?)]),
+        _ => likers_of(conn, liked).await?,
+    };
     let view = |row: ViewRow<R, Likers>| {
         let liked_by = likers.remove(&row.post.id).unwrap_or_default();
         row.view(liked_by, author)
     };
     rows.into_iter().map(view).collect()
+}
+
+/// Returns the newest likers of a post: a statement for several takes half as long again.
+async fn likers_of_one(conn: &mut Conn<'_>, post: DbId) -> Outcome<Vec<Liker>> {
+    let newest = likes::table
+        .inner_join(users::table)
+        .filter(likes::post_id.eq(post))
+        .order((likes::created_at.desc(), likes::id.desc()))
+        .limit(SHOWN_LIKERS as i64);
+    let found: Vec<LikerRow> = newest.select(LikerRow::as_select()).load(conn).await?;
+    found.into_iter().map(LikerRow::liker).collect()
 }
 
 /// Returns the newest likers of each post: of a post with many likes only the newest are read, from the index.
