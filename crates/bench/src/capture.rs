@@ -17,16 +17,32 @@ pub(crate) struct Statement {
 }
 
 /// Returns the statements of each group of requests. Those of authentication are left out, since the service seldom
-/// sends them, and empty ones, which ask whether a connection is still there.
+/// sends them, those that it sends without any request, and empty ones, which ask whether a connection is still there.
 pub(crate) fn capture(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
     // What is done once for each session, connection or author is not what a request costs.
     for request in groups.iter().flatten() {
         api.expect(request)?;
     }
     postgres.log_statements(true)?;
-    let captured = groups.iter().map(|group| capture_group(postgres, api, group)).collect();
+    let captured = capture_groups(postgres, api, groups);
     postgres.log_statements(false)?;
     captured
+}
+
+/// How long the service takes at most to begin anew with what it does by itself.
+const BACKGROUND_INTERVAL: Duration = Duration::from_secs(2);
+
+fn capture_groups(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
+    let position = postgres.log_length()?;
+    thread::sleep(BACKGROUND_INTERVAL);
+    let background = parse(&postgres.log_since(position)?)?;
+    let is_background = |sql: &str| sql.contains("FROM") && background.iter().any(|statement| statement.sql == sql);
+    let capture = |group: &[Request]| -> Result<_> {
+        let mut statements = capture_group(postgres, api, group)?;
+        statements.retain(|statement| !is_background(&statement.sql));
+        Ok(statements)
+    };
+    groups.iter().map(|group| capture(group)).collect()
 }
 
 fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Vec<Statement>> {
