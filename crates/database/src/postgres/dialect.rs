@@ -10,6 +10,7 @@ pub(crate) use super::built::built;
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
 use crate::schema::{comments, posts, products, search_tail, user_counts, users};
+use crate::search_index::BucketRow;
 use crate::sql_types::{DbId, DbInstant, Id};
 
 /// The connection that the query functions run on: shared with others, or lent by the pool.
@@ -125,6 +126,12 @@ pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Ou
     let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
     let columns = (search_tail::created_at, search_tail::id, search_tail::words);
     Ok(oldest.select(columns).for_update().skip_locked().load(conn).await?)
+}
+
+/// Returns whether a text in no bucket, not newer than the newest of a bucket, is to be moved there: those that were locked,
+/// since others may have come since.
+pub(crate) fn is_packed(_: &BucketRow, locked: &[DbId]) -> diesel::dsl::EqAny<search_tail::id, Vec<DbId>> {
+    id_in(search_tail::id, locked.to_vec())
 }
 
 /// Leaves what the transaction does uncounted in `user_counts` until [`count_all`]: a row that is changed by each of many

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{
-    Conn, RunQueryDsl, built, id_in, likers, lock_oldest, lock_packing, number_in, post_in, postings_between,
-    with_likers, word_in,
+    Conn, RunQueryDsl, built, id_in, is_packed, likers, lock_oldest, lock_packing, number_in, post_in,
+    postings_between, with_likers, word_in,
 };
 use crate::error::Outcome;
 use crate::feeds::limit;
@@ -448,7 +448,7 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
     let (kind, newest_at, first) = (row.kind, row.newest_at, row.bucket * BUCKET);
     let moved = || {
         let tail = search_tail::table.filter(search_tail::kind.eq(kind)).filter(search_tail::created_at.le(newest_at));
-        tail.filter(id_in(search_tail::id, ids.clone()))
+        tail.filter(is_packed(&row, &ids))
     };
     let number = sql::<BigInt>(&format!("{first} - 1 + row_number() OVER (ORDER BY created_at, id)"));
     let documents = (search_tail::kind, number, search_tail::created_at, search_tail::id, search_tail::words);
@@ -459,7 +459,7 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
     let moving = diesel::insert_into(search_texts::table).values(moved().select(documents)).into_columns(columns);
     moving.execute(conn).await?;
     diesel::delete(moved()).execute(conn).await?;
-    diesel::insert_into(search_buckets::table).values(row).execute(conn).await?;
+    diesel::insert_into(search_buckets::table).values(&row).execute(conn).await?;
     for postings in postings.chunks(AT_ONCE) {
         diesel::insert_into(search_postings::table).values(postings).execute(conn).await?;
     }

@@ -3,16 +3,20 @@
 use std::future::{Future, Ready, ready};
 
 use agora_domain::Error;
-use diesel::dsl::sql;
+use diesel::dsl::{auto_type, sql};
 use diesel::query_dsl::LoadQuery;
 use diesel::sql_types::Bool;
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper, SqliteConnection};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper,
+    SqliteConnection,
+};
 use futures_util::FutureExt;
 
 pub(crate) use super::is_in::{id_in, number_in, post_in, word_in};
 use crate::error::{Failure, Outcome};
 use crate::rows::{PostRow, UserRow};
 use crate::schema::{posts, search_tail, users};
+use crate::search_index::BucketRow;
 use crate::sql_types::{DbId, DbInstant};
 
 /// The connection that the query functions run on. Theirs has a lifetime, since on PostgreSQL it is shared.
@@ -110,6 +114,17 @@ pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Ou
     let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
     let columns = (search_tail::created_at, search_tail::id, search_tail::words);
     Ok(RunQueryDsl::load(oldest.select(columns), conn).await?)
+}
+
+#[auto_type]
+fn up_to(at: DbInstant, id: DbId) -> _ {
+    search_tail::created_at.lt(at).or(search_tail::id.le(id))
+}
+
+/// Returns whether a text in no bucket, not newer than the newest of a bucket, is to be moved there: nobody else writes, so
+/// that all are.
+pub(crate) fn is_packed(bucket: &BucketRow, _: &[DbId]) -> up_to {
+    up_to(bucket.newest_at, bucket.newest_id)
 }
 
 /// Returns whether migrations were ever applied.
