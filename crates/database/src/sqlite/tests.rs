@@ -1,11 +1,17 @@
-use diesel::QueryDsl as _;
-use diesel::SqliteConnection;
+use agora_domain::search::{IndexedText, Kind};
 use diesel::connection::SimpleConnection;
+use diesel::query_builder::QueryId;
+use diesel::{ExpressionMethods as _, QueryDsl as _, SqliteConnection};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::*;
 use crate::error::Outcome;
+use crate::rows::PostRow;
+use crate::schema::{posts, search_tail};
+use crate::search_index::TextRow;
+use crate::sql_types::{DbId, DbInstant};
 use crate::sqlite::dialect::{RunQueryDsl, complete};
 
 fn fresh() -> (TempDir, Sqlite) {
@@ -15,7 +21,7 @@ fn fresh() -> (TempDir, Sqlite) {
 }
 
 fn insert_user(conn: &mut SqliteConnection, n: usize) -> Outcome<()> {
-    let id = uuid::Uuid::from_u128(n as u128).simple().to_string();
+    let id = Uuid::from_u128(n as u128).simple().to_string();
     let row = format!("x'{id}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, 0, 0, NULL, 1, 1, 0, 1");
     Ok(conn.batch_execute(&format!("INSERT INTO users VALUES ({row})"))?)
 }
@@ -219,4 +225,17 @@ async fn a_read_whose_transaction_sqlite_ended_leaves_a_whole_snapshot_to_those_
     assert!(failing.await.unwrap().is_err());
     assert_eq!(twice.await.unwrap().unwrap(), (0, 0));
     assert_eq!(count_users(&sqlite).await, 1);
+}
+
+#[test]
+fn the_statements_that_store_a_post_are_built_once() {
+    fn is_built_once<Q: QueryId>(_: &Q) -> bool {
+        Q::HAS_STATIC_QUERY_ID
+    }
+    let (id, at) = (DbId(Uuid::nil()), DbInstant::MIN);
+    let (content, image, entities) = (String::new(), None, None);
+    let post = PostRow { id, author_id: id, content, image, visibility: 0, created_at: at, updated_at: at, entities };
+    let text = TextRow::new(Kind::Post, id, at, &IndexedText::default());
+    assert!(is_built_once(&diesel::insert_into(posts::table).values((&post, posts::indexed.eq(true)))));
+    assert!(is_built_once(&diesel::insert_into(search_tail::table).values(text)));
 }
