@@ -88,6 +88,8 @@ fn script(
             let kind = types.get(parameter).with_context(|| format!("the type of ${} in {sql}", parameter + 1))?;
             values.push(match (made_anew(&column, &fresh), constant(&column)) {
                 (Some(id), _) => format!("('f' || lpad(to_hex(:id{id}::bigint), 31, '0'))::{kind}"),
+                // pgbench takes no empty variable.
+                (None, Some("")) => format!("''::{kind}"),
                 (None, Some(value)) => {
                     let name = format!("s{number}_{}", variables.len());
                     let place = format!(":{name}::{kind}");
