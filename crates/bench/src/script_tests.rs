@@ -27,6 +27,13 @@ fn what_differs_is_chosen_and_what_does_not_is_sent_as_it_was() {
 }
 
 #[test]
+fn an_empty_value_is_no_variable() {
+    let made = texts(&[vec![statement("SELECT $1", &[""])]], 0, Choice::Any);
+    let text = "\\set n random(1, 1)\nSELECT ''::uuid;\n".to_owned();
+    assert_eq!(made, [Script { text, weight: 1, variables: Vec::new() }]);
+}
+
+#[test]
 fn each_sequence_of_statements_is_a_script() {
     let one = || statement("SELECT 1", &[]);
     let made = texts(&[vec![one()], vec![one(), one()], vec![one()]], 0, Choice::Any);
