@@ -63,7 +63,7 @@ async fn the_status_tells_what_is_applied_pending_and_unknown() {
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert!(told.starts_with(&format!("Applied {LAST}.\n")), "{told}");
     let applied = status(0).stdout;
-    let rest = "posts whose entities are to be extracted: 0\nrows to be indexed for search: 0";
+    let rest = "posts and comments whose entities are to be extracted: 0\nrows to be indexed for search: 0";
     assert!(applied.ends_with(&format!("{LAST}: applied\n{rest}\n")), "{applied}");
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert_eq!(told, "No migration is pending.\n");
@@ -160,7 +160,7 @@ async fn entities_and_search_index_of_old_posts_are_made_by_the_service_and_the_
     eventually("all of it is", async || {
         let log = service.log();
         let is_done = |line: &str| log.contains(line);
-        (is_done("extracted the entities of posts") && is_done("indexed rows for search")).then_some(())
+        (is_done("extracted the entities of texts") && is_done("indexed rows for search")).then_some(())
     })
     .await;
     let found: Value = service.api.get(&alice, "/api/search?type=posts&q=other").await.expect(200).data();

@@ -59,6 +59,12 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/api/comments/all/{postId}",           [401, 401, 403, 404, 404]),
     ("PUT",    "/api/comments/update",                 [401, 401, 403, 400, 400]),
     ("DELETE", "/api/comments/delete/{commentId}",     [401, 401, 403, 404, 404]),
+    ("POST",   "/api/posts/{postId}/comments",         [401, 401, 403, 404, 404]),
+    ("GET",    "/api/posts/{postId}/comments",         [401, 401, 403, 404, 404]),
+    ("GET",    "/api/comments/{commentId}/replies",    [401, 401, 403, 404, 404]),
+    ("PUT",    "/api/comments/{commentId}/like",       [401, 401, 403, 404, 404]),
+    ("DELETE", "/api/comments/{commentId}/like",       [401, 401, 403, 404, 404]),
+    ("GET",    "/api/comments/{commentId}/likes",      [401, 401, 403, 404, 404]),
 
     ("POST",   "/api/follow/follow/{followedId}",      [401, 401, 403, 404, 404]),
     ("PUT",    "/api/follow/follow/{followedId}",      [401, 401, 403, 404, 404]),
@@ -114,6 +120,12 @@ const POSTS: &[(PostAction, &str, [u16; 4])] = &[
     (PostAction::Comment,      "PUBLIC",        [201, 201, 201, 201]),
     (PostAction::Comment,      "FOLLOWERS",     [201, 403, 201, 201]),
     (PostAction::Comment,      "PRIVATE",       [201, 403, 201, 403]),
+    (PostAction::Converse,     "PUBLIC",        [201, 201, 201, 201]),
+    (PostAction::Converse,     "FOLLOWERS",     [201, 403, 201, 201]),
+    (PostAction::Converse,     "PRIVATE",       [201, 403, 201, 403]),
+    (PostAction::ListThreads,  "PUBLIC",        [200, 200, 200, 200]),
+    (PostAction::ListThreads,  "FOLLOWERS",     [200, 403, 200, 200]),
+    (PostAction::ListThreads,  "PRIVATE",       [200, 403, 200, 403]),
     (PostAction::ListLikes,    "PUBLIC",        [200, 200, 200, 200]),
     (PostAction::ListLikes,    "FOLLOWERS",     [200, 403, 200, 200]),
     (PostAction::ListLikes,    "PRIVATE",       [200, 403, 200, 403]),
@@ -132,10 +144,20 @@ const POSTS: &[(PostAction, &str, [u16; 4])] = &[
 #[rustfmt::skip]
 const COMMENTS: &[(CommentAction, &str, [u16; 4])] = &[
     //                             comment's author, post's author, other, ADMIN
-    (CommentAction::Edit,   "PUBLIC",         [200, 403, 403, 403]),
-    (CommentAction::Edit,   "PRIVATE",        [200, 403, 403, 403]),
-    (CommentAction::Delete, "PUBLIC",         [200, 200, 403, 403]),
-    (CommentAction::Delete, "PRIVATE",        [200, 200, 403, 403]),
+    (CommentAction::Edit,        "PUBLIC",    [200, 403, 403, 403]),
+    (CommentAction::Edit,        "PRIVATE",   [200, 403, 403, 403]),
+    (CommentAction::Delete,      "PUBLIC",    [200, 200, 403, 403]),
+    (CommentAction::Delete,      "PRIVATE",   [200, 200, 403, 403]),
+    (CommentAction::Like,        "PUBLIC",    [200, 200, 200, 200]),
+    (CommentAction::Like,        "PRIVATE",   [403, 200, 403, 200]),
+    (CommentAction::Unlike,      "PUBLIC",    [200, 200, 200, 200]),
+    (CommentAction::Unlike,      "PRIVATE",   [403, 200, 403, 200]),
+    (CommentAction::Answer,      "PUBLIC",    [201, 201, 201, 201]),
+    (CommentAction::Answer,      "PRIVATE",   [403, 201, 403, 201]),
+    (CommentAction::ListReplies, "PUBLIC",    [200, 200, 200, 200]),
+    (CommentAction::ListReplies, "PRIVATE",   [403, 200, 403, 200]),
+    (CommentAction::ListLikers,  "PUBLIC",    [200, 200, 200, 200]),
+    (CommentAction::ListLikers,  "PRIVATE",   [403, 200, 403, 200]),
 ];
 
 /// Who reads the follow lists of a user.
@@ -155,8 +177,10 @@ enum PostAction {
     Bookmark,
     Unbookmark,
     Comment,
+    Converse,
     ListLikes,
     ListComments,
+    ListThreads,
     Edit,
     Delete,
 }
@@ -174,6 +198,10 @@ impl PostAction {
                 let body = json!({ "postId": post, "content": "comment" });
                 (Method::POST, "/api/comments/create".to_owned(), Some(body))
             }
+            Self::Converse => {
+                (Method::POST, format!("/api/posts/{post}/comments"), Some(json!({ "content": "comment" })))
+            }
+            Self::ListThreads => (Method::GET, format!("/api/posts/{post}/comments"), None),
             Self::ListLikes => (Method::GET, format!("/api/posts/{post}/likes"), None),
             Self::ListComments => (Method::GET, format!("/api/comments/all/{post}"), None),
             Self::Edit => (Method::PUT, format!("/api/posts/update/{post}"), Some(json!({ "text": "edited" }))),
@@ -190,11 +218,25 @@ impl PostAction {
 enum CommentAction {
     Edit,
     Delete,
+    Like,
+    Unlike,
+    Answer,
+    ListReplies,
+    ListLikers,
 }
 
 impl CommentAction {
-    async fn perform(self, server: &Server, caller: &User, comment: &str) -> Response {
+    async fn perform(self, server: &Server, caller: &User, post: &str, comment: &str) -> Response {
+        let of_comment = |part: &str| format!("/api/comments/{comment}/{part}");
         match self {
+            Self::Answer => {
+                let body = json!({ "replyToId": comment, "content": "answer" });
+                server.call_json(caller, Method::POST, &format!("/api/posts/{post}/comments"), body).await
+            }
+            Self::Like => server.call(caller, Method::PUT, &of_comment("like")).await,
+            Self::Unlike => server.call(caller, Method::DELETE, &of_comment("like")).await,
+            Self::ListReplies => server.get(caller, &of_comment("replies")).await,
+            Self::ListLikers => server.get(caller, &of_comment("likes")).await,
             Self::Edit => {
                 let body = json!({ "commentId": comment, "content": "edited" });
                 server.call_json(caller, Method::PUT, "/api/comments/update", body).await
@@ -308,7 +350,7 @@ async fn a_post_is_for_those_whom_its_visibility_names_and_its_changes_are_for_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_is_edited_by_its_author_and_deleted_by_the_author_of_the_post_too() {
+async fn a_comment_is_changed_by_its_author_deleted_by_that_of_the_post_too_and_for_those_who_may_view_that() {
     let server = Server::start().await;
     let (author, commenter) = (server.user("author").await, server.user("commenter").await);
     let (other, admin) = (server.user("other").await, server.root().await);
@@ -322,7 +364,7 @@ async fn a_comment_is_edited_by_its_author_and_deleted_by_the_author_of_the_post
             let path = format!("/api/posts/update/{post}");
             server.call_json(&author, Method::PUT, &path, json!({ "visibility": visibility })).await.expect(200);
 
-            let answer = action.perform(&server, caller, &comment).await;
+            let answer = action.perform(&server, caller, &post, &comment).await;
             let case = format!("{action:?} on {visibility} as {}", caller.name);
             assert_eq!(answer.status, *expected, "{case}");
             let contents: Vec<Value> =
@@ -330,6 +372,7 @@ async fn a_comment_is_edited_by_its_author_and_deleted_by_the_author_of_the_post
             match (action, expected) {
                 (CommentAction::Edit, 200) => assert_eq!(contents, ["edited"], "{case}"),
                 (CommentAction::Delete, 200) => assert!(contents.is_empty(), "{case}"),
+                (CommentAction::Answer, 201) => assert_eq!(contents, ["comment", "answer"], "{case}"),
                 _ => assert_eq!(contents, ["comment"], "{case}"),
             }
         }

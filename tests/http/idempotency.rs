@@ -81,6 +81,7 @@ fn every_post_that_creates_or_toggles_takes_a_key() {
         "/api/follow/{followedId}",
         "/api/posts/create",
         "/api/posts/like/{postId}",
+        "/api/posts/{postId}/comments",
         "/api/products",
     ];
     assert_eq!(paths, expected);
@@ -97,6 +98,7 @@ async fn a_retry_gets_the_first_answer_and_does_nothing_more() {
         (&w.ann, "/api/auth/register".to_owned(), account, 201),
         (&w.ann, "/api/posts/create".to_owned(), json!({ "text": "once" }), 201),
         (&w.ann, "/api/comments/create".to_owned(), json!({ "postId": w.post, "content": "once" }), 201),
+        (&w.ann, format!("/api/posts/{}/comments", w.post), json!({ "content": "once" }), 201),
         (&w.ann, w.like(), Value::Null, 200),
         (&w.ann, follow, Value::Null, 200),
         (&w.ann, alias, Value::Null, 200),
@@ -113,7 +115,7 @@ async fn a_retry_gets_the_first_answer_and_does_nothing_more() {
             assert_ne!(again.headers["x-request-id"], first.headers["x-request-id"], "{path}");
         }
     }
-    assert_eq!(w.counts().await, (1, 1));
+    assert_eq!(w.counts().await, (1, 2));
     assert_eq!(w.count(&format!("/api/posts/user/{}", w.ann.id), "data").await, 1);
     assert_eq!(w.count(&format!("/api/follow/followed/{}", w.ann.id), "data").await, 0, "followed, then unfollowed");
     assert_eq!(w.count("/api/products/findAll", "products").await, 1);
@@ -186,16 +188,25 @@ async fn a_retry_shows_what_was_created_as_it_is_now() {
     let again = w.send(&w.ann, create, &post, "post").await.expect(201);
     assert_eq!((&again.data(), again.header(ETAG)), (&edited.data(), edited.header(ETAG)));
 
+    let (comments, comment) = (format!("/api/posts/{}/comments", w.post), json!({ "content": "first" }));
+    let commented = w.send(&w.ann, &comments, &comment, "comment").await.expect(201).data();
+    let liked = format!("/api/comments/{}/like", commented["id"].as_str().unwrap());
+    w.server.call(&w.ann, Method::PUT, &liked).await.expect(200);
+    let again = w.send(&w.ann, &comments, &comment, "comment").await.expect(201).data();
+    assert_eq!((&again["id"], &again["likeCount"]), (&commented["id"], &json!(1)));
+
     let product = json!({ "sku": "MUG", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
     let created = w.send(&w.root, "/api/products", &product, "product").await.expect(201).json();
     for (user, path) in [
         (&w.ann, format!("/api/posts/delete/{id}")),
+        (&w.ann, format!("/api/comments/delete/{}", commented["id"].as_str().unwrap())),
         (&w.root, format!("/api/products/{}", created["product"]["id"].as_str().unwrap())),
     ] {
         w.server.send(w.server.request(Method::DELETE, &path).bearer_auth(&user.token)).await.expect(200);
     }
     for (user, path, body, key, message) in [
         (&w.ann, create, &post, "post", "Post not found"),
+        (&w.ann, comments.as_str(), &comment, "comment", "Comment not found"),
         (&w.root, "/api/products", &product, "product", "Product not found"),
     ] {
         let gone = w.send(user, path, body, key).await;

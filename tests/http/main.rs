@@ -32,4 +32,5 @@ mod products;
 mod search;
 mod support;
 mod tags;
+mod threads;
 mod users;

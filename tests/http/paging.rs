@@ -40,6 +40,9 @@ struct World {
     author: User,
     fan: User,
     post: String,
+    /// A comment on another post, which all answer and like; and where the comments on that post are.
+    comment: String,
+    commented: String,
 }
 
 impl World {
@@ -56,7 +59,11 @@ impl World {
         }
         let post = posts[4].clone();
         let fan = users[3].clone();
-        let world = Self { server, root, author, fan, post };
+        let body = json!({ "content": "comment" });
+        let commented = format!("/api/posts/{}/comments", posts[0]);
+        let comment = server.call_json(&author, Method::POST, &commented, body).await.expect(201).data();
+        let comment = comment["id"].as_str().unwrap().to_owned();
+        let world = Self { server, root, author, fan, post, comment, commented };
         for post in &posts {
             world.add_bookmark(post).await;
         }
@@ -75,7 +82,9 @@ impl World {
     }
 
     async fn add_like(&self, user: &User) {
-        self.server.call(user, Method::PUT, &format!("/api/posts/like/{}", self.post)).await.expect(200);
+        for path in [format!("/api/posts/like/{}", self.post), format!("/api/comments/{}/like", self.comment)] {
+            self.server.call(user, Method::PUT, &path).await.expect(200);
+        }
     }
 
     async fn add_bookmark(&self, post: &str) {
@@ -85,6 +94,8 @@ impl World {
     async fn add_comment(&self, user: &User) {
         let body = json!({ "postId": self.post, "content": "comment" });
         self.server.call_json(user, Method::POST, "/api/comments/create", body).await.expect(201);
+        let body = json!({ "replyToId": self.comment, "content": "answer" });
+        self.server.call_json(user, Method::POST, &self.commented, body).await.expect(201);
     }
 
     async fn add_product(&self, sku: &str) {
@@ -120,7 +131,7 @@ impl World {
         let list = |kind, reader: &User, path: String, entries| List { kind, reader: reader.clone(), path, entries };
         let data = |kind, reader, path| list(kind, reader, path, "data");
         let products = |path: &str| list(Kind::Products, &self.fan, path.to_owned(), "products");
-        let (id, post) = (&self.author.id, &self.post);
+        let (id, post, comment) = (&self.author.id, &self.post, &self.comment);
         vec![
             data(Kind::Users, &self.root, "/api/users/all".to_owned()),
             data(Kind::Posts, &self.root, "/api/posts/all".to_owned()),
@@ -132,6 +143,9 @@ impl World {
             data(Kind::Posts, &self.fan, "/api/tags/Walked/posts".to_owned()),
             data(Kind::Likes, &self.fan, format!("/api/posts/{post}/likes")),
             data(Kind::Comments, &self.fan, format!("/api/comments/all/{post}")),
+            data(Kind::Comments, &self.fan, format!("/api/posts/{post}/comments")),
+            data(Kind::Comments, &self.fan, format!("/api/comments/{comment}/replies")),
+            data(Kind::Likes, &self.fan, format!("/api/comments/{comment}/likes")),
             data(Kind::Follows, &self.fan, format!("/api/follow/followers/{id}")),
             data(Kind::Follows, &self.fan, format!("/api/follow/followed/{id}")),
             data(Kind::Directory, &self.fan, "/api/users/directory".to_owned()),
@@ -412,6 +426,7 @@ async fn a_list_of_nothing_is_empty_and_has_no_other_page() {
         (FEED.to_owned(), "data"),
         (format!("/api/posts/{post}/likes"), "data"),
         (format!("/api/comments/all/{post}"), "data"),
+        (format!("/api/posts/{post}/comments?order=newest"), "data"),
         (format!("/api/follow/followers/{}", alice.id), "data"),
         (format!("/api/follow/followed/{}", alice.id), "data"),
         (format!("/api/posts/user/{}", server.root().await.id), "data"),
@@ -419,7 +434,8 @@ async fn a_list_of_nothing_is_empty_and_has_no_other_page() {
         ("/api/products/category/none".to_owned(), "products"),
         ("/api/products".to_owned(), "products"),
     ] {
-        for path in [format!("{path}?size=1"), path] {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        for path in [format!("{path}{joint}size=1"), path] {
             let answer = server.get(&alice, &path).await.expect(200);
             assert_eq!((&answer.json()[entries], answer.header(LINK)), (&json!([]), None), "{path}");
             assert_eq!(answer.header(CONTENT_TYPE), Some("application/json"));

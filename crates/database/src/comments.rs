@@ -1,40 +1,100 @@
 //! The comment repository.
 
 use agora_domain::Result;
+use agora_domain::accounts::UserPreview;
 use agora_domain::clock::Timestamp;
-use agora_domain::comments::{Comment, CommentAccess, CommentRepository, CommentTarget, CommentText, CommentView};
+use agora_domain::comments::{
+    CommentAccess, CommentOrder, CommentRepository, CommentTarget, CommentText, CommentView, Deletion, NewComment,
+    ThreadedComment,
+};
+use agora_domain::entities::Entities;
 use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
+use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
-use crate::rows::{Slice, keyset, page_of};
-use crate::schema::CommentRow;
+use crate::rows::{CommentRow, Slice, keyset, page_of};
+use crate::schema::CommentLikeRecord;
 use crate::sql_types::{DbId, DbInstant};
+use crate::values::ThreadedRow;
 use crate::{Database, call, once};
+
+fn page_of_threaded(page: PageRequest, rows: Vec<ThreadedRow>) -> Result<Page<ThreadedComment>> {
+    page_of(page, rows, |row| Ok((row.keyset(), row.comment()?)))
+}
 
 #[async_trait]
 impl CommentRepository for Database {
-    async fn create(&self, comment: &Comment, attempt: Option<AttemptId>) -> Result<()> {
-        let row = CommentRow::of(comment);
-        once!(self, attempt, statement comments::insert(row), did given => Outcome::CommentCreated)
+    async fn create(&self, comment: &NewComment, attempt: Option<AttemptId>) -> Result<()> {
+        let (id, row) = (comment.comment.id, CommentRow::of(comment));
+        if comment.reply.is_some() {
+            once!(self, attempt, write comments::insert_reply(row), did given => Outcome::CommentCreated(id))
+        } else {
+            once!(self, attempt, statement comments::insert(row), did given => Outcome::CommentCreated(id))
+        }
     }
 
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>> {
         call!(self, read comments::find_access(target, DbId(caller.uuid())))
     }
 
-    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<()> {
-        let content = content.as_str().to_owned();
-        call!(self, write comments::update(DbId(id.uuid()), content, DbInstant(at)))
+    async fn find(&self, id: CommentId, viewer: UserId) -> Result<Option<ThreadedComment>> {
+        let found = call!(self, read comments::find(DbId(id.uuid()), DbId(viewer.uuid())))?;
+        Ok(found.map(ThreadedRow::comment).transpose()?)
     }
 
-    async fn delete(&self, id: CommentId) -> Result<()> {
+    async fn update(&self, id: CommentId, content: &CommentText, entities: &Entities, at: Timestamp) -> Result<()> {
+        let (content, entities) = (content.as_str().to_owned(), entities.as_str().to_owned());
+        call!(self, write comments::update(DbId(id.uuid()), content, entities, DbInstant(at)))
+    }
+
+    async fn delete(&self, id: CommentId) -> Result<Deletion> {
         call!(self, write comments::delete(DbId(id.uuid())))
+    }
+
+    async fn set_like(&self, id: CommentId, user: UserId, like: NewRelation) -> Result<()> {
+        let (comment_id, user_id) = (DbId(id.uuid()), DbId(user.uuid()));
+        let like = CommentLikeRecord { comment_id, user_id, id: DbId(like.id.uuid()), created_at: DbInstant(like.at) };
+        call!(self, write comments::set_like(like))
+    }
+
+    async fn unset_like(&self, id: CommentId, user: UserId) -> Result<()> {
+        call!(self, write comments::unset_like(DbId(id.uuid()), DbId(user.uuid())))
+    }
+
+    async fn list_likers(&self, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>> {
+        let found = call!(self, list comments::list_likers(DbId(id.uuid()), Slice::newest_first(page)))?;
+        page_of(page, found, |(at, id, row)| Ok((keyset(at, id), row.preview()?)))
     }
 
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
         let rows = call!(self, list comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
         page_of(page, rows, |(row, author)| Ok((keyset(row.created_at, row.id), row.by(author))))
+    }
+
+    async fn list_top_level(
+        &self,
+        post: PostId,
+        viewer: UserId,
+        order: CommentOrder,
+        page: PageRequest,
+    ) -> Result<Page<ThreadedComment>> {
+        let slice = match order {
+            CommentOrder::Oldest => Slice::oldest_first(page),
+            CommentOrder::Newest => Slice::newest_first(page),
+        };
+        let rows = call!(self, list comments::list_top_level(DbId(post.uuid()), DbId(viewer.uuid()), slice))?;
+        page_of_threaded(page, rows)
+    }
+
+    async fn list_replies(
+        &self,
+        thread: CommentId,
+        viewer: UserId,
+        page: PageRequest,
+    ) -> Result<Page<ThreadedComment>> {
+        let (thread, viewer, slice) = (DbId(thread.uuid()), DbId(viewer.uuid()), Slice::oldest_first(page));
+        page_of_threaded(page, call!(self, list comments::list_replies(thread, viewer, slice))?)
     }
 }

@@ -12,9 +12,10 @@ use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::people::PeopleRepository;
-use agora_domain::posts::{PostRepository, TextBacklog};
+use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
 use agora_domain::search::{SearchIndex, SearchRepository};
+use agora_domain::texts::TextBacklog;
 
 use crate::backend::Backend;
 use crate::calls::{Calls, QueryInstrumentation};
@@ -202,7 +203,7 @@ ports! {
     posts: PostRepository;
     /// Returns the bookmarks.
     bookmarks: BookmarkRepository;
-    /// Returns the posts whose entities are still to be extracted.
+    /// Returns the texts whose entities are still to be extracted.
     text_backlog: TextBacklog;
     /// Returns the comments.
     comments: CommentRepository;

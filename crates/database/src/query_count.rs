@@ -53,7 +53,9 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
         for m in 1..=size {
             let (liker, comment) = (hex(user(m)), hex(id(3, n * 1000 + m)));
             sql += &format!("INSERT INTO likes VALUES ({post}, {liker}, {liker}, {m});");
-            sql += &format!("INSERT INTO comments VALUES ({comment}, {post}, {liker}, 'text', {m}, {m});");
+            sql += &format!(
+                "INSERT INTO comments VALUES ({comment}, {post}, {liker}, 'text', {m}, {m}, NULL, NULL, 0, 0, '');"
+            );
         }
     }
     conn.batch_execute(&sql).unwrap();
@@ -134,6 +136,15 @@ fn pages_of_comments_likers_and_users_take_one_query() {
     expect_queries(1, |conn| {
         let rows = complete(queries::comments::list(conn, post(1), Slice::oldest_first(page()))).unwrap();
         assert!(!rows.is_empty());
+    });
+    expect_queries(1, |conn| {
+        let slice = Slice::oldest_first(page());
+        let rows = complete(queries::comments::list_top_level(conn, post(1), user(0), slice)).unwrap();
+        assert!(!rows.is_empty());
+    });
+    expect_queries(1, |conn| {
+        let (thread, slice) = (id(3, 1001), Slice::oldest_first(page()));
+        complete(queries::comments::list_replies(conn, thread, user(0), slice)).unwrap();
     });
     expect_queries(1, |conn| {
         complete(queries::posts::list_likers(conn, post(1), Slice::newest_first(page()))).unwrap();

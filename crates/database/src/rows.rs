@@ -2,9 +2,10 @@
 
 use agora_domain::Error;
 use agora_domain::accounts::{
-    Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, Role, Roles, UserSummary, Username,
+    Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, Role, Roles, UserPreview, UserSummary,
+    Username,
 };
-use agora_domain::comments::{Comment, CommentText, CommentView};
+use agora_domain::comments::{Comment, CommentText, CommentView, NewComment, Reply};
 use agora_domain::entities::Entities;
 use agora_domain::media::ImageKey;
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
@@ -13,7 +14,7 @@ use diesel::{AsChangeset, Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
 use crate::error::{Failure, Outcome};
-use crate::schema::{CommentRow, UserRecord, post_tags, posts, users};
+use crate::schema::{UserRecord, comments, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Returns a stored value that no longer makes sense: somebody else changed the database.
@@ -250,6 +251,27 @@ impl LikerRow {
     }
 }
 
+/// The columns of a user beside what the user did.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct PreviewRow {
+    pub(crate) id: DbId,
+    pub(crate) username: String,
+    pub(crate) display_name: Option<String>,
+    pub(crate) profile_picture: Option<String>,
+}
+
+impl PreviewRow {
+    pub(crate) fn preview(self) -> Outcome<UserPreview> {
+        Ok(UserPreview {
+            id: self.id.0.into(),
+            username: Username::restore(self.username),
+            display_name: self.display_name.map(DisplayName::restore),
+            profile_picture: image_key(self.profile_picture)?,
+        })
+    }
+}
+
 /// The columns of a post that are its own.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = posts, treat_none_as_default_value = false, treat_none_as_null = true)]
@@ -316,8 +338,52 @@ impl PostRow {
     }
 }
 
+/// The columns of a comment in the flat list of a post's comments.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = comments)]
+pub(crate) struct FlatCommentRow {
+    pub(crate) id: DbId,
+    pub(crate) post_id: DbId,
+    pub(crate) author_id: DbId,
+    pub(crate) content: String,
+    pub(crate) created_at: DbInstant,
+    pub(crate) updated_at: DbInstant,
+}
+
+impl FlatCommentRow {
+    fn comment(self) -> Comment {
+        Comment {
+            id: self.id.0.into(),
+            post: self.post_id.0.into(),
+            author: self.author_id.0.into(),
+            content: CommentText::restore(self.content),
+            created_at: self.created_at.0,
+            updated_at: self.updated_at.0,
+        }
+    }
+
+    pub(crate) fn by(self, author: SummaryRow) -> CommentView {
+        CommentView { comment: self.comment(), author: author.summary() }
+    }
+}
+
+/// The columns of a comment that are its own.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = comments, treat_none_as_default_value = false)]
+pub(crate) struct CommentRow {
+    pub(crate) id: DbId,
+    pub(crate) post_id: DbId,
+    pub(crate) author_id: DbId,
+    pub(crate) content: String,
+    pub(crate) created_at: DbInstant,
+    pub(crate) updated_at: DbInstant,
+    pub(crate) parent_id: Option<DbId>,
+    pub(crate) reply_to_id: Option<DbId>,
+    pub(crate) entities: Option<String>,
+}
+
 impl CommentRow {
-    pub(crate) fn of(comment: &Comment) -> Self {
+    pub(crate) fn of(NewComment { comment, reply, entities }: &NewComment) -> Self {
         Self {
             id: DbId(comment.id.uuid()),
             post_id: DbId(comment.post.uuid()),
@@ -325,21 +391,19 @@ impl CommentRow {
             content: comment.content.as_str().to_owned(),
             created_at: DbInstant(comment.created_at),
             updated_at: DbInstant(comment.updated_at),
+            parent_id: reply.map(|reply| DbId(reply.thread.uuid())),
+            reply_to_id: reply.map(|reply| DbId(reply.to.uuid())),
+            entities: entities.as_ref().map(|entities| entities.as_str().to_owned()),
         }
     }
 
-    pub(crate) fn by(self, author: SummaryRow) -> CommentView {
-        CommentView {
-            comment: Comment {
-                id: self.id.0.into(),
-                post: self.post_id.0.into(),
-                author: self.author_id.0.into(),
-                content: CommentText::restore(self.content),
-                created_at: self.created_at.0,
-                updated_at: self.updated_at.0,
-            },
-            author: author.summary(),
-        }
+    /// Returns the comment, where it stands, and what its text names.
+    pub(crate) fn parts(self) -> (Comment, Option<Reply>, Option<Entities>) {
+        let Self { id, post_id, author_id, content, created_at, updated_at, parent_id, reply_to_id, entities } = self;
+        let reply =
+            parent_id.map(|parent| Reply { thread: parent.0.into(), to: reply_to_id.unwrap_or(parent).0.into() });
+        let comment = FlatCommentRow { id, post_id, author_id, content, created_at, updated_at }.comment();
+        (comment, reply, entities.map(Entities::restore))
     }
 }
 

@@ -159,7 +159,7 @@ macro_rules! tables {
 // Of these all rows are moved. `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
 // copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
 // wrote it; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
-// `posts.entities`, `search_tail`, `search_texts`, `search_buckets` and `search_postings`.
+// `posts.entities`, `comments.entities`, `search_tail`, `search_texts`, `search_buckets` and `search_postings`.
 tables! { $
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {
@@ -221,14 +221,27 @@ tables! { $
         id: DbId [Id],
         created_at: DbInstant [Instant],
     }
-    /// The comments.
-    Comments(comments, CommentRow) by (id: DbId) {
+    /// The comments, with their counts.
+    Comments(comments, CommentRecord) by (id: DbId) {
         id: DbId [Id],
         post_id: DbId [Id],
         author_id: DbId [Id],
         content: String [Text],
         created_at: DbInstant [Instant],
         updated_at: DbInstant [Instant],
+        parent_id: Option<DbId> [Nullable<Id>],
+        reply_to_id: Option<DbId> [Nullable<Id>],
+        reply_count: i64 [BigInt],
+        like_count: i64 [BigInt];
+        // Not moved: extracted from the text.
+        entities [Nullable<Text>]
+    }
+    /// The likes of comments.
+    CommentLikes(comment_likes, CommentLikeRecord) by (comment_id: DbId, user_id: DbId) {
+        comment_id: DbId [Id],
+        user_id: DbId [Id],
+        id: DbId [Id],
+        created_at: DbInstant [Instant],
     }
     /// Who follows whom.
     Follows(follows, FollowRecord) by (follower_id: DbId, followed_id: DbId) {
@@ -392,6 +405,8 @@ joinable!(likes -> posts (post_id));
 joinable!(bookmarks -> posts (post_id));
 joinable!(comments -> users (author_id));
 joinable!(comments -> posts (post_id));
+joinable!(comment_likes -> comments (comment_id));
+joinable!(comment_likes -> users (user_id));
 
 allow_tables_to_appear_in_same_query!(
     users,
@@ -401,6 +416,7 @@ allow_tables_to_appear_in_same_query!(
     likes,
     bookmarks,
     comments,
+    comment_likes,
     follows,
     search_tail,
     search_texts

@@ -1,9 +1,9 @@
-//! The posts whose entities are not extracted yet.
+//! The texts whose entities are not extracted yet.
 
 use agora_domain::Result;
-use agora_domain::id::PostId;
-use agora_domain::posts::{ResolvedText, TextBacklog, UnresolvedText};
+use agora_domain::texts::{ResolvedText, TextBacklog, TextKind, UnresolvedText};
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::feeds::limit as rows;
 use crate::rows::count;
@@ -16,12 +16,12 @@ impl TextBacklog for Database {
         Ok(count(call!(self, search texts::count_unresolved())?))
     }
 
-    async fn list(&self, before: Option<PostId>, limit: usize) -> Result<Vec<UnresolvedText>> {
-        let (before, limit) = (before.map(|post| DbId(post.uuid())), rows(limit));
-        call!(self, search texts::list_unresolved(before, limit))
+    async fn list(&self, kind: TextKind, before: Option<Uuid>, limit: usize) -> Result<Vec<UnresolvedText>> {
+        let (before, limit) = (DbId(before.unwrap_or(Uuid::max())), rows(limit));
+        call!(self, search texts::list_unresolved(kind, before, limit))
     }
 
-    async fn store(&self, texts: Vec<ResolvedText>) -> Result<()> {
-        call!(self, write texts::resolve_all(texts))
+    async fn store(&self, kind: TextKind, texts: Vec<ResolvedText>) -> Result<()> {
+        call!(self, write texts::resolve_all(kind, texts))
     }
 }

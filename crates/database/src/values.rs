@@ -1,10 +1,12 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
+use agora_domain::comments::ThreadedComment;
+use agora_domain::page::Keyset;
 use agora_domain::posts::{Liker, PostView, Visibility, VisibleTo};
 use diesel::Queryable;
 
 use crate::error::Outcome;
-use crate::rows::{PostRow, SummaryRow, count, visibility_code};
+use crate::rows::{CommentRow, PostRow, PreviewRow, SummaryRow, count, keyset, visibility_code};
 use crate::sql_types::{DbId, DbInstant};
 
 /// A post as a viewer sees it, its author in the columns `R`, and of its likers what the columns `L` say.
@@ -97,5 +99,35 @@ impl TextFilter {
         ngrams.sort_unstable();
         ngrams.dedup();
         Self { pattern, ngrams }
+    }
+}
+
+/// A comment in its thread, as a viewer sees it.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct ThreadedRow {
+    row: CommentRow,
+    author: PreviewRow,
+    reply_count: i64,
+    like_count: i64,
+    liked_by_viewer: bool,
+}
+
+impl ThreadedRow {
+    /// Returns the position of the comment in its list.
+    pub(crate) fn keyset(&self) -> Keyset {
+        keyset(self.row.created_at, self.row.id)
+    }
+
+    pub(crate) fn comment(self) -> Outcome<ThreadedComment> {
+        let (comment, reply, entities) = self.row.parts();
+        Ok(ThreadedComment {
+            comment,
+            reply,
+            entities,
+            author: self.author.preview()?,
+            reply_count: count(self.reply_count),
+            like_count: count(self.like_count),
+            liked_by_viewer: self.liked_by_viewer,
+        })
     }
 }

@@ -52,7 +52,7 @@ impl Migrations {
 /// What an earlier release, a copy or a backup leaves the service to do in the background.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// How many posts have entities that are still to be extracted.
+    /// How many posts and comments have entities that are still to be extracted.
     pub entities: u64,
     /// How many posts, users and products are still to be indexed for search.
     pub search: u64,

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 use agora_database::{Database, Options, Rows, Table};
 use agora_domain::clock::Timestamp;
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
-use agora_domain::posts::{PostText, TextBackfill};
+use agora_domain::posts::PostText;
 use agora_domain::search::{Indexing, Kind, SearchIndex, UnindexedContent};
+use agora_domain::texts::TextBackfill;
 use agora_port_contracts::Repositories;
 use agora_port_contracts::lists::{List, Lists, People, TAG};
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ fn entries() -> impl Iterator<Item = u64> {
 
 fn people() -> People {
     let [author, viewer, host] = [1, 2, 3].map(|n| id(0, n).into());
-    People { author, viewer, host, post: id(0, 4).into() }
+    People { author, viewer, host, post: id(0, 4).into(), comment: id(0, 6).into(), commented: id(0, 5).into() }
 }
 
 fn user(id: Uuid, created_at: i64) -> Value {
@@ -76,33 +77,41 @@ fn post(id: Uuid, author: Uuid, created_at: i64, counts: u64) -> Value {
         "created_at": created_at, "updated_at": created_at, "like_count": counts, "comment_count": counts })
 }
 
+fn comment(id: Uuid, post: Uuid, author: Uuid, created_at: i64) -> Value {
+    let likes = if id == people().comment.uuid() { ENTRIES } else { 0 };
+    json!({ "id": id, "post_id": post, "author_id": author, "content": "text", "created_at": created_at,
+        "updated_at": created_at, "parent_id": null, "reply_to_id": null, "reply_count": 0, "like_count": likes })
+}
+
 fn follow(follower: Uuid, followed: Uuid, id: Uuid, created_at: i64) -> Value {
     json!({ "follower_id": follower, "followed_id": followed, "id": id, "created_at": created_at })
 }
 
 /// The rows of every list, table by table.
 fn rows() -> Vec<(Table, Vec<Value>)> {
-    let People { author, viewer, host, post: liked } = people();
+    let People { author, viewer, host, post: liked, comment: answered, commented } = people();
     let (author, viewer, host, liked) = (author.uuid(), viewer.uuid(), host.uuid(), liked.uuid());
+    let (answered, commented) = (answered.uuid(), commented.uuid());
     let each = |row: &dyn Fn(Uuid, i64) -> Value| entries().map(|n| row(id(n, 0), at(n / 3))).collect::<Vec<_>>();
     let mut users = each(&user);
     users.extend([author, viewer, host].map(|id| user(id, at(0))));
     let mut posts = each(&|id, at| post(id, author, at, 0));
     posts.push(post(liked, host, at(0), ENTRIES));
+    posts.push(post(commented, host, at(0), 1));
     let mut follows = each(&|id, at| follow(id, host, id, at));
     follows.extend(each(&|id, at| follow(host, id, id, at)));
     follows.push(follow(viewer, author, liked, at(0)));
+    let mut comments = each(&|id, at| comment(id, liked, host, at));
+    comments.push(comment(answered, commented, host, at(0)));
     vec![
         (Table::Users, users),
         (Table::Posts, posts),
         (Table::Bookmarks, each(&|id, at| json!({ "user_id": host, "post_id": id, "id": id, "created_at": at }))),
         (Table::Likes, each(&|id, at| json!({ "post_id": liked, "user_id": id, "id": id, "created_at": at }))),
+        (Table::Comments, comments),
         (
-            Table::Comments,
-            each(&|id, at| {
-                json!({ "id": id, "post_id": liked, "author_id": host, "content": "text", "created_at": at,
-                    "updated_at": at })
-            }),
+            Table::CommentLikes,
+            each(&|id, at| json!({ "comment_id": answered, "user_id": id, "id": id, "created_at": at })),
         ),
         (Table::Follows, follows),
         (
@@ -130,7 +139,7 @@ async fn fill(database: &Database) {
     while let Some(batch) = backfill.run(before).await.unwrap() {
         (before, count) = (Some(batch.last), count + batch.count as u64);
     }
-    assert_eq!((count, backfill.count().await.unwrap()), (ENTRIES + 1, 0));
+    assert_eq!((count, backfill.count().await.unwrap()), (2 * ENTRIES + 3, 0));
 }
 
 fn repositories(database: &Database) -> Repositories {
@@ -256,7 +265,8 @@ async fn every_list_is_walked_under_fire(nodes: [&Database; 2]) {
     let indexing = Indexing { index: nodes[0].search_index() };
     what_was_changed_since_is_not_indexed(&*indexing.index).await;
     while indexing.run().await.unwrap().1 {}
-    for list in List::EACH {
+    // Those would be at the same places as the comments at the top level.
+    for list in List::EACH.into_iter().filter(|list| *list != List::Replies) {
         is_walked_under_fire(&lists, &others, list).await;
     }
 }

@@ -96,9 +96,15 @@ fn sample() -> Vec<(Table, String)> {
     let likes = (0..USERS).map(|n| {
         format!("{{\"post_id\":\"{second}\",\"user_id\":\"{}\",\"id\":\"{}\",\"created_at\":1}}\n", id(n), id(n))
     });
-    let comment = format!(
-        "{{\"id\":\"{first}\",\"post_id\":\"{second}\",\"author_id\":\"{first}\",\"content\":\"{odd}\",\"created_at\":1,\
-         \"updated_at\":2}}\n"
+    let comments = [(&first, "null".to_owned(), 1), (&second, format!("\"{first}\""), 0)].map(|(id, thread, counts)| {
+        format!(
+            "{{\"id\":\"{id}\",\"post_id\":\"{second}\",\"author_id\":\"{first}\",\"content\":\"{odd}\",\"created_at\":1,\
+             \"updated_at\":2,\"parent_id\":{thread},\"reply_to_id\":{thread},\"reply_count\":{counts},\
+             \"like_count\":{counts}}}\n"
+        )
+    });
+    let comment_like = format!(
+        "{{\"comment_id\":\"{first}\",\"user_id\":\"{second}\",\"id\":\"{first}\",\"created_at\":1}}\n"
     );
     let follows = (1..USERS).map(|n| {
         let (a, b) = if n % 2 == 0 { (id(0), id(n)) } else { (id(n), id(0)) };
@@ -118,7 +124,8 @@ fn sample() -> Vec<(Table, String)> {
         (Table::Sessions, sessions),
         (Table::Posts, posts.collect()),
         (Table::Likes, likes.collect()),
-        (Table::Comments, comment),
+        (Table::Comments, comments.concat()),
+        (Table::CommentLikes, comment_like),
         (Table::Follows, follows.collect()),
         (Table::Products, product),
         (Table::ProductVariants, variants.collect()),

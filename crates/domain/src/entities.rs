@@ -240,6 +240,14 @@ pub async fn entities_of(accounts: &dyn AccountRepository, texts: &[&str]) -> Re
     Ok(candidates.into_iter().map(|candidates| Entities::of(&candidates.resolve(&ids))).collect())
 }
 
+/// Returns the entities of a text that is being written.
+///
+/// # Errors
+/// Those of the repository.
+pub async fn entities_of_text(accounts: &dyn AccountRepository, text: &str) -> Result<Entities> {
+    Ok(entities_of(accounts, &[text]).await?.pop().unwrap_or_default())
+}
+
 fn utf16_len(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }

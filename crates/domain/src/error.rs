@@ -287,6 +287,8 @@ pub enum FieldName {
     Post,
     /// Which comment.
     Comment,
+    /// Which comment is answered.
+    ReplyTo,
     /// Which user.
     User,
     /// The content of a comment.
@@ -313,6 +315,8 @@ pub enum FieldName {
     PageSize,
     /// Where in a list a page begins.
     Position,
+    /// Which way a list runs.
+    Order,
     /// Before when the posts of a feed were made.
     MadeBefore,
     /// What kind of things is looked for.

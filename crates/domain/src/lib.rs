@@ -18,6 +18,7 @@
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
 //! | [`health`] | whether what the service depends on answers |
 //! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
+//! | [`texts`] | texts whose entities are not extracted yet |
 //! | [`search`] | the words of a text, what a query finds, and searching |
 //! | [`media`] | images: stored before the row that names them, swept when no row does |
 //!
@@ -58,6 +59,7 @@ pub mod products;
 pub mod relation;
 pub mod search;
 pub mod text;
+pub mod texts;
 pub mod version;
 
 pub use error::{Error, FieldErrors, Result};

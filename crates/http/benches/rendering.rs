@@ -70,6 +70,7 @@ fn services() -> Services {
         comments: Comments {
             comments: Arc::new(MockCommentRepository::new()),
             posts,
+            accounts: accounts.clone(),
             clock: clock.clone(),
             ids: ids.clone(),
         },

@@ -24,6 +24,7 @@ use crate::endpoints::accounts::{LoginRequest, RegisterRequest};
 use crate::endpoints::comments::{CommentChange, NewComment};
 use crate::endpoints::posts::PostRequest;
 use crate::endpoints::products::ProductRequest;
+use crate::endpoints::threads::NewThreadedComment;
 use crate::endpoints::users::{EnabledChange, PasswordChange, ProfileChange, RoleChangeRequest};
 use crate::endpoints::{media, posts};
 use crate::middleware::{authorize, compress, idempotency};
@@ -66,6 +67,7 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
         validate::<RegisterRequest>(body),
         validate::<LoginRequest>(body),
         validate::<NewComment>(body),
+        validate::<NewThreadedComment>(body),
         validate::<CommentChange>(body),
         read(body, |product: ProductRequest| {
             let (edit, errors) = product.into_parts()?;

@@ -8,7 +8,7 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, bookmarks, comments, docs, follows, health, media, people, posts, products, search, users,
+    accounts, bookmarks, comments, docs, follows, health, media, people, posts, products, search, threads, users,
 };
 use crate::middleware::authorize;
 
@@ -131,6 +131,12 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/comments/all/{postId}",       Member,  comments::list),
         endpoint!(PUT,    "/api/comments/update",             Member,  comments::update),
         endpoint!(DELETE, "/api/comments/delete/{commentId}", Member,  comments::delete),
+        endpoint!(POST,   "/api/posts/{postId}/comments",     Member,  threads::create).idempotent(),
+        endpoint!(GET,    "/api/posts/{postId}/comments",     Member,  threads::list),
+        endpoint!(GET,    "/api/comments/{commentId}/replies", Member, threads::list_replies),
+        endpoint!(PUT,    "/api/comments/{commentId}/like",   Member,  threads::like),
+        endpoint!(DELETE, "/api/comments/{commentId}/like",   Member,  threads::unlike),
+        endpoint!(GET,    "/api/comments/{commentId}/likes",  Member,  threads::list_likers),
 
         endpoint!(POST,   "/api/follow/follow/{followedId}",  Member,  follows::toggle).idempotent(),
         endpoint!(PUT,    "/api/follow/follow/{followedId}",  Member,  follows::follow),

@@ -1,15 +1,15 @@
-//! What the service makes of texts in the background: the search index, and the entities of old posts.
+//! What the service makes of texts in the background: the search index, and the entities of old texts.
 
 use std::time::{Duration, Instant};
 
 use agora_domain::Result;
-use agora_domain::posts::TextBackfill;
 use agora_domain::search::Indexing;
+use agora_domain::texts::TextBackfill;
 use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Puts into the search index what it does not have, packs what it has, and extracts the entities of posts that have none yet.
+/// Puts into the search index what it does not have, packs what it has, and extracts the entities of texts that have none yet.
 /// Several nodes on one database may do so at once.
 pub struct Indexer {
     /// Keeps the search index.
@@ -61,7 +61,7 @@ impl Indexer {
                 pause = RETRY;
             }
             if let Err(error) = self.extract().await {
-                warn("could not extract the entities of posts", &error);
+                warn("could not extract the entities of texts", &error);
                 pause = RETRY;
             }
             sleep(pause).await;
@@ -85,18 +85,18 @@ impl Indexer {
         }
     }
 
-    /// Extracts entities, those of the newest posts first, until there are none left.
+    /// Extracts entities, those of posts first and of these the newest, until there are none left.
     async fn extract(&self) -> Result<()> {
-        let (mut progress, mut before) = (Progress::begin(), None);
+        let (mut progress, mut after) = (Progress::begin(), None);
         loop {
             let begun = Instant::now();
-            let batch = self.texts.run(before).await?;
+            let batch = self.texts.run(after).await?;
             if progress.is_due(batch.map_or(0, |batch| batch.count), batch.is_none()) {
                 let left = self.texts.count().await?;
-                tracing::info!(posts = progress.rows, left, "extracted the entities of posts");
+                tracing::info!(texts = progress.rows, left, "extracted the entities of texts");
             }
             let Some(batch) = batch else { return Ok(()) };
-            before = Some(batch.last);
+            after = Some(batch.last);
             sleep(begun.elapsed().max(PAUSE)).await;
         }
     }

@@ -33,7 +33,9 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
     ensure!(pending.is_empty(), NotUpToDate::Pending);
     let Backlog { entities, search } =
         Database::backlog(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
-    say(&format!("posts whose entities are to be extracted: {entities}\nrows to be indexed for search: {search}"))
+    say(&format!(
+        "posts and comments whose entities are to be extracted: {entities}\nrows to be indexed for search: {search}"
+    ))
 }
 
 /// Applies what is pending; returns what to tell the operator.

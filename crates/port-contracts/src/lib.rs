@@ -16,9 +16,10 @@ use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::people::PeopleRepository;
-use agora_domain::posts::{PostRepository, TextBacklog};
+use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
 use agora_domain::search::{SearchIndex, SearchRepository};
+use agora_domain::texts::TextBacklog;
 
 mod cases;
 pub mod lists;
@@ -199,9 +200,6 @@ contract! { $
         a_post_follows_the_hashtags_of_its_text_and_its_visibility,
         a_deleted_post_is_listed_by_no_hashtag,
         a_post_with_very_many_hashtags_is_listed_by_each,
-        texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored,
-        what_is_stored_of_a_text_leaves_another_text_alone,
-        texts_are_worked_out_beside_edits_and_deletions,
     }
     /// Likes of posts, as [`PostRepository`] keeps them.
     likes {
@@ -238,6 +236,29 @@ contract! { $
         a_post_without_comments_lists_one_empty_page,
         paging_skips_and_repeats_nothing_while_comments_come_and_go,
         comments_made_at_once_all_count,
+    }
+    /// Replies, and likes of comments.
+    threads {
+        the_top_level_of_a_post_is_listed_either_way_with_every_field,
+        a_thread_is_listed_oldest_first,
+        a_comment_is_found_as_each_viewer_sees_it,
+        an_answer_to_what_is_in_no_such_thread_is_not_found,
+        what_an_edited_comment_names_is_kept_with_it,
+        a_like_of_a_comment_is_set_and_unset_any_number_of_times,
+        those_who_like_a_comment_are_listed_newest_like_first,
+        nothing_is_done_with_a_comment_that_is_gone,
+        a_comment_takes_its_thread_along,
+        a_reply_is_deleted_alone,
+        a_comment_with_much_to_delete_is_deleted_some_rows_at_a_time,
+        a_post_with_many_likes_of_its_comments_is_gone_at_once_and_erased_later,
+        threads_are_counted_exactly_whatever_many_do_at_once,
+    }
+    /// Texts whose entities are not extracted yet.
+    texts {
+        texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored,
+        what_is_stored_of_a_text_leaves_another_text_alone,
+        texts_are_worked_out_beside_edits_and_deletions,
+        the_texts_of_comments_are_worked_out_like_those_of_posts,
     }
     /// Who follows whom.
     follows {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
+use agora_domain::comments::{CommentOrder, Reply};
 use agora_domain::entities::Hashtag;
-use agora_domain::id::{PostId, UserId};
+use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{FeedRequest, PostEdit, Visibility, VisibleTo};
 use agora_domain::products::ProductFilter;
@@ -41,6 +42,14 @@ pub enum List {
     Likers,
     /// The comments on the host's post.
     Comments,
+    /// Those that answer none, with others in between that do.
+    TopLevelComments,
+    /// The same, the newest first.
+    NewestComments,
+    /// The replies to one of them.
+    Replies,
+    /// Those who like it.
+    CommentLikers,
     /// Those who follow the host.
     Followers,
     /// Those whom the host follows.
@@ -67,7 +76,7 @@ pub enum List {
 
 impl List {
     /// All of them.
-    pub const EACH: [Self; 20] = [
+    pub const EACH: [Self; 24] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
@@ -77,6 +86,10 @@ impl List {
         Self::Feed,
         Self::Likers,
         Self::Comments,
+        Self::TopLevelComments,
+        Self::NewestComments,
+        Self::Replies,
+        Self::CommentLikers,
         Self::Followers,
         Self::Followed,
         Self::FollowingPeople,
@@ -96,7 +109,9 @@ impl List {
             Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
             Self::FollowingPeople | Self::FollowedPeople | Self::Directory | Self::Public | Self::Bookmarks => true,
             Self::PostsByTag | Self::FoundPosts | Self::FoundPeople | Self::FoundProducts => true,
-            Self::Accounts | Self::Comments | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
+            Self::NewestComments | Self::CommentLikers => true,
+            Self::Comments | Self::TopLevelComments | Self::Replies => false,
+            Self::Accounts | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
         }
     }
 
@@ -127,6 +142,10 @@ pub struct People {
     pub host: UserId,
     /// What is liked and commented on.
     pub post: PostId,
+    /// A comment on another post of the host, which is liked and answered.
+    pub comment: CommentId,
+    /// That post.
+    pub commented: PostId,
 }
 
 /// The lists of some people, whose entries are told by their places: what is shown at one has the place's id.
@@ -148,7 +167,10 @@ impl Lists {
         let [author, viewer, host] = world.users().await;
         world.follow(viewer, author).await;
         let post = world.post(host).await.id;
-        Self { db: db.clone(), world: Arc::new(world), people: People { author, viewer, host, post } }
+        let commented = world.post(host).await.id;
+        let comment = world.comment(commented, host).await.id;
+        let people = People { author, viewer, host, post, comment, commented };
+        Self { db: db.clone(), world: Arc::new(world), people }
     }
 
     /// The same lists through another node.
@@ -162,7 +184,7 @@ impl Lists {
     /// # Errors
     /// Those of the repository.
     pub async fn read(&self, list: List, page: PageRequest) -> Result<Page<Uuid>> {
-        let People { author, viewer, host, post } = self.people;
+        let People { author, viewer, host, post, comment, .. } = self.people;
         let (db, all) = (&self.db, &Visibility::ALL);
         Ok(match list {
             List::Accounts => db.accounts.list(page).await?.map(|account| account.id.uuid()),
@@ -186,6 +208,16 @@ impl Lists {
             }
             List::Likers => db.posts.list_likers(post, page).await?.map(|liker| liker.id.uuid()),
             List::Comments => db.comments.list(post, page).await?.map(|view| view.comment.id.uuid()),
+            List::TopLevelComments => {
+                let order = CommentOrder::Oldest;
+                db.comments.list_top_level(post, viewer, order, page).await?.map(|view| view.comment.id.uuid())
+            }
+            List::NewestComments => {
+                let order = CommentOrder::Newest;
+                db.comments.list_top_level(post, viewer, order, page).await?.map(|view| view.comment.id.uuid())
+            }
+            List::Replies => db.comments.list_replies(comment, viewer, page).await?.map(|view| view.comment.id.uuid()),
+            List::CommentLikers => db.comments.list_likers(comment, page).await?.map(|user| user.id.uuid()),
             List::Followers => db.follows.list_followers(host, page).await?.map(|user| user.id.uuid()),
             List::Followed => db.follows.list_followed(host, page).await?.map(|user| user.id.uuid()),
             List::FollowingPeople => {
@@ -225,7 +257,7 @@ impl Lists {
 
     /// Adds an entry to a list.
     pub async fn add(&self, list: List, Keyset { at, id }: Keyset) {
-        let People { author, host, post, .. } = self.people;
+        let People { author, host, post, comment, commented, .. } = self.people;
         let (db, w) = (&self.db, &self.world);
         let (user, relation) = (UserId::new(id), NewRelation { id: id.into(), at });
         let register = async || {
@@ -257,10 +289,23 @@ impl Lists {
                 register().await;
                 db.posts.set_like(post, user, relation).await.unwrap();
             }
-            List::Comments => {
-                let mut comment = w.new_comment(post, host);
-                (comment.id, comment.created_at) = (id.into(), at);
-                db.comments.create(&comment, None).await.unwrap();
+            List::Comments | List::TopLevelComments | List::NewestComments => {
+                let mut new = w.new_comment(post, host);
+                (new.comment.id, new.comment.created_at) = (id.into(), at);
+                db.comments.create(&new, None).await.unwrap();
+                if list != List::Comments {
+                    w.reply(&new.comment, author).await;
+                }
+            }
+            List::Replies => {
+                let mut new = w.new_comment(commented, host);
+                new.reply = Some(Reply { thread: comment, to: comment });
+                (new.comment.id, new.comment.created_at) = (id.into(), at);
+                db.comments.create(&new, None).await.unwrap();
+            }
+            List::CommentLikers => {
+                register().await;
+                db.comments.set_like(comment, user, relation).await.unwrap();
             }
             List::Followers | List::FollowingPeople => {
                 register().await;
@@ -292,7 +337,7 @@ impl Lists {
 
     /// Takes the entry of an id off a list, if it is there. Accounts are for good.
     pub async fn remove(&self, list: List, id: Uuid) {
-        let People { host, post, .. } = self.people;
+        let People { host, post, comment, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
         match list {
             List::Accounts | List::Directory | List::FoundPeople => {}
@@ -301,7 +346,10 @@ impl Lists {
             }
             List::Bookmarks => done_or_missing(db.bookmarks.unset(id.into(), host).await).unwrap(),
             List::Likers => db.posts.unset_like(post, user).await.unwrap(),
-            List::Comments => done_or_missing(db.comments.delete(id.into()).await).unwrap(),
+            List::Comments | List::TopLevelComments | List::NewestComments | List::Replies => {
+                done_or_missing(db.comments.delete(id.into()).await).unwrap();
+            }
+            List::CommentLikers => db.comments.unset_like(comment, user).await.unwrap(),
             List::Followers | List::FollowingPeople => db.follows.unset(user, host).await.unwrap(),
             List::Followed | List::FollowedPeople => db.follows.unset(host, user).await.unwrap(),
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
-    Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, Roles, Session, UserSummary,
-    Username,
+    Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, Roles, Session, UserPreview,
+    UserSummary, Username,
 };
 use agora_domain::clock::Timestamp;
-use agora_domain::comments::{Comment, CommentText};
+use agora_domain::comments::{Comment, CommentText, NewComment, Reply, ThreadedComment};
 use agora_domain::entities::{Candidates, Entities};
-use agora_domain::id::{PostId, UserId};
+use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::media::{ImageFormat, ImageKey};
 use agora_domain::posts::{Liker, Post, PostText, PostView, Visibility};
 use agora_domain::products::{
@@ -114,6 +114,18 @@ pub(crate) fn author(account: &Account) -> Author {
 
 pub(crate) fn summary(account: &Account) -> UserSummary {
     author(account).into()
+}
+
+pub(crate) fn preview(account: &Account) -> UserPreview {
+    let Account { id, username, display_name, profile_picture, .. } = account.clone();
+    UserPreview { id, username, display_name, profile_picture }
+}
+
+/// Returns what anybody sees of a comment that nobody has liked or answered.
+pub(crate) fn untouched_comment(new: &NewComment, account: &Account) -> ThreadedComment {
+    let NewComment { comment, reply, entities } = new.clone();
+    let author = preview(account);
+    ThreadedComment { comment, reply, entities, author, reply_count: 0, like_count: 0, liked_by_viewer: false }
 }
 
 pub(crate) fn liker(account: &Account) -> Liker {
@@ -309,16 +321,35 @@ impl World {
         self.db.follows.set(follower, followed, self.new_relation()).await.unwrap();
     }
 
-    pub(crate) fn new_comment(&self, post: PostId, author: UserId) -> Comment {
+    pub(crate) fn new_comment(&self, post: PostId, author: UserId) -> NewComment {
         let now = self.now();
-        Comment { id: self.id(), post, author, content: comment_text("Indeed"), created_at: now, updated_at: now }
+        let content = comment_text("Indeed");
+        let comment = Comment { id: self.id(), post, author, content, created_at: now, updated_at: now };
+        NewComment { comment, reply: None, entities: Some(Entities::default()) }
+    }
+
+    /// Returns an answer to a comment on the same post, in the thread of `thread`.
+    pub(crate) fn new_reply(&self, thread: &Comment, to: CommentId, author: UserId) -> NewComment {
+        let reply = Some(Reply { thread: thread.id, to });
+        NewComment { reply, ..self.new_comment(thread.post, author) }
+    }
+
+    /// Stores an answer to the first comment of a thread.
+    pub(crate) async fn reply(&self, thread: &Comment, author: UserId) -> Comment {
+        let reply = self.new_reply(thread, thread.id, author);
+        self.db.comments.create(&reply, None).await.unwrap();
+        reply.comment
+    }
+
+    pub(crate) async fn like_comment(&self, comment: CommentId, user: UserId) {
+        self.db.comments.set_like(comment, user, self.new_relation()).await.unwrap();
     }
 
     pub(crate) async fn comment_with(&self, post: PostId, author: UserId, alter: impl FnOnce(&mut Comment)) -> Comment {
-        let mut comment = self.new_comment(post, author);
-        alter(&mut comment);
-        self.db.comments.create(&comment, None).await.unwrap();
-        comment
+        let mut new = self.new_comment(post, author);
+        alter(&mut new.comment);
+        self.db.comments.create(&new, None).await.unwrap();
+        new.comment
     }
 
     pub(crate) async fn comment(&self, post: PostId, author: UserId) -> Comment {

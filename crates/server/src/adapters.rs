@@ -18,9 +18,10 @@ use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::media::{ImagePorts, Media, MediaSweep};
 use agora_domain::people::People;
-use agora_domain::posts::{Posts, TextBackfill};
+use agora_domain::posts::Posts;
 use agora_domain::products::Products;
 use agora_domain::search::{Indexing, Search};
+use agora_domain::texts::TextBackfill;
 use agora_http::Services;
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_operations::indexer::Indexer;
@@ -118,6 +119,7 @@ impl Adapters {
             },
             comments: Comments {
                 comments: self.database.comments(),
+                accounts: self.database.accounts(),
                 posts: self.database.posts(),
                 clock: clock(),
                 ids: ids(),

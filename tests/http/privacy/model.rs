@@ -37,8 +37,27 @@ pub(super) struct Post {
     pub(super) deleted: bool,
     /// Who likes it, by when they began to.
     pub(super) likes: Vec<Who>,
-    /// Author and text, oldest first.
-    pub(super) comments: Vec<(Who, String)>,
+    /// Oldest first.
+    pub(super) comments: Vec<Comment>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Comment {
+    pub(super) id: String,
+    pub(super) author: Who,
+    pub(super) text: String,
+    /// The comment at the top of its thread, and the one answered.
+    pub(super) reply: Option<(String, String)>,
+    /// Who likes it, by when they began to.
+    pub(super) likes: Vec<Who>,
+}
+
+impl Post {
+    /// The replies in the thread of a comment, oldest first.
+    pub(super) fn replies(&self, thread: &str) -> Vec<&Comment> {
+        let is_in = |comment: &&Comment| comment.reply.as_ref().is_some_and(|(parent, _)| parent == thread);
+        self.comments.iter().filter(is_in).collect()
+    }
 }
 
 #[derive(Debug, Default)]

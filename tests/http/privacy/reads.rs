@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
-use super::model::{Model, Post, Who};
+use super::model::{Comment, Model, Post, Who};
 use super::steps::{World, text};
 use crate::support::Response;
 
@@ -231,6 +231,7 @@ impl World {
             assert_eq!((head.header(ETAG), head.body.len()), (answer.header(ETAG), 0));
             self.expect_likers(viewer, post, status).await;
             self.expect_comments(viewer, post, status).await;
+            self.expect_threads(viewer, post, status).await;
             answers.push(answer);
         }
         self.expect_nothing_by_tags(post, &answers).await;
@@ -249,12 +250,63 @@ impl World {
         let Some(found) = self.read(viewer, &path, status).await else { return };
         let of = |comment: &Value| (comment["author"]["id"].clone(), comment["content"].clone());
         let found_texts: Vec<_> = entries(&found).iter().map(of).collect();
-        let expected = post.comments.iter().map(|(by, text)| (json!(self.users[*by].id), json!(text)));
+        let expected = post.comments.iter().map(|it| (json!(self.users[it.author].id), json!(it.text)));
         assert_eq!(found_texts, expected.collect::<Vec<_>>(), "{viewer} reads {path}");
         let embedded = shown(&self.model, &self.ids(), viewer, post);
         for comment in entries(&found) {
             assert_eq!(seen(&comment["post"]), embedded, "{viewer} reads {path}");
         }
+    }
+
+    async fn expect_threads(&self, viewer: Who, post: &Post, status: u16) {
+        for (order, is_reversed) in [("", false), ("?order=oldest", false), ("?order=newest&size=2", true)] {
+            let path = format!("/api/posts/{}/comments{order}", post.id);
+            let mut expected: Vec<_> = post.comments.iter().filter(|comment| comment.reply.is_none()).collect();
+            if is_reversed {
+                expected.reverse();
+            }
+            self.expect_thread(viewer, post, &path, status, expected).await;
+        }
+        for comment in &post.comments {
+            let thread = comment.reply.as_ref().map_or(&comment.id, |(thread, _)| thread);
+            let path = format!("/api/comments/{}/replies?size=3", comment.id);
+            self.expect_thread(viewer, post, &path, status, post.replies(thread)).await;
+            let path = format!("/api/comments/{}/likes", comment.id);
+            if let Some(likers) = self.read(viewer, &path, status).await {
+                let expected: Vec<_> = comment.likes.iter().rev().map(|who| self.users[*who].id.clone()).collect();
+                assert_eq!(ids(entries(&likers)), expected, "{viewer} reads {path}");
+            }
+        }
+    }
+
+    async fn expect_thread(&self, viewer: Who, post: &Post, path: &str, status: u16, expected: Vec<&Comment>) {
+        if self.read(viewer, path, status).await.is_none() {
+            return;
+        }
+        let without_times = |comment: &Value| {
+            let mut comment = comment.clone();
+            for time in ["createdAt", "updatedAt"] {
+                assert!(comment.as_object_mut().unwrap().remove(time).is_some());
+            }
+            comment
+        };
+        let found = self.server.walk(&self.users[viewer], path, "data").await;
+        let found: Vec<_> = found.iter().map(without_times).collect();
+        let shown = |comment: &Comment| {
+            let (thread, answered) = comment.reply.clone().unzip();
+            let author = &self.users[comment.author];
+            let end = comment.text.len();
+            let tag = json!({ "type": "hashtag", "start": end - 4, "end": end, "tag": "all" });
+            let named: Vec<_> = Some(tag).into_iter().filter(|_| comment.text.ends_with('l')).collect();
+            json!({
+                "id": comment.id, "content": comment.text, "entities": named, "parentId": thread, "replyToId": answered,
+                "author": { "id": author.id, "username": author.name, "displayName": null, "profilePicture": null },
+                "replyCount": post.replies(&comment.id).len(), "likeCount": comment.likes.len(),
+                "likedByMe": comment.likes.contains(&viewer),
+            })
+        };
+        let expected: Vec<_> = expected.into_iter().map(shown).collect();
+        assert_eq!(found, expected, "{viewer} reads {path}");
     }
 
     /// Checks that the tags of others tell nobody more than that they have the same.

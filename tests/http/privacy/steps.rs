@@ -5,7 +5,7 @@ use proptest::sample::select;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::model::{Account, Model, Post, Visibility, Who, set};
+use super::model::{Account, Comment, Model, Post, Visibility, Who, set};
 use crate::support::{Response, Server, User};
 
 /// Something that somebody does, or tries to. A post is meant by a number, in the order in which they were made.
@@ -42,6 +42,18 @@ pub(super) enum Step {
     Comment {
         by: Who,
         post: usize,
+    },
+    /// Answers a comment, by another path.
+    Answer {
+        by: Who,
+        post: usize,
+        comment: usize,
+    },
+    LikeComment {
+        by: Who,
+        post: usize,
+        comment: usize,
+        on: bool,
     },
     DeleteComment {
         by: Who,
@@ -81,6 +93,10 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         4 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Like { by, post, on }),
         3 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Bookmark { by, post, on }),
         4 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Comment { by, post }),
+        4 => (anybody(), any::<usize>(), any::<usize>())
+            .prop_map(|(by, post, comment)| Step::Answer { by, post, comment }),
+        4 => (anybody(), any::<usize>(), any::<usize>(), mostly())
+            .prop_map(|(by, post, comment, on)| Step::LikeComment { by, post, comment, on }),
         1 => (anybody(), any::<usize>(), any::<usize>())
             .prop_map(|(by, post, comment)| Step::DeleteComment { by, post, comment }),
         6 => (anybody(), anybody(), mostly()).prop_map(|(by, whom, on)| Step::Follow { by, whom, on }),
@@ -196,7 +212,20 @@ impl World {
                 let content = format!("comment {}", self.comments);
                 let body = json!({ "postId": post.id, "content": content });
                 if self.send(by, Method::POST, "/api/comments/create", Some(body), status).await.0 {
-                    self.model.posts[n].comments.push((by, content));
+                    let path = format!("/api/comments/all/{}", self.model.posts[n].id);
+                    let list = self.server.get(&self.users[0], &path).await.expect(200).data();
+                    let id = list.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
+                    let comment = Comment { id, author: by, text: content, reply: None, likes: Vec::new() };
+                    self.model.posts[n].comments.push(comment);
+                }
+            }
+            Step::Answer { by, post, comment } => self.answer(by, post, comment).await,
+            Step::LikeComment { by, post, comment, on } => {
+                let Some((n, m)) = self.comment(post, comment) else { return };
+                let status = self.model.status_of_view(by, &self.model.posts[n]);
+                let path = format!("/api/comments/{}/like", self.model.posts[n].comments[m].id);
+                if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, None, status).await.0 {
+                    set(&mut self.model.posts[n].comments[m].likes, by, on);
                 }
             }
             Step::DeleteComment { by, post, comment } => self.delete_comment(by, post, comment).await,
@@ -262,15 +291,41 @@ impl World {
         }
     }
 
-    async fn delete_comment(&mut self, by: Who, post: usize, comment: usize) {
-        let Some(n) = self.post(post).filter(|n| !self.model.posts[*n].deleted) else { return };
+    /// The numbers of a post and of a comment on it; nothing when there is none.
+    fn comment(&self, post: usize, comment: usize) -> Option<(usize, usize)> {
+        let n = self.post(post)?;
+        Some((n, comment.checked_rem(self.model.posts[n].comments.len())?))
+    }
+
+    /// Answers a comment, or comments where there is none.
+    async fn answer(&mut self, by: Who, post: usize, comment: usize) {
+        let Some(n) = self.post(post) else { return };
         let post = &self.model.posts[n];
-        let Some(comment) = comment.checked_rem(post.comments.len()) else { return };
-        let list = self.server.get(&self.users[0], &format!("/api/comments/all/{}", post.id)).await.expect(200).data();
-        let path = format!("/api/comments/delete/{}", list[comment]["id"].as_str().unwrap());
-        let status = if [post.comments[comment].0, post.author].contains(&by) { 200 } else { 403 };
-        if self.send(by, Method::DELETE, &path, None, status).await.0 {
-            self.model.posts[n].comments.remove(comment);
+        let answered = comment.checked_rem(post.comments.len()).map(|m| post.comments[m].clone());
+        let status = match self.model.status_of_view(by, post) {
+            200 => 201,
+            status => status,
+        };
+        self.comments += 1;
+        let text = format!("comment {} #All", self.comments);
+        let body = json!({ "content": text, "replyToId": answered.as_ref().map(|it| &it.id) });
+        let path = format!("/api/posts/{}/comments", post.id);
+        let (is_done, answer) = self.send(by, Method::POST, &path, Some(body), status).await;
+        if is_done {
+            let id = answer.data()["id"].as_str().unwrap().to_owned();
+            let reply = answered.map(|it| (it.reply.map_or_else(|| it.id.clone(), |(thread, _)| thread), it.id));
+            self.model.posts[n].comments.push(Comment { id, author: by, text, reply, likes: Vec::new() });
+        }
+    }
+
+    async fn delete_comment(&mut self, by: Who, post: usize, comment: usize) {
+        let Some((n, m)) = self.comment(post, comment).filter(|(n, _)| !self.model.posts[*n].deleted) else { return };
+        let post = &self.model.posts[n];
+        let id = post.comments[m].id.clone();
+        let status = if [post.comments[m].author, post.author].contains(&by) { 200 } else { 403 };
+        if self.send(by, Method::DELETE, &format!("/api/comments/delete/{id}"), None, status).await.0 {
+            let is_left = |it: &Comment| it.id != id && it.reply.as_ref().is_none_or(|(thread, _)| *thread != id);
+            self.model.posts[n].comments.retain(is_left);
         }
     }
 

@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agora_domain::clock::Timestamp;
+use agora_domain::comments::CommentTarget;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
+use agora_domain::texts::TextKind;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio_postgres::{AsyncMessage, NoTls};
 use uuid::Uuid;
@@ -21,8 +23,8 @@ use super::queries::{
 };
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
-use crate::rows::{Slice, Toward};
-use crate::schema::{CommentRow, LikeRecord, search_tail, search_texts};
+use crate::rows::{CommentRow, Slice, Toward};
+use crate::schema::{LikeRecord, search_tail, search_texts};
 use crate::search_index::{Among, Buckets, Contains, Packing};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::VisiblePosts;
@@ -58,6 +60,14 @@ fn rows(size: u32) -> String {
             pg_temp.key(11, n), to_timestamp(n) FROM generate_series(1, {size}) n;
         INSERT INTO comments SELECT pg_temp.key(5, n), pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
             pg_temp.key(1, 1 + n % 1000), 'text', to_timestamp(n), to_timestamp(n) FROM generate_series(1, {size}) n;
+        UPDATE comments SET entities = '' WHERE id > pg_temp.key(5, 300);
+        INSERT INTO comments SELECT pg_temp.key(12, n), pg_temp.key(2, 1), pg_temp.key(1, 1 + n % 1000), 'text',
+            to_timestamp(1.5 + n % 59), to_timestamp(n), pg_temp.key(5, 1), pg_temp.key(5, 1), 0, 0, ''
+            FROM generate_series(1, {size}) n;
+        INSERT INTO comment_likes SELECT pg_temp.key(5, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
+            pg_temp.key(1, CASE WHEN n <= 60 THEN n ELSE 61 + n % 900 END), pg_temp.key(13, n), to_timestamp(n)
+            FROM generate_series(1, {size}) n;
+        UPDATE comments SET like_count = 60 WHERE id = pg_temp.key(5, 1);
         INSERT INTO products SELECT pg_temp.key(8, n), 's' || n, 's' || n, 'n', 'd', 1, 'c' || n % 100, 'c' || n % 100, 1,
             'text ' || n, to_timestamp(n), now() FROM generate_series(1, {size}) n;
         INSERT INTO search_texts SELECT 0, n - 1, to_timestamp(n), pg_temp.key(2, n), E'\ntext\n'
@@ -149,6 +159,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         "likes",
         "bookmarks",
         "comments",
+        "comment_likes",
         "products",
     ] {
         explained.conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
@@ -189,7 +200,11 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         content: "text".to_owned(),
         created_at: at,
         updated_at: at,
+        parent_id: None,
+        reply_to_id: None,
+        entities: Some(String::new()),
     };
+    let thread = id(5, 1);
     measure! { n:
         |conn| posts::find(conn, post, viewer),
         |conn| posts::find_access(conn, post, viewer),
@@ -201,7 +216,11 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| people::find_all(conn, vec![author, viewer], viewer),
         |conn| feeds::load(conn, viewer, [0, 1, 0], 26),
         |conn| accounts::find_ids(conn, vec!["u2".to_owned(), "nobody".to_owned()]),
-        |conn| texts::list_unresolved(conn, None, 200),
+        |conn| texts::list_unresolved(conn, TextKind::Post, DbId(Uuid::max()), 200),
+        |conn| texts::list_unresolved(conn, TextKind::Comment, DbId(Uuid::max()), 200),
+        |conn| comments::find_access(conn, CommentTarget::Comment(thread.0.into()), viewer),
+        |conn| comments::find_access(conn, CommentTarget::NewestOn(post.0.into()), viewer),
+        |conn| comments::find(conn, thread, viewer),
         |conn| search::look(conn, among_posts, in_bucket("text"), (0..64).collect()),
         |conn| search::look(conn, among_people, in_bucket("text"), (0..8).collect()),
         |conn| search::posts(conn, vec![post, id(2, 100)], viewer, false),
@@ -221,6 +240,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| timelines::list_by_tag(conn, "shown".to_owned(), visible, slice(21), 21),
             |conn| posts::list_likers(conn, post, slice(21)),
             |conn| comments::list(conn, post, slice(21)),
+            |conn| comments::list_top_level(conn, post, viewer, slice(21)),
+            |conn| comments::list_replies(conn, thread, viewer, slice(21)),
+            |conn| comments::list_likers(conn, thread, slice(21)),
             |conn| follows::list_followed(conn, viewer, slice(21)),
             |conn| people::list_followers(conn, author, viewer, false, slice(21)),
             |conn| people::list_followed(conn, viewer, author, false, slice(21)),

@@ -9,8 +9,8 @@ use diesel::{OptionalExtension, QueryResult};
 
 use super::dialect::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, PostRow};
-use crate::schema::{CommentRow, LikeRecord};
+use crate::rows::{AuthorRow, CommentRow, PostRow};
+use crate::schema::LikeRecord;
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, Id, Instant};
 
@@ -73,12 +73,12 @@ pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcom
 statement! { InsertComment { row: CommentRow } -> Id:
     "WITH post AS (UPDATE posts SET comment_count = comment_count + 1 WHERE id = " row.post_id as Id,
     " AND deleted_at IS NULL RETURNING id) \
-    INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at) SELECT " row.id as Id,
+    INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities) SELECT " row.id as Id,
     ", id, " row.author_id as Id, ", " row.content as Text, ", " row.created_at as Instant,
-    ", " row.updated_at as Instant, " FROM post RETURNING id"
+    ", " row.updated_at as Instant, ", " row.entities as Nullable<Text>, " FROM post RETURNING id"
 }
 
-/// Stores a comment, and counts it.
+/// Stores a comment at the top level, and counts it.
 pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow) -> Outcome<()> {
     let stored: Option<DbId> = InsertComment { row }.get_result(conn).await.optional()?;
     stored.map(drop).ok_or(Failure::Rule(Error::NotFound(Resource::Post)))

@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::schema::{CommentRow, LikeRecord};
+use crate::rows::CommentRow;
+use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
 
 #[path = "../../../../tests/support/proxy.rs"]
@@ -354,7 +355,8 @@ pub(super) fn id(kind: u64, n: u64) -> DbId {
 
 fn comment(post: DbId, author: DbId, id: DbId) -> CommentRow {
     let (post_id, author_id, content) = (post, author, "text".to_owned());
-    CommentRow { id, post_id, author_id, content, created_at: AT, updated_at: AT }
+    let (parent_id, reply_to_id, entities) = (None, None, Some(String::new()));
+    CommentRow { id, post_id, author_id, content, created_at: AT, updated_at: AT, parent_id, reply_to_id, entities }
 }
 
 async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
@@ -370,7 +372,7 @@ async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
         }
         Step::DeleteComment => {
             let old = id(3, number);
-            database.write(move |conn| Box::pin(queries::comments::delete(conn, old))).await
+            database.write(move |conn| Box::pin(queries::comments::delete(conn, old))).await.map(drop)
         }
         Step::DeletePost => {
             database.write(move |conn| Box::pin(queries::posts::delete(conn, post, AT))).await.map(drop)

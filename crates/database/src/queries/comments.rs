@@ -1,14 +1,20 @@
 use agora_domain::Error;
-use agora_domain::comments::{CommentAccess, CommentTarget};
+use agora_domain::comments::{CommentAccess, CommentTarget, Deletion};
 use agora_domain::error::Resource;
+use agora_domain::posts::PostAccess;
+use diesel::dsl::{auto_type, case_when, exists};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 pub(crate) use super::insert_comment as insert;
-use super::{Conn, RunQueryDsl, built};
+use super::likes::NO_POST;
+use super::posts::ERASED_AT_ONCE;
+use super::views::author_followed_by;
+use super::{Conn, RunQueryDsl, built, id_in};
 use crate::error::{Failure, Outcome};
-use crate::rows::{Slice, SummaryRow};
-use crate::schema::{CommentRow, comments, posts, users};
+use crate::rows::{CommentRow, FlatCommentRow, PreviewRow, Slice, SummaryRow, visibility};
+use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
+use crate::values::ThreadedRow;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
 
@@ -19,9 +25,8 @@ pub(crate) async fn find_access(
     caller: DbId,
 ) -> Outcome<Option<CommentAccess>> {
     let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null()).select((
-        comments::id,
-        comments::author_id,
-        posts::author_id,
+        (comments::id, comments::author_id, comments::parent_id),
+        (posts::id, posts::author_id, posts::visibility, author_followed_by(caller)),
     ));
     let found = match target {
         CommentTarget::Comment(id) => there.filter(comments::id.eq(DbId(id.uuid()))).get_result(conn),
@@ -31,37 +36,222 @@ pub(crate) async fn find_access(
             .limit(1)
             .get_result(conn),
     };
-    let found: Option<(DbId, DbId, DbId)> = found.await.optional()?;
-    Ok(found.map(|(DbId(id), DbId(author), DbId(post_author))| CommentAccess {
-        id: id.into(),
-        author: author.into(),
-        post_author: post_author.into(),
-    }))
+    type Deciding = ((DbId, DbId, Option<DbId>), (DbId, DbId, i16, bool));
+    let found: Option<Deciding> = found.await.optional()?;
+    let access = |((id, author, parent), (post, post_author, code, viewer_follows)): Deciding| {
+        let visibility = visibility(code)?;
+        Ok(CommentAccess {
+            id: id.0.into(),
+            author: author.0.into(),
+            parent: parent.map(|parent| parent.0.into()),
+            post: PostAccess { id: post.0.into(), author: post_author.0.into(), visibility, viewer_follows },
+        })
+    };
+    found.map(access).transpose()
 }
 
-pub(crate) async fn update(conn: &mut Conn<'_>, id: DbId, content: String, at: DbInstant) -> Outcome<()> {
+/// Stores a comment that answers another one, and counts it.
+pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow) -> Outcome<()> {
+    // The post first, as whoever deletes a comment of it does: from here on its comments stay.
+    let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
+    let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1)).execute(conn).await?;
+    if counted == 0 {
+        return Err(NO_POST);
+    }
+    let (Some(parent), Some(answered)) = (row.parent_id, row.reply_to_id) else { return Err(NO_COMMENT) };
+    let thread = comments::table.find(parent).filter(comments::post_id.eq(row.post_id));
+    let counted = diesel::update(thread.filter(comments::parent_id.is_null()))
+        .set(comments::reply_count.eq(comments::reply_count + 1))
+        .execute(conn)
+        .await?;
+    let is_in_thread = comments::table.find(answered).filter(comments::parent_id.eq(parent));
+    if counted == 0 || answered != parent && !diesel::select(exists(is_in_thread)).get_result::<bool>(conn).await? {
+        return Err(NO_COMMENT);
+    }
+    diesel::insert_into(comments::table).values(row).execute(conn).await?;
+    Ok(())
+}
+
+pub(crate) async fn update(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    content: String,
+    entities: String,
+    at: DbInstant,
+) -> Outcome<()> {
     let updated = diesel::update(comments::table.find(id))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
         .execute(conn)
         .await?;
-    if updated == 0 { Err(NO_COMMENT) } else { Ok(()) }
+    if updated == 0 {
+        return Err(NO_COMMENT);
+    }
+    // Whatever changes a text has forgotten them.
+    diesel::update(comments::table.find(id)).set(comments::entities.eq(Some(entities))).execute(conn).await?;
+    Ok(())
 }
 
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
+/// Deletes some of a comment's thread, and in the end the comment.
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
+    // The post first: nobody answers meanwhile.
     super::lock_counters_of(conn, id).await?;
-    let post: Option<DbId> =
-        diesel::delete(comments::table.find(id)).returning(comments::post_id).get_result(conn).await.optional()?;
-    diesel::update(posts::table.find(post.ok_or(NO_COMMENT)?))
-        .set(posts::comment_count.eq(posts::comment_count - 1))
+    let found = comments::table.find(id).select((comments::post_id, comments::parent_id, comments::like_count));
+    let found: Option<(DbId, Option<DbId>, i64)> = found.get_result(conn).await.optional()?;
+    let Some((post, parent, like_count)) = found else { return Err(NO_COMMENT) };
+    let replies = comments::table.filter(comments::parent_id.eq(id)).limit(ERASED_AT_ONCE);
+    let mut rows: Vec<(DbId, i64)> = replies.select((comments::id, comments::like_count)).load(conn).await?;
+    rows.push((id, like_count));
+    let erased = erase(conn, rows).await?;
+    let is_done = erased.contains(&id);
+    let count = i64::try_from(erased.len()).unwrap_or(i64::MAX);
+    diesel::update(posts::table.find(post))
+        .set(posts::comment_count.eq(posts::comment_count - count))
+        .execute(conn)
+        .await?;
+    let (thread, replies) = if is_done { (parent, 1) } else { (Some(id), count) };
+    if let Some(thread) = thread {
+        diesel::update(comments::table.find(thread))
+            .set(comments::reply_count.eq(comments::reply_count - replies))
+            .execute(conn)
+            .await?;
+    }
+    Ok(if is_done { Deletion::Done } else { Deletion::InPart })
+}
+
+/// Deletes the first of some comments, each given with how many like it, or some likes of the first: no more rows than
+/// others can wait for. Returns which comments are deleted.
+pub(super) async fn erase(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<Vec<DbId>> {
+    let Some((first, _)) = rows.iter().next().copied() else { return Ok(Vec::new()) };
+    let mut count = 0;
+    let few = rows.into_iter().take_while(|(_, likes)| {
+        count += 1 + likes;
+        count <= ERASED_AT_ONCE
+    });
+    let few: Vec<DbId> = few.map(|(id, _)| id).collect();
+    if few.is_empty() {
+        super::lock_comment(conn, first).await?;
+        let some = comment_likes::table.filter(comment_likes::comment_id.eq(first)).limit(ERASED_AT_ONCE);
+        let some: Vec<DbId> = some.select(comment_likes::user_id).load(conn).await?;
+        let some = comment_likes::table
+            .filter(comment_likes::comment_id.eq(first))
+            .filter(id_in(comment_likes::user_id, some));
+        let deleted = diesel::delete(some).execute(conn).await?;
+        count_likes(conn, first, -i64::try_from(deleted).unwrap_or(i64::MAX)).await?;
+        return Ok(few);
+    }
+    let deleted = diesel::delete(comments::table.filter(id_in(comments::id, few)));
+    Ok(deleted.returning(comments::id).load(conn).await?)
+}
+
+async fn is_there(conn: &mut Conn<'_>, id: DbId) -> Outcome<bool> {
+    let on_post = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null());
+    Ok(diesel::select(exists(on_post.filter(comments::id.eq(id)))).get_result(conn).await?)
+}
+
+/// Adds to a comment's count of likes.
+async fn count_likes(conn: &mut Conn<'_>, id: DbId, likes: i64) -> Outcome<()> {
+    diesel::update(comments::table.find(id))
+        .set(comments::like_count.eq(comments::like_count + likes))
         .execute(conn)
         .await?;
     Ok(())
 }
 
-pub(crate) async fn list(conn: &mut Conn<'_>, post: DbId, slice: Slice) -> Outcome<Vec<(CommentRow, SummaryRow)>> {
+pub(crate) async fn set_like(conn: &mut Conn<'_>, like: CommentLikeRecord) -> Outcome<()> {
+    let id = like.comment_id;
+    super::lock_comment(conn, id).await?;
+    if !is_there(conn, id).await? {
+        return Err(NO_COMMENT);
+    }
+    let inserted = diesel::insert_into(comment_likes::table)
+        .values(like)
+        .on_conflict((comment_likes::comment_id, comment_likes::user_id))
+        .do_nothing()
+        .execute(conn)
+        .await
+        .map_err(Failure::missing(Resource::Comment))?;
+    if inserted > 0 {
+        count_likes(conn, id, 1).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Outcome<()> {
+    super::lock_comment(conn, id).await?;
+    if !is_there(conn, id).await? {
+        return Err(NO_COMMENT);
+    }
+    let deleted = diesel::delete(comment_likes::table.find((id, user))).execute(conn).await?;
+    if deleted > 0 {
+        count_likes(conn, id, -1).await?;
+    }
+    Ok(())
+}
+
+/// When the like was made and its id, then who made it.
+pub(crate) async fn list_likers(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    slice: Slice,
+) -> Outcome<Vec<(DbInstant, DbId, PreviewRow)>> {
+    let of_comment = comment_likes::table.inner_join(users::table).filter(comment_likes::comment_id.eq(id)).select((
+        comment_likes::created_at,
+        comment_likes::id,
+        PreviewRow::as_select(),
+    ));
+    Ok(super::load!(of_comment, comment_likes, slice, conn)?)
+}
+
+pub(crate) async fn list(conn: &mut Conn<'_>, post: DbId, slice: Slice) -> Outcome<Vec<(FlatCommentRow, SummaryRow)>> {
     let on_post = comments::table
         .inner_join(users::table)
         .filter(comments::post_id.eq(post))
-        .select((CommentRow::as_select(), SummaryRow::as_select()));
+        .select((FlatCommentRow::as_select(), SummaryRow::as_select()));
     Ok(super::load!(on_post, comments, slice, conn)?)
+}
+
+/// Whether the viewer likes a comment: asked for each comment by itself, where PostgreSQL may read all that the viewer likes
+/// for EXISTS.
+#[auto_type]
+fn liked_by(viewer: DbId) -> _ {
+    let like = comment_likes::table.filter(comment_likes::comment_id.eq(comments::id));
+    let liker = like.filter(comment_likes::user_id.eq(viewer)).select(comment_likes::user_id);
+    case_when(comments::like_count.gt(0_i64), liker.single_value().is_not_null()).otherwise(false)
+}
+
+/// The columns of a [`ThreadedRow`] as `viewer` sees it.
+macro_rules! threaded {
+    ($viewer:expr) => {
+        comments::table.inner_join(users::table).select((
+            CommentRow::as_select(),
+            PreviewRow::as_select(),
+            comments::reply_count,
+            comments::like_count,
+            liked_by($viewer),
+        ))
+    };
+}
+
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<ThreadedRow>> {
+    Ok(threaded!(viewer).filter(comments::id.eq(id)).get_result(conn).await.optional()?)
+}
+
+pub(crate) async fn list_top_level(
+    conn: &mut Conn<'_>,
+    post: DbId,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<ThreadedRow>> {
+    let on_post = threaded!(viewer).filter(comments::post_id.eq(post)).filter(comments::parent_id.is_null());
+    Ok(super::load!(on_post, comments, slice, conn)?)
+}
+
+pub(crate) async fn list_replies(
+    conn: &mut Conn<'_>,
+    thread: DbId,
+    viewer: DbId,
+    slice: Slice,
+) -> Outcome<Vec<ThreadedRow>> {
+    let in_thread = threaded!(viewer).filter(comments::parent_id.eq(thread));
+    Ok(super::load!(in_thread, comments, slice, conn)?)
 }

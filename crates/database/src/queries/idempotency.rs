@@ -135,7 +135,7 @@ fn encode(done: Done) -> Vec<u8> {
         Done::Registered(id) => of(REGISTERED, id.uuid()),
         Done::PostCreated(id) => of(POST_CREATED, id.uuid()),
         Done::LikeToggled(is_on) => vec![LIKE_TOGGLED, is_on.into()],
-        Done::CommentCreated => vec![COMMENT_CREATED],
+        Done::CommentCreated(id) => of(COMMENT_CREATED, id.uuid()),
         Done::FollowToggled(is_on) => vec![FOLLOW_TOGGLED, is_on.into()],
         Done::ProductCreated(id) => of(PRODUCT_CREATED, id.uuid()),
     }
@@ -148,7 +148,8 @@ fn decode(stored: &[u8]) -> Outcome<Done> {
             REGISTERED => Some(Done::Registered(id()?.into())),
             POST_CREATED => Some(Done::PostCreated(id()?.into())),
             LIKE_TOGGLED => Some(Done::LikeToggled(value == [1])),
-            COMMENT_CREATED => Some(Done::CommentCreated),
+            // A release before stored no id, and has no path that shows it.
+            COMMENT_CREATED => Some(Done::CommentCreated(id().unwrap_or_default().into())),
             FOLLOW_TOGGLED => Some(Done::FollowToggled(value == [1])),
             PRODUCT_CREATED => Some(Done::ProductCreated(id()?.into())),
             _ => None,

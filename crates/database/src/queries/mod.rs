@@ -5,8 +5,9 @@
 //! `likers` and `feeds`.
 
 pub(crate) use super::dialect::{
-    Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, is_packed, lock_admins, lock_counters,
-    lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in, word_in,
+    Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, is_packed, lock_admins, lock_comment,
+    lock_counters, lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in,
+    word_in,
 };
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
 pub(crate) use super::likers::{likers, with_likers};

@@ -12,7 +12,7 @@ use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::error::Outcome;
 use crate::rows::{AuthorRow, PostRow, visibility};
-use crate::schema::{bookmarks, comments, likes, posts, users};
+use crate::schema::{bookmarks, comment_likes, comments, likes, posts, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ViewRow;
@@ -41,8 +41,8 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     found.map(access).transpose()
 }
 
-/// How many likes and comments, and how many bookmarks, are deleted with their post at once, and how many of others' are
-/// erased at a time: a write that takes longer has others wait.
+/// How many likes and comments, how many bookmarks and how many likes of comments are deleted with their post at once, and
+/// how many of others' are erased at a time: a write that takes longer has others wait.
 pub(crate) const ERASED_AT_ONCE: i64 = 500;
 
 /// What stands in the place of the text of a post that is marked as deleted: a post is not empty.
@@ -62,7 +62,10 @@ async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow
     let has_few = (posts::like_count + posts::comment_count).le(ERASED_AT_ONCE);
     let bookmark = bookmarks::table.filter(bookmarks::post_id.eq(id)).select(bookmarks::user_id);
     let has_few_bookmarks = not(exists(bookmark.limit(1).offset(ERASED_AT_ONCE)));
-    let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few.and(has_few_bookmarks));
+    let of_comments = comment_likes::table.inner_join(comments::table).filter(comments::post_id.eq(id));
+    let like = of_comments.select(comment_likes::user_id).limit(1).offset(ERASED_AT_ONCE);
+    let has_few = has_few.and(has_few_bookmarks).and(not(exists(like)));
+    let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few);
     Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }
 
@@ -80,9 +83,10 @@ pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
     let marked = posts::table.filter(posts::deleted_at.is_not_null()).order(posts::deleted_at).limit(1);
     let Some(post) = marked.select(posts::id).get_result::<DbId>(conn).await.optional()? else { return Ok(0) };
     let some = comments::table.filter(comments::post_id.eq(post)).limit(ERASED_AT_ONCE);
-    let some: Vec<DbId> = some.select(comments::id).load(conn).await?;
+    let some: Vec<(DbId, i64)> = some.select((comments::id, comments::like_count)).load(conn).await?;
     if !some.is_empty() {
-        return Ok(diesel::delete(comments::table.filter(comments::id.eq_any(some))).execute(conn).await?);
+        // There is something left to do even where only likes of a comment were deleted.
+        return Ok(super::comments::erase(conn, some).await?.len().max(1));
     }
     let some = likes::table.filter(likes::post_id.eq(post)).limit(ERASED_AT_ONCE);
     let some: Vec<DbId> = some.select(likes::user_id).load(conn).await?;

@@ -94,7 +94,9 @@ pub(crate) async fn no_lock(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-pub(crate) use self::{no_lock as lock_counters, no_lock as lock_counters_of, no_lock as lock_product};
+pub(crate) use self::{
+    no_lock as lock_comment, no_lock as lock_counters, no_lock as lock_counters_of, no_lock as lock_product,
+};
 
 /// Does nothing: rows are changed in their place, however often.
 pub(crate) async fn counted_by_triggers(_: &mut Conn<'_>) -> Outcome<()> {

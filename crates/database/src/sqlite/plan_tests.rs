@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use agora_domain::clock::Timestamp;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
+use agora_domain::texts::TextKind;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::sql_types::Text;
 use diesel::{Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, SqliteConnection, TextExpressionMethods};
@@ -137,6 +138,11 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
         assert!(directory.iter().any(|step| step.contains("INDEX users_directory (")), "{directory:?}");
         expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), slice))), false);
         expect_searches(&steps(|conn| complete(comments::list(conn, id(2), slice))), false);
+        let top_level = steps(|conn| complete(comments::list_top_level(conn, id(2), id(1), slice)));
+        expect_searches(&top_level, false);
+        assert!(top_level.iter().any(|step| step.contains("INDEX comments_top_level (")), "{top_level:?}");
+        expect_searches(&steps(|conn| complete(comments::list_replies(conn, id(2), id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(comments::list_likers(conn, id(2), slice))), false);
     }
 }
 
@@ -243,12 +249,12 @@ fn the_posts_of_a_hashtag_are_read_in_the_order_of_their_index() {
 
 #[test]
 fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
-    for before in [None, Some(id(3))] {
-        let steps = steps(|conn| complete(texts::list_unresolved(conn, before, 200)));
-        assert_eq!(steps, ["SEARCH posts USING INDEX posts_unresolved (id<?)"]);
+    for (kind, table) in [(TextKind::Post, "posts"), (TextKind::Comment, "comments")] {
+        let steps = steps(|conn| complete(texts::list_unresolved(conn, kind, id(3), 200)));
+        assert_eq!(steps, [format!("SEARCH {table} USING INDEX {table}_unresolved (id<?)")]);
     }
     let count = steps(|conn| complete(texts::count_unresolved(conn)));
-    assert!(count.iter().all(|step| step.contains("posts_unresolved")), "{count:?}");
+    assert!(count.iter().all(|step| step.contains("s_unresolved")), "{count:?}");
 }
 
 #[test]

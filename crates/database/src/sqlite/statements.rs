@@ -7,8 +7,8 @@ use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 use super::dialect::{Conn, RunQueryDsl};
 use super::queries::{images, likes, search, texts};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, PostRow};
-use crate::schema::{CommentRow, LikeRecord, comments, posts, users};
+use crate::rows::{AuthorRow, CommentRow, PostRow};
+use crate::schema::{LikeRecord, comments, posts, users};
 use crate::search_index::TextRow;
 
 /// Turns the like on if it is off, off if it is on.
@@ -21,7 +21,7 @@ pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcom
     Ok(likes)
 }
 
-/// Stores a comment, and counts it.
+/// Stores a comment at the top level, and counts it.
 pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow) -> Outcome<()> {
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1)).execute(conn).await?;

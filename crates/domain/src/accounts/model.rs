@@ -153,6 +153,19 @@ pub struct UserSummary {
     pub email: Email,
 }
 
+/// A user beside what the user did, where whoever may find it sees it: without an email address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserPreview {
+    /// Names the account.
+    pub id: UserId,
+    /// The user's name.
+    pub username: Username,
+    /// What others are shown beside the username.
+    pub display_name: Option<DisplayName>,
+    /// The user's picture.
+    pub profile_picture: Option<ImageKey>,
+}
+
 impl From<Author> for UserSummary {
     fn from(author: Author) -> Self {
         Self { id: author.id, username: author.username, email: author.email }

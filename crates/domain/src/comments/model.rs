@@ -1,9 +1,14 @@
 //! Comments, and the rules about them.
 
-use crate::accounts::{Member, UserSummary};
+use std::str::FromStr;
+
+use crate::accounts::{Member, UserPreview, UserSummary};
 use crate::clock::Timestamp;
+use crate::entities::Entities;
+use crate::error::ViolationKind::NotAllowed;
 use crate::error::{Error, Forbidden, Result, Violation};
 use crate::id::{CommentId, PostId, UserId};
+use crate::posts::PostAccess;
 use crate::text;
 
 /// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
@@ -33,7 +38,7 @@ impl CommentText {
     }
 }
 
-/// A comment as it is stored.
+/// What a comment says, on what, by whom and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
     /// Names it.
@@ -50,6 +55,27 @@ pub struct Comment {
     pub updated_at: Timestamp,
 }
 
+/// Where a comment stands that answers another one. Threads have one level: whoever answers a reply joins its thread
+/// (`contract`: Conversation).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// The comment at the top of the thread.
+    pub thread: CommentId,
+    /// The comment answered, which may have been deleted since.
+    pub to: CommentId,
+}
+
+/// A comment about to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewComment {
+    /// The comment.
+    pub comment: Comment,
+    /// Where it stands; `None` at the top level.
+    pub reply: Option<Reply>,
+    /// What its text names; `None` while that was not extracted.
+    pub entities: Option<Entities>,
+}
+
 /// What decides who may do what with a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommentAccess {
@@ -57,8 +83,10 @@ pub struct CommentAccess {
     pub id: CommentId,
     /// Who wrote it.
     pub author: UserId,
-    /// Who wrote the post it is on.
-    pub post_author: UserId,
+    /// The comment at the top of its thread; `None` of that one itself.
+    pub parent: Option<CommentId>,
+    /// What decides about the post it is on.
+    pub post: PostAccess,
 }
 
 impl CommentAccess {
@@ -75,11 +103,16 @@ impl CommentAccess {
     /// # Errors
     /// [`Error::Forbidden`] for anybody else.
     pub fn ensure_may_delete(&self, caller: &Member) -> Result<()> {
-        if caller.id() == self.author || caller.id() == self.post_author {
+        if caller.id() == self.author || caller.id() == self.post.author {
             Ok(())
         } else {
             Err(Error::Forbidden(Forbidden::NeitherAuthor))
         }
+    }
+
+    /// Returns the comment at the top of the thread that it is in.
+    pub fn thread(&self) -> CommentId {
+        self.parent.unwrap_or(self.id)
     }
 }
 
@@ -92,11 +125,71 @@ pub enum CommentTarget {
     NewestOn(PostId),
 }
 
-/// A comment as the list of a post's comments shows it.
+/// Which way through time a post's comments are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CommentOrder {
+    /// The oldest first.
+    #[default]
+    Oldest,
+    /// The newest first.
+    Newest,
+}
+
+impl CommentOrder {
+    /// Every order.
+    pub const ALL: [Self; 2] = [Self::Oldest, Self::Newest];
+
+    /// Returns its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Oldest => "oldest",
+            Self::Newest => "newest",
+        }
+    }
+}
+
+impl FromStr for CommentOrder {
+    type Err = Violation;
+
+    fn from_str(name: &str) -> Result<Self, Violation> {
+        let order = Self::ALL.into_iter().find(|order| order.as_str() == name);
+        order.ok_or_else(|| Violation::new(NotAllowed, "order must be oldest or newest"))
+    }
+}
+
+/// A comment as the flat list of a post's comments shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommentView {
     /// The comment.
     pub comment: Comment,
     /// Who wrote it.
     pub author: UserSummary,
+}
+
+/// A comment in its thread, as a viewer sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadedComment {
+    /// The comment.
+    pub comment: Comment,
+    /// Where it stands; `None` at the top level.
+    pub reply: Option<Reply>,
+    /// What its text names; `None` while that was not extracted.
+    pub entities: Option<Entities>,
+    /// Who wrote it.
+    pub author: UserPreview,
+    /// How many replies there are in the thread that it is at the top of; none of a reply.
+    pub reply_count: u64,
+    /// How many like it.
+    pub like_count: u64,
+    /// Whether the viewer likes it.
+    pub liked_by_viewer: bool,
+}
+
+/// What became of a comment that was to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is gone, with its thread and all likes.
+    Done,
+    /// Some of its thread or likes are gone, no more at a time than others can wait for. There is more to delete.
+    InPart,
 }

@@ -2,32 +2,67 @@
 
 use async_trait::async_trait;
 
-use super::{Comment, CommentAccess, CommentTarget, CommentText, CommentView};
+use super::{
+    CommentAccess, CommentOrder, CommentTarget, CommentText, CommentView, Deletion, NewComment, ThreadedComment,
+};
+use crate::accounts::UserPreview;
 use crate::clock::Timestamp;
+use crate::entities::Entities;
 use crate::error::Result;
 use crate::id::{CommentId, PostId, UserId};
 use crate::idempotency::AttemptId;
 use crate::page::{Page, PageRequest};
+use crate::relation::NewRelation;
 
-/// Keeps comments. Each method is one atomic change or one consistent read.
+/// Keeps comments and their likes. Each method is one atomic change or one consistent read, and a read takes a number of
+/// queries that does not depend on how many comments or likes there are.
+///
+/// Lists of comments are ordered by [`Comment::created_at`](super::Comment::created_at), then by id.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CommentRepository: Send + Sync {
-    /// Stores a new comment. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the post does not exist.
-    async fn create(&self, comment: &Comment, attempt: Option<AttemptId>) -> Result<()>;
+    /// Stores a new comment. MUST fail with [`Error::NotFound`](crate::Error::NotFound) naming the post when there is no such
+    /// post, and naming the comment when the comment answered is in no such thread of the post.
+    async fn create(&self, comment: &NewComment, attempt: Option<AttemptId>) -> Result<()>;
 
     /// Returns what decides about the comment named, by id or as the newest of `caller` on a post; `None` when there is
     /// none.
     async fn find_access(&self, target: CommentTarget, caller: UserId) -> Result<Option<CommentAccess>>;
 
-    /// Replaces the content.
+    /// Returns the comment as `viewer` sees it, whether or not they may; `None` when there is none.
+    async fn find(&self, id: CommentId, viewer: UserId) -> Result<Option<ThreadedComment>>;
+
+    /// Replaces the content, and what it names.
     ///
-    /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such comment.
-    async fn update(&self, id: CommentId, content: &CommentText, at: Timestamp) -> Result<()>;
+    /// This and the next three MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such comment.
+    async fn update(&self, id: CommentId, content: &CommentText, entities: &Entities, at: Timestamp) -> Result<()>;
 
-    /// Deletes a comment.
-    async fn delete(&self, id: CommentId) -> Result<()>;
+    /// Deletes a comment with its thread and all likes, or as much of these as others can wait for: then it is to be
+    /// called again. Every count agrees with what is left, each time.
+    async fn delete(&self, id: CommentId) -> Result<Deletion>;
 
-    /// Returns the comments of a post, oldest first.
+    /// Turns the like of `user` on; one that is on stays as it is.
+    async fn set_like(&self, id: CommentId, user: UserId, like: NewRelation) -> Result<()>;
+
+    /// Turns the like of `user` off; nothing happens when it is.
+    async fn unset_like(&self, id: CommentId, user: UserId) -> Result<()>;
+
+    /// Returns those who like a comment, newest like first.
+    async fn list_likers(&self, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>>;
+
+    /// Returns all comments of a post, whatever their thread, oldest first.
     async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>>;
+
+    /// Returns the comments of a post that answer none.
+    async fn list_top_level(
+        &self,
+        post: PostId,
+        viewer: UserId,
+        order: CommentOrder,
+        page: PageRequest,
+    ) -> Result<Page<ThreadedComment>>;
+
+    /// Returns the replies of the thread that a comment is at the top of, oldest first.
+    async fn list_replies(&self, thread: CommentId, viewer: UserId, page: PageRequest)
+    -> Result<Page<ThreadedComment>>;
 }

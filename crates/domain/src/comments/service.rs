@@ -4,19 +4,24 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 
-use super::{Comment, CommentRepository, CommentTarget, CommentText, CommentView};
-use crate::accounts::Member;
+use super::{
+    Comment, CommentAccess, CommentOrder, CommentRepository, CommentTarget, CommentText, CommentView, Deletion,
+    NewComment, Reply, ThreadedComment,
+};
+use crate::accounts::{AccountRepository, Member, UserPreview};
 use crate::clock::Clock;
+use crate::entities::entities_of_text;
 use crate::error::{Error, Resource, Result};
-use crate::id::{CommentId, IdGenerator, PostId};
+use crate::id::{CommentId, IdGenerator, PostId, RelationId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 use crate::posts::{PostRepository, PostView};
+use crate::relation::NewRelation;
 
 const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
 const NO_POST: Error = Error::NotFound(Resource::Post);
 
-/// A page of a post's comments, with the post.
+/// A page of all of a post's comments, with the post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostComments {
     /// The post commented on.
@@ -25,36 +30,76 @@ pub struct PostComments {
     pub comments: Page<CommentView>,
 }
 
-/// Writes, shows and changes comments.
+/// Writes, shows, changes and likes comments.
 pub struct Comments {
     /// Where comments are kept.
     pub comments: Arc<dyn CommentRepository>,
     /// Where posts are kept.
     pub posts: Arc<dyn PostRepository>,
+    /// The accounts that texts may mention.
+    pub accounts: Arc<dyn AccountRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Makes comment ids.
+    /// Makes the identifiers of comments and likes.
     pub ids: Arc<dyn IdGenerator>,
 }
 
+/// A post that somebody is about to comment on: proof that they may, or that they did under the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commenting {
+    post: PostId,
+    attempt: Attempt,
+}
+
 impl Comments {
-    /// Comments on a post, which needs the right to view it.
+    /// Checks that the author may comment on a post, which takes the right to view it, before anything of the comment is
+    /// looked at.
     ///
     /// # Errors
-    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
-    pub async fn create(&self, author: &Member, post: PostId, content: CommentText, attempt: Attempt) -> Result<()> {
-        if attempt.outcome() == Some(Outcome::CommentCreated) {
-            return Ok(());
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the author may not view the post.
+    pub async fn begin(&self, author: &Member, post: PostId, attempt: Attempt) -> Result<Commenting> {
+        if attempt.outcome().is_none() {
+            self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?.ensure_may_view(author)?;
         }
-        let access = self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?;
-        access.ensure_may_view(author)?;
+        Ok(Commenting { post, attempt })
+    }
+
+    /// Comments on a post, or answers one of its comments; returns which comment it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the post is gone, or has no comment that is to be answered.
+    pub async fn create(
+        &self,
+        author: &Member,
+        Commenting { post, attempt }: Commenting,
+        content: CommentText,
+        answered: Option<CommentId>,
+    ) -> Result<CommentId> {
+        if let Some(Outcome::CommentCreated(id)) = attempt.outcome() {
+            return Ok(id);
+        }
+        let reply = match answered {
+            Some(to) => Some(self.reply(author, post, to).await?),
+            None => None,
+        };
+        let entities = Some(entities_of_text(&*self.accounts, content.as_str()).await?);
         let now = self.clock.now();
         let id = CommentId::new(self.ids.generate());
         let comment = Comment { id, post, author: author.id(), content, created_at: now, updated_at: now };
-        self.comments.create(&comment, attempt.id()).await
+        self.comments.create(&NewComment { comment, reply, entities }, attempt.id()).await?;
+        Ok(id)
     }
 
-    /// Returns the comments of a post the viewer may see, oldest first.
+    /// Returns a comment, if the viewer may see the post it is on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
+    pub async fn get(&self, viewer: &Member, id: CommentId) -> Result<ThreadedComment> {
+        self.viewable(viewer, id).await?;
+        self.comments.find(id, viewer.id()).await?.ok_or(NO_COMMENT)
+    }
+
+    /// Returns all comments of a post the viewer may see, whatever their thread, oldest first.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
@@ -66,6 +111,35 @@ impl Comments {
         Ok(PostComments { post: found.view, comments: comments? })
     }
 
+    /// Returns the comments at the top level of a post the viewer may see.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
+    pub async fn list_top_level(
+        &self,
+        viewer: &Member,
+        post: PostId,
+        order: CommentOrder,
+        page: PageRequest,
+    ) -> Result<Page<ThreadedComment>> {
+        self.posts.find_access(post, viewer.id()).await?.ok_or(NO_POST)?.ensure_may_view(viewer)?;
+        self.comments.list_top_level(post, viewer.id(), order, page).await
+    }
+
+    /// Returns the replies of the thread that a comment is in, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
+    pub async fn list_replies(
+        &self,
+        viewer: &Member,
+        id: CommentId,
+        page: PageRequest,
+    ) -> Result<Page<ThreadedComment>> {
+        let thread = self.viewable(viewer, id).await?.thread();
+        self.comments.list_replies(thread, viewer.id(), page).await
+    }
+
     /// Edits a comment. Its author may, even after losing sight of the post.
     ///
     /// # Errors
@@ -73,17 +147,70 @@ impl Comments {
     pub async fn update(&self, caller: &Member, target: CommentTarget, content: &CommentText) -> Result<()> {
         let access = self.comments.find_access(target, caller.id()).await?.ok_or(NO_COMMENT)?;
         access.ensure_may_edit(caller)?;
-        self.comments.update(access.id, content, self.clock.now()).await
+        let entities = entities_of_text(&*self.accounts, content.as_str()).await?;
+        self.comments.update(access.id, content, &entities, self.clock.now()).await
     }
 
-    /// Deletes a comment. Its author may, even after losing sight of the post, and so may the author of the post.
+    /// Deletes a comment with its thread. Its author may, even after losing sight of the post, and so may the author of the
+    /// post.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] for anybody else.
     pub async fn delete(&self, caller: &Member, id: CommentId) -> Result<()> {
-        let target = CommentTarget::Comment(id);
-        let access = self.comments.find_access(target, caller.id()).await?.ok_or(NO_COMMENT)?;
-        access.ensure_may_delete(caller)?;
-        self.comments.delete(id).await
+        self.access(caller, id).await?.ensure_may_delete(caller)?;
+        let mut deleted = self.comments.delete(id).await?;
+        while deleted == Deletion::InPart {
+            deleted = match self.comments.delete(id).await {
+                // Somebody else deletes it as well, and has come to the end.
+                Err(Error::NotFound(Resource::Comment)) => Deletion::Done,
+                result => result?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Turns the caller's like on; nothing happens when it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
+    pub async fn like(&self, caller: &Member, id: CommentId) -> Result<()> {
+        self.viewable(caller, id).await?;
+        let like = NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() };
+        self.comments.set_like(id, caller.id(), like).await
+    }
+
+    /// Turns the caller's like off; nothing happens when it is.
+    ///
+    /// # Errors
+    /// Those of [`like`](Self::like).
+    pub async fn unlike(&self, caller: &Member, id: CommentId) -> Result<()> {
+        self.viewable(caller, id).await?;
+        self.comments.unset_like(id, caller.id()).await
+    }
+
+    /// Returns those who like a comment, newest like first.
+    ///
+    /// # Errors
+    /// Those of [`like`](Self::like).
+    pub async fn list_likers(&self, caller: &Member, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>> {
+        self.viewable(caller, id).await?;
+        self.comments.list_likers(id, page).await
+    }
+
+    async fn access(&self, caller: &Member, id: CommentId) -> Result<CommentAccess> {
+        self.comments.find_access(CommentTarget::Comment(id), caller.id()).await?.ok_or(NO_COMMENT)
+    }
+
+    /// Returns what decides about a comment on a post that the viewer may see.
+    async fn viewable(&self, viewer: &Member, id: CommentId) -> Result<CommentAccess> {
+        let access = self.access(viewer, id).await?;
+        access.post.ensure_may_view(viewer)?;
+        Ok(access)
+    }
+
+    /// Returns where a comment stands that answers another one of the post.
+    async fn reply(&self, author: &Member, post: PostId, to: CommentId) -> Result<Reply> {
+        let answered = self.access(author, to).await?;
+        if answered.post.id == post { Ok(Reply { thread: answered.thread(), to }) } else { Err(NO_COMMENT) }
     }
 }

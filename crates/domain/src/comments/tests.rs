@@ -1,10 +1,15 @@
+mod threads;
+
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Author, Caller, Email, Member, Role, Roles, Session, UserSummary, Username};
+use crate::accounts::{
+    Author, Caller, Email, Member, MockAccountRepository, Role, Roles, Session, UserSummary, Username,
+};
 use crate::clock::{MockClock, Timestamp};
+use crate::entities::Entities;
 use crate::error::{Error, Resource, Result};
 use crate::id::{CommentId, MockIdGenerator, PostId, SessionId, UserId};
 use crate::idempotency::Attempt;
@@ -36,7 +41,30 @@ fn comments(expect: impl FnOnce(&mut MockCommentRepository, &mut MockPostReposit
     clock.expect_now().return_const(NOW);
     let mut ids = MockIdGenerator::new();
     ids.expect_generate().return_const(COMMENT.uuid());
-    Comments { comments: Arc::new(comments), posts: Arc::new(posts), clock: Arc::new(clock), ids: Arc::new(ids) }
+    let mut accounts = MockAccountRepository::new();
+    accounts.expect_find_ids().returning(|_| Ok([("other".to_owned(), OTHER)].into()));
+    Comments {
+        comments: Arc::new(comments),
+        posts: Arc::new(posts),
+        accounts: Arc::new(accounts),
+        clock: Arc::new(clock),
+        ids: Arc::new(ids),
+    }
+}
+
+/// Comments on `POST`, or answers a comment on it.
+async fn create(comments: &Comments, author: &Member, content: &str, answered: Option<CommentId>) -> Result<CommentId> {
+    let commenting = comments.begin(author, POST, Attempt::Unnamed).await?;
+    comments.create(author, commenting, text(content), answered).await
+}
+
+fn post_access(visibility: Visibility, viewer_follows: bool) -> PostAccess {
+    PostAccess { id: POST, author: POST_AUTHOR, visibility, viewer_follows }
+}
+
+/// What decides about a comment by `WRITER`, the first one of its thread.
+fn access(visibility: Visibility, viewer_follows: bool) -> CommentAccess {
+    CommentAccess { id: COMMENT, author: WRITER, parent: None, post: post_access(visibility, viewer_follows) }
 }
 
 fn comment(content: &str) -> Comment {
@@ -106,17 +134,22 @@ async fn commenting_needs_the_right_to_view_the_post() {
         for visibility in Visibility::ALL {
             let allowed = may_view.contains(&visibility);
             let comments = comments(|comments, posts| {
-                posts.expect_find_access().once().withf(move |post, by| (*post, *by) == (POST, viewer.id())).returning(
-                    move |id, _| Ok(Some(PostAccess { id, author: POST_AUTHOR, visibility, viewer_follows })),
-                );
+                posts
+                    .expect_find_access()
+                    .once()
+                    .withf(move |post, by| (*post, *by) == (POST, viewer.id()))
+                    .returning(move |_, _| Ok(Some(post_access(visibility, viewer_follows))));
                 comments
                     .expect_create()
                     .times(usize::from(allowed))
-                    .withf(move |stored, _| *stored == Comment { author: viewer.id(), ..comment("hello") })
+                    .withf(move |stored, _| {
+                        let comment = Comment { author: viewer.id(), ..comment("hello") };
+                        *stored == NewComment { comment, reply: None, entities: Some(Entities::default()) }
+                    })
                     .returning(|_, _| Ok(()));
             });
-            match comments.create(&viewer, POST, text("hello"), Attempt::Unnamed).await {
-                Ok(()) => assert!(allowed, "{who}, {visibility:?}"),
+            match create(&comments, &viewer, "hello", None).await {
+                Ok(id) => assert!(allowed && id == COMMENT, "{who}, {visibility:?}"),
                 Err(error) => {
                     assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
                 }
@@ -167,7 +200,7 @@ async fn a_missing_post_has_no_comments_and_takes_none() {
         comments.expect_list().returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     });
     let writer = member(WRITER, ADMIN);
-    let created = comments.create(&writer, POST, text("hello"), Attempt::Unnamed).await;
+    let created = create(&comments, &writer, "hello", None).await;
     assert!(matches!(created, Err(Error::NotFound(Resource::Post))));
     let listed = comments.list(&writer, POST, PageRequest::FIRST).await;
     assert!(matches!(listed, Err(Error::NotFound(Resource::Post))));
@@ -196,7 +229,7 @@ fn find_access(comments: &mut MockCommentRepository, target: CommentTarget, call
         .expect_find_access()
         .once()
         .withf(move |named, by| (*named, *by) == (target, caller))
-        .returning(|_, _| Ok(Some(CommentAccess { id: COMMENT, author: WRITER, post_author: POST_AUTHOR })));
+        .returning(|_, _| Ok(Some(access(Visibility::Private, false))));
 }
 
 #[tokio::test]
@@ -213,10 +246,12 @@ async fn the_author_alone_edits_even_without_sight_of_the_post() {
                 comments
                     .expect_update()
                     .times(usize::from(expected == Outcome::Done))
-                    .withf(|id, content, at| (*id, content.as_str(), *at) == (COMMENT, "changed", NOW))
-                    .returning(|_, _, _| Ok(()));
+                    .withf(|id, content, entities, at| {
+                        (*id, content.as_str(), entities.as_str(), *at) == (COMMENT, "#changed", "0 8 #changed", NOW)
+                    })
+                    .returning(|_, _, _, _| Ok(()));
             });
-            let edited = comments.update(&caller, target, &text("changed")).await;
+            let edited = comments.update(&caller, target, &text("#changed")).await;
             assert_eq!(outcome(edited), expected, "{who}, {target:?}");
         }
     }
@@ -237,7 +272,7 @@ async fn the_authors_of_comment_and_post_delete_even_without_sight_of_the_post()
                 .expect_delete()
                 .times(usize::from(expected == Outcome::Done))
                 .withf(|id| *id == COMMENT)
-                .returning(|_| Ok(()));
+                .returning(|_| Ok(Deletion::Done));
         });
         assert_eq!(outcome(comments.delete(&caller, COMMENT).await), expected, "{who}");
     }
@@ -261,7 +296,7 @@ async fn a_comment_deleted_meanwhile_is_not_found() {
     let target = CommentTarget::Comment(COMMENT);
     let edited = comments(|comments, _| {
         find_access(comments, target, WRITER);
-        comments.expect_update().returning(|_, _, _| Err(Error::NotFound(Resource::Comment)));
+        comments.expect_update().returning(|_, _, _, _| Err(Error::NotFound(Resource::Comment)));
     });
     assert_eq!(outcome(edited.update(&writer, target, &text("changed")).await), Outcome::NotFound);
     let deleted = comments(|comments, _| {

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::id::{PostId, ProductId, UserId};
+use crate::id::{CommentId, PostId, ProductId, UserId};
 
 /// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -87,8 +87,8 @@ pub enum Outcome {
     PostCreated(PostId),
     /// It turned a like on or off.
     LikeToggled(bool),
-    /// It created a comment.
-    CommentCreated,
+    /// It created this comment.
+    CommentCreated(CommentId),
     /// It turned a follow relation on or off.
     FollowToggled(bool),
     /// It created this product.

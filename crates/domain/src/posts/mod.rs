@@ -1,11 +1,9 @@
 //! Posts: text, image, or both; who may view them; likes.
 
-mod backfill;
 mod model;
 mod ports;
 mod service;
 
-pub use backfill::*;
 pub use model::*;
 pub use ports::*;
 pub use service::*;

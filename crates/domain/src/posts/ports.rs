@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 
-use super::{Liker, Post, PostAccess, PostEdit, PostText, PostView, Visibility, VisibleTo};
+use super::{Liker, Post, PostAccess, PostEdit, PostView, Visibility, VisibleTo};
 use crate::accounts::Account;
 use crate::clock::Timestamp;
-use crate::entities::{Entities, Hashtag};
+use crate::entities::Hashtag;
 use crate::error::Result;
 use crate::id::{PostId, UserId};
 use crate::idempotency::AttemptId;
@@ -128,40 +128,4 @@ pub trait PostRepository: Send + Sync {
 
     /// Returns those who like a post, newest like first.
     async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>>;
-}
-
-/// The text of a post whose entities are not extracted yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnresolvedText {
-    /// The post.
-    pub post: PostId,
-    /// Its text.
-    pub text: PostText,
-}
-
-/// The entities extracted from the text of a post.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResolvedText {
-    /// The post.
-    pub post: PostId,
-    /// The text from which they were extracted.
-    pub text: PostText,
-    /// What the text names.
-    pub entities: Entities,
-}
-
-/// The posts whose entities are not extracted yet: those of an earlier release, and those whose text was written by somebody
-/// who did not extract them. Deleted ones are not among them.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait TextBacklog: Send + Sync {
-    /// Returns how many there are.
-    async fn count(&self) -> Result<u64>;
-
-    /// Returns the first of them by descending id, the newest ones, so many at most; of those before an id, if one is given.
-    async fn list(&self, before: Option<PostId>, limit: usize) -> Result<Vec<UnresolvedText>>;
-
-    /// Stores extracted entities. The versions of the posts stay. A post with another text by now, or whose entities were
-    /// extracted meanwhile, MUST stay as it is.
-    async fn store(&self, texts: Vec<ResolvedText>) -> Result<()>;
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostText,
-    PostView, VisibleTo,
+    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView,
+    VisibleTo,
 };
 use crate::accounts::{Account, AccountRepository, Admin, Member};
 use crate::clock::Clock;
-use crate::entities::{Entities, Hashtag, entities_of};
+use crate::entities::{Hashtag, entities_of_text};
 use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
 use crate::follows::FollowRepository;
 use crate::id::{IdGenerator, PostId, RelationId, UserId};
@@ -72,7 +72,7 @@ impl Posts {
         errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;
 
-        let entities = Some(self.entities(&text).await?);
+        let entities = Some(entities_of_text(&*self.accounts, text.as_str()).await?);
         let image = self.images.put(image).await?;
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
@@ -166,7 +166,7 @@ impl Posts {
         errors.into_result()?;
 
         let entities = match &text {
-            Some(text) => Some(self.entities(text).await?),
+            Some(text) => Some(entities_of_text(&*self.accounts, text.as_str()).await?),
             None => None,
         };
         let key = self.images.put(image).await?;
@@ -233,10 +233,6 @@ impl Posts {
     pub async fn list_likers(&self, caller: &Member, id: PostId, page: PageRequest) -> Result<Page<Liker>> {
         self.ensure_may_view(caller, id).await?;
         self.posts.list_likers(id, page).await
-    }
-
-    async fn entities(&self, text: &PostText) -> Result<Entities> {
-        Ok(entities_of(&*self.accounts, &[text.as_str()]).await?.pop().unwrap_or_default())
     }
 
     async fn access(&self, caller: &Member, id: PostId) -> Result<PostAccess> {

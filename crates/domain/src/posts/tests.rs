@@ -1,6 +1,5 @@
 //! What the tests of the post rules share.
 
-mod backfill;
 mod edits;
 mod viewing;
 mod writing;

@@ -20,6 +20,8 @@ use crate::response::{
     UserSummaryBody, done, empty_list, respond,
 };
 
+pub(super) const COMMENT_CREATED: &str = "Comment created successfully";
+
 /// A comment on a post.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -93,13 +95,15 @@ pub(crate) async fn create(
 ) -> HandlerResult {
     let NewComment { post_id, content } = body.valid_json().await?;
     let (post, content) = (post_id.validated()?, content.validated()?);
-    state.services.comments.create(&caller, post, content, attempt).await?;
-    respond(Rendered::created("Comment created successfully", ()))
+    let comments = &state.services.comments;
+    let commenting = comments.begin(&caller, post, attempt).await?;
+    comments.create(&caller, commenting, content, None).await?;
+    respond(Rendered::created(COMMENT_CREATED, ()))
 }
 
 /// List the comments on a post
 ///
-/// Oldest first, each with the post. For those who may view the post.
+/// All of them, whatever their thread, oldest first, each with the post. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listComments", tag = "Comments", params(Paging),
     responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound))]
 pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -133,7 +137,7 @@ pub(crate) async fn update(state: Data<State>, caller: Auth<Member>, body: Body)
 
 /// Delete a comment
 ///
-/// For its author and for the author of the post.
+/// For its author and for the author of the post. The replies in its thread go with it.
 #[utoipa::path(get, path = "", operation_id = "deleteComment", tag = "Comments",
     responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {

@@ -14,4 +14,5 @@ pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
 pub(crate) mod search;
+pub(crate) mod threads;
 pub(crate) mod users;

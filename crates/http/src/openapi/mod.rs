@@ -15,8 +15,8 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::core::{ErrorCode, FailureBody};
 use crate::response::{
-    AdminAuthorBody, AuthorBody, EntityBody, LikerBody, PublicAuthorBody, RelationshipBody, UserSummaryBody, failures,
-    headers,
+    AdminAuthorBody, AuthorBody, EntityBody, LikerBody, MiniBody, PublicAuthorBody, RelationshipBody, UserSummaryBody,
+    failures, headers,
 };
 
 /// The name of the way in which callers authenticate.
@@ -31,7 +31,7 @@ const SECURITY: &str = "bearerAuth";
     ),
     components(schemas(
         FailureBody, ErrorCode, AuthorBody<'static>, PublicAuthorBody<'static>, AdminAuthorBody<'static>,
-        UserSummaryBody<'static>, LikerBody<'static>, RelationshipBody, EntityBody
+        UserSummaryBody<'static>, LikerBody<'static>, MiniBody<'static>, RelationshipBody, EntityBody
     )),
     servers((url = "/", description = "The service that serves this document.")),
     tags(
@@ -39,7 +39,7 @@ const SECURITY: &str = "bearerAuth";
         (name = "Users", description = "The own account, and the administration of all."),
         (name = "People", description = "What users see of each other, and how they find each other."),
         (name = "Posts", description = "Posts and likes."),
-        (name = "Comments", description = "Comments on posts."),
+        (name = "Comments", description = "Comments on posts, replies and likes."),
         (name = "Follows", description = "Who follows whom."),
         (name = "Products", description = "The catalog."),
         (name = "Search", description = "What is found by its words."),

@@ -1,5 +1,6 @@
 //! What requests say in their path, query and headers, each described once.
 
+use agora_domain::comments::CommentOrder;
 use agora_domain::entities::Hashtag;
 use agora_domain::idempotency::IdempotencyKey;
 use agora_domain::page::PageSize;
@@ -36,6 +37,12 @@ groups! {
     Paging = [size(&format!("Without it, all entries up to {}.", PageSize::LIST_DEFAULT.get()), None), cursor()];
     /// The page of a list that is never returned as a whole.
     ShortPaging = [size("", Some(PageSize::SHORT_DEFAULT.get())), cursor()];
+    /// The page of a post's comments.
+    CommentPaging = [
+        query("order", "Which are listed first.", text().enum_values(Some(CommentOrder::ALL.map(CommentOrder::as_str))).default(Some(json!(CommentOrder::default().as_str())))),
+        size("", Some(PageSize::SHORT_DEFAULT.get())),
+        cursor(),
+    ];
     /// The name of the user who is looked for.
     UsernameQuery = [required(query("username", "The username, in any letter case.", username()))];
     /// The users whose profiles are asked for.

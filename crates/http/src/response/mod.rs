@@ -21,10 +21,12 @@ pub(crate) use self::files::{Document, Image, Page, PagePart, ToPage};
 pub(crate) use self::headers::ResponseHeader;
 pub(crate) use self::list::{Entry, ListReads, ListRequest, head_only};
 pub(crate) use self::schemas::{
-    AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, PostAnswer, PostsAnswer,
-    PostsByPublicAuthorsAnswer, ProfileAnswer, ProfilesAnswer, UserAnswer, UsersAnswer, answers,
+    AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, MinisAnswer, PostAnswer,
+    PostsAnswer, PostsByPublicAuthorsAnswer, ProfileAnswer, ProfilesAnswer, ThreadedCommentAnswer,
+    ThreadedCommentsAnswer, UserAnswer, UsersAnswer, answers,
 };
 pub(crate) use self::views::{
-    AdminAuthorBody, AdminPost, AuthorBody, CommentBody, EntityBody, Instant, LikerBody, Post, PostBody,
-    PostByPublicAuthor, ProfileBody, PublicAuthorBody, RelationshipBody, UserBody, UserSummaryBody, views,
+    AdminAuthorBody, AdminPost, AuthorBody, CommentBody, EntityBody, Instant, LikerBody, MiniBody, Post, PostBody,
+    PostByPublicAuthor, ProfileBody, PublicAuthorBody, RelationshipBody, ThreadedCommentBody, UserBody,
+    UserSummaryBody, views,
 };

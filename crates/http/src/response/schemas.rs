@@ -3,7 +3,8 @@
 
 use crate::core::schema;
 use crate::response::{
-    AdminPost, CommentBody, LikerBody, Post, PostByPublicAuthor, ProfileBody, UserBody, UserSummaryBody,
+    AdminPost, CommentBody, LikerBody, MiniBody, Post, PostByPublicAuthor, ProfileBody, ThreadedCommentBody, UserBody,
+    UserSummaryBody,
 };
 
 macro_rules! answers {
@@ -47,6 +48,12 @@ answers! {
     LikersAnswer { Vec<LikerBody<'static>> }
     /// Comments.
     CommentsAnswer { Vec<CommentBody<'static>> }
+    /// A comment in its thread.
+    ThreadedCommentAnswer { ThreadedCommentBody<'static> }
+    /// Comments in their threads.
+    ThreadedCommentsAnswer { Vec<ThreadedCommentBody<'static>> }
+    /// Users who like a comment.
+    MinisAnswer { Vec<MiniBody<'static>> }
     /// The operation was carried out and returns no data.
     Done { () [schema::null] }
     /// The relation is now as the message says.

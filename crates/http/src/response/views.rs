@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use agora_domain::accounts::{Account, Author, UserSummary};
+use agora_domain::accounts::{Account, Author, UserPreview, UserSummary};
 use agora_domain::clock::Timestamp;
-use agora_domain::comments::CommentView;
+use agora_domain::comments::{CommentView, ThreadedComment};
 use agora_domain::entities::{Entities, Entity, Named};
 use agora_domain::media::ImageKey;
 use agora_domain::people::{Profile, Relationship};
@@ -190,6 +190,38 @@ views! {
         id: Uuid = liker.id.uuid(),
         username: &'a str [schema::username] = liker.username.as_str(),
         profile_picture: Option<String> [schema::image_or_null] = image_url(state, liker.profile_picture.as_ref()),
+    }
+
+    /// A user beside what the user did.
+    MiniBody as Mini of user: UserPreview, state: &State {
+        /// Names the user.
+        id: Uuid = user.id.uuid(),
+        username: &'a str [schema::username] = user.username.as_str(),
+        display_name: Option<&'a str> [schema::display_name_or_null] = user.display_name.as_ref().map(|name| name.as_str()),
+        profile_picture: Option<String> [schema::image_or_null] = image_url(state, user.profile_picture.as_ref()),
+    }
+
+    /// A comment in its thread.
+    ThreadedCommentBody as ThreadedComment of view: ThreadedComment, state: &State {
+        /// Names the comment.
+        id: Uuid = view.comment.id.uuid(),
+        content: &'a str [schema::comment_text] = view.comment.content.as_str(),
+        entities: EntityList<'a> [entities] = EntityList(view.entities.as_ref()),
+        author: MiniBody<'a> = MiniBody::of(&view.author, state),
+        /// The comment at the top of its thread; null at the top level.
+        #[schema(required = true)]
+        parent_id: Option<Uuid> = view.reply.map(|reply| reply.thread.uuid()),
+        /// The comment answered, which may have been deleted since; null at the top level.
+        #[schema(required = true)]
+        reply_to_id: Option<Uuid> = view.reply.map(|reply| reply.to.uuid()),
+        /// How many replies its thread has; 0 of a reply.
+        reply_count: u64 = view.reply_count,
+        /// How many like it.
+        like_count: u64 = view.like_count,
+        /// Whether the caller likes it.
+        liked_by_me: bool = view.liked_by_viewer,
+        created_at: Instant [schema::created_at] = Instant(view.comment.created_at),
+        updated_at: Instant [schema::updated_at] = Instant(view.comment.updated_at),
     }
 
     /// A comment with the post it is on, which is the same in every entry of a list.

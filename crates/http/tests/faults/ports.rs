@@ -135,6 +135,7 @@ impl Ports {
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),
                 posts,
+                accounts: accounts.clone(),
                 clock: clock.clone(),
                 ids: ids.clone(),
             },

@@ -2,10 +2,12 @@
 
 use agora_domain::Error;
 use agora_domain::clock::Timestamp;
-use agora_domain::comments::{Comment, CommentAccess, CommentTarget, CommentText, CommentView};
+use agora_domain::comments::{Comment, CommentAccess, CommentTarget, CommentText, CommentView, Deletion};
+use agora_domain::entities::Entities;
 use agora_domain::error::Resource;
 use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::page::PageRequest;
+use agora_domain::posts::{Post, PostAccess};
 
 use crate::Repositories;
 use crate::run::{assert_fails, pages, together, walk};
@@ -14,6 +16,12 @@ use crate::world::{INSTANTS, ODD_TEXTS, World, at, comment_text, shuffled, summa
 async fn list(db: &Repositories, post: PostId) -> Vec<Comment> {
     let comments = pages(100, async |page| db.comments.list(post, page).await).await;
     comments.into_iter().map(|view| view.comment).collect()
+}
+
+/// What decides about a comment at the top level of a post of somebody whom the caller does not follow.
+fn access_of(id: CommentId, author: UserId, post: &Post) -> CommentAccess {
+    let post = PostAccess { id: post.id, author: post.author, visibility: post.visibility, viewer_follows: false };
+    CommentAccess { id, author, parent: None, post }
 }
 
 async fn count(db: &Repositories, post: PostId, viewer: UserId) -> u64 {
@@ -71,7 +79,7 @@ pub async fn odd_texts_of_comments_are_kept_exactly(db: Repositories) {
     for comment in &mut expected {
         comment.content = comment_text(&comment.content.as_str().chars().rev().collect::<String>());
         comment.updated_at = w.now();
-        db.comments.update(comment.id, &comment.content, comment.updated_at).await.unwrap();
+        db.comments.update(comment.id, &comment.content, &Entities::default(), comment.updated_at).await.unwrap();
     }
     assert_eq!(list(&db, post).await, expected);
 }
@@ -85,7 +93,7 @@ pub async fn commenting_on_an_unknown_post_is_not_found(db: Repositories) {
     for post in [w.id(), deleted] {
         let comment = w.new_comment(post, ada);
         assert_fails!(db.comments.create(&comment, None).await, Error::NotFound(Resource::Post));
-        let target = CommentTarget::Comment(comment.id);
+        let target = CommentTarget::Comment(comment.comment.id);
         assert_eq!(db.comments.find_access(target, ada).await.unwrap(), None);
     }
 }
@@ -98,7 +106,7 @@ pub async fn the_access_to_a_comment_is_found_by_id_for_any_caller(db: Repositor
         let comment = w.comment(post.id, author.id).await.id;
         for caller in [&ada, &bob, &cleo] {
             let access = db.comments.find_access(CommentTarget::Comment(comment), caller.id).await.unwrap();
-            assert_eq!(access, Some(CommentAccess { id: comment, author: author.id, post_author: ada.id }));
+            assert_eq!(access, Some(access_of(comment, author.id, &post)));
         }
     }
     assert_eq!(db.comments.find_access(CommentTarget::Comment(w.id()), ada.id).await.unwrap(), None);
@@ -107,7 +115,8 @@ pub async fn the_access_to_a_comment_is_found_by_id_for_any_caller(db: Repositor
 pub async fn the_callers_newest_comment_on_a_post_is_found(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.accounts().await;
-    let (post, other) = (w.post(ada.id).await.id, w.post(cleo.id).await.id);
+    let (written, other) = (w.post(ada.id).await, w.post(cleo.id).await.id);
+    let post = written.id;
     let ids: Vec<CommentId> = w.ids(5);
     // Stored in another order than that of their instants and ids.
     for (id, millis) in [(ids[1], 20), (ids[3], 20), (ids[2], 20), (ids[4], 10), (ids[0], 19)] {
@@ -118,15 +127,15 @@ pub async fn the_callers_newest_comment_on_a_post_is_found(db: Repositories) {
     let newest = async |caller, post| db.comments.find_access(CommentTarget::NewestOn(post), caller).await.unwrap();
     for id in [ids[3], ids[2], ids[1], ids[0], ids[4]] {
         // An edit makes no comment newer.
-        db.comments.update(ids[4], &comment_text("Edited"), w.now()).await.unwrap();
+        db.comments.update(ids[4], &comment_text("Edited"), &Entities::default(), w.now()).await.unwrap();
         let access = newest(bob.id, post).await;
-        assert_eq!(access, Some(CommentAccess { id, author: bob.id, post_author: ada.id }));
+        assert_eq!(access, Some(access_of(id, bob.id, &written)));
         db.comments.delete(id).await.unwrap();
     }
     assert_eq!(newest(bob.id, post).await, None);
     assert_eq!(newest(cleo.id, post).await, None);
     assert_eq!(newest(bob.id, w.id()).await, None);
-    assert_eq!(newest(bob.id, other).await.unwrap().post_author, cleo.id);
+    assert_eq!(newest(bob.id, other).await.unwrap().post.author, cleo.id);
 }
 
 pub async fn an_update_changes_content_and_time_of_change_only(db: Repositories) {
@@ -137,7 +146,7 @@ pub async fn an_update_changes_content_and_time_of_change_only(db: Repositories)
     for instant in INSTANTS.map(Timestamp::from_unix_millis) {
         edited.content = comment_text(&format!("Edited at {instant:?}"));
         edited.updated_at = instant;
-        db.comments.update(edited.id, &edited.content, instant).await.unwrap();
+        db.comments.update(edited.id, &edited.content, &Entities::default(), instant).await.unwrap();
         assert_eq!(list(&db, post).await, [edited.clone(), other.clone()]);
     }
 }
@@ -148,13 +157,13 @@ pub async fn a_deleted_comment_is_gone_and_no_longer_counted(db: Repositories) {
     let post = w.post(ada).await.id;
     let (deleted, kept) = (w.comment(post, ada).await, w.comment(post, ada).await);
     assert_eq!(count(&db, post, ada).await, 2);
-    db.comments.delete(deleted.id).await.unwrap();
+    assert_eq!(db.comments.delete(deleted.id).await.unwrap(), Deletion::Done);
     assert_eq!(count(&db, post, ada).await, 1);
     assert_eq!(list(&db, post).await, [kept]);
     for gone in [deleted.id, w.id()] {
         assert_fails!(db.comments.delete(gone).await, Error::NotFound(Resource::Comment));
         assert_fails!(
-            db.comments.update(gone, &comment_text("Late"), w.now()).await,
+            db.comments.update(gone, &comment_text("Late"), &Entities::default(), w.now()).await,
             Error::NotFound(Resource::Comment)
         );
         assert_eq!(db.comments.find_access(CommentTarget::Comment(gone), ada).await.unwrap(), None);
@@ -172,7 +181,7 @@ pub async fn the_comments_of_a_deleted_post_are_gone(db: Repositories) {
         assert_eq!(db.comments.find_access(target, bob.id).await.unwrap(), None);
     }
     assert_fails!(
-        db.comments.update(comment, &comment_text("Late"), w.now()).await,
+        db.comments.update(comment, &comment_text("Late"), &Entities::default(), w.now()).await,
         Error::NotFound(Resource::Comment)
     );
     assert_fails!(db.comments.delete(comment).await, Error::NotFound(Resource::Comment));
@@ -219,5 +228,5 @@ pub async fn comments_made_at_once_all_count(db: Repositories) {
     }))
     .await;
     assert_eq!(count(&db, post, ada).await, 50);
-    assert_eq!(list(&db, post).await, comments);
+    assert_eq!(list(&db, post).await, comments.into_iter().map(|new| new.comment).collect::<Vec<_>>());
 }

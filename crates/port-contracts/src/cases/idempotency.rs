@@ -214,7 +214,10 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     db.posts.create(&plain, begun("post").await).await.unwrap();
     pictured.image = Some(w.image().await);
     db.posts.create(&pictured, begun("picture").await).await.unwrap();
-    db.comments.create(&w.new_comment(post, bob), begun("comment").await).await.unwrap();
+    let comment = w.new_comment(post, bob);
+    db.comments.create(&comment, begun("comment").await).await.unwrap();
+    let reply = w.new_reply(&comment.comment, comment.comment.id, ada);
+    db.comments.create(&reply, begun("reply").await).await.unwrap();
     for (key, on) in [("like", true), ("unlike", false)] {
         assert_eq!(db.posts.toggle_like(post, bob, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
@@ -228,7 +231,8 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         ("account", Outcome::Registered(account.account.id)),
         ("post", Outcome::PostCreated(plain.id)),
         ("picture", Outcome::PostCreated(pictured.id)),
-        ("comment", Outcome::CommentCreated),
+        ("comment", Outcome::CommentCreated(comment.comment.id)),
+        ("reply", Outcome::CommentCreated(reply.comment.id)),
         ("like", Outcome::LikeToggled(true)),
         ("unlike", Outcome::LikeToggled(false)),
         ("follow", Outcome::FollowToggled(true)),
@@ -238,7 +242,7 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         assert_eq!(met(&db, &w, key).await, Lookup::Done(outcome));
     }
     let view = db.posts.find(post, bob).await.unwrap().unwrap().view;
-    assert_eq!((view.comment_count, view.like_count), (1, 0));
+    assert_eq!((view.comment_count, view.like_count), (2, 0));
 }
 
 pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {

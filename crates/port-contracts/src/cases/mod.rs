@@ -15,4 +15,6 @@ pub(crate) mod posts;
 pub(crate) mod products;
 pub(crate) mod search;
 pub(crate) mod sessions;
+pub(crate) mod texts;
+pub(crate) mod threads;
 pub(crate) mod writers;

@@ -1,6 +1,7 @@
 //! Writers of every kind at once.
 
 use agora_domain::accounts::{ProfileChanges, Session};
+use agora_domain::entities::Entities;
 use agora_domain::id::UserId;
 use agora_domain::page::PageRequest;
 use agora_domain::posts::{Post, PostEdit, Visibility};
@@ -40,7 +41,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                 }
                 3 => {
                     db.comments.create(&reply, None).await.unwrap();
-                    db.comments.update(comment, &comment_text("Edited"), now).await.unwrap();
+                    db.comments.update(comment, &comment_text("Edited"), &Entities::default(), now).await.unwrap();
                 }
                 4 => assert!(db.posts.toggle_like(shared, user, relation, None).await.unwrap()),
                 5 => assert!(db.follows.toggle(user, ada, relation, None).await.unwrap()),

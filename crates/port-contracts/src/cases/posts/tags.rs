@@ -2,16 +2,16 @@
 
 use agora_domain::entities::{Entities, Hashtag};
 use agora_domain::id::{PostId, UserId};
-use agora_domain::posts::{PostEdit, ResolvedText, UnresolvedText, Visibility, VisibleTo};
+use agora_domain::posts::{PostEdit, Visibility, VisibleTo};
 
 use crate::Repositories;
-use crate::run::{done_or_missing, pages, together};
+use crate::run::pages;
 use crate::world::{World, at, entities, post_text, shuffled, untouched};
 
 const STRANGER: &[Visibility] = &[Visibility::Public];
 const FOLLOWER: &[Visibility] = &[Visibility::Public, Visibility::Followers];
 
-fn member(viewer: UserId) -> VisibleTo {
+pub(crate) fn member(viewer: UserId) -> VisibleTo {
     VisibleTo { viewer, followed: FOLLOWER, others: STRANGER }
 }
 
@@ -19,18 +19,18 @@ fn admin(viewer: UserId) -> VisibleTo {
     VisibleTo { viewer, followed: &Visibility::ALL, others: &Visibility::ALL }
 }
 
-fn saying(text: &str) -> PostEdit {
+pub(crate) fn saying(text: &str) -> PostEdit {
     PostEdit { text: Some(post_text(text)), entities: entities(text), ..PostEdit::default() }
 }
 
 /// Returns the posts with a hashtag that are visible, in pages of a size.
-async fn tagged(db: &Repositories, tag: &str, visible: VisibleTo, size: usize) -> Vec<PostId> {
+pub(crate) async fn tagged(db: &Repositories, tag: &str, visible: VisibleTo, size: usize) -> Vec<PostId> {
     let tag = Hashtag::parse(tag).unwrap();
     let views = pages(size, async |page| db.posts.list_by_tag(&tag, visible, page).await).await;
     views.into_iter().map(|view| view.post.id).collect()
 }
 
-async fn entities_of(db: &Repositories, post: PostId, viewer: UserId) -> Option<Entities> {
+pub(crate) async fn entities_of(db: &Repositories, post: PostId, viewer: UserId) -> Option<Entities> {
     db.posts.find(post, viewer).await.unwrap().unwrap().view.post.entities
 }
 
@@ -190,108 +190,5 @@ pub async fn a_post_with_very_many_hashtags_is_listed_by_each(db: Repositories) 
     db.posts.edit(edited, &saying(&text), w.now()).await.unwrap();
     for tag in [&tags[0], &tags[833], &tags[1_665]] {
         assert_eq!(tagged(&db, tag, member(ada), 10).await, [edited, post]);
-    }
-}
-
-pub async fn texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored(db: Repositories) {
-    let w = World::new(&db);
-    let ada = w.account("Ada").await.id;
-    w.post_saying(ada, "#done").await;
-    let mut posts = Vec::new();
-    for n in 0..5 {
-        let text = post_text(&format!("#a {n}"));
-        posts.push(w.post_with(ada, |post| (post.text, post.entities) = (text, None)).await);
-    }
-    posts.reverse();
-    let deleted = posts.remove(2);
-    db.posts.delete(deleted.id, w.now()).await.unwrap();
-    let unresolved: Vec<_> =
-        posts.iter().map(|post| UnresolvedText { post: post.id, text: post.text.clone() }).collect();
-    assert_eq!(db.texts.list(None, 10).await.unwrap(), unresolved);
-    assert_eq!(db.texts.list(None, 3).await.unwrap(), unresolved[..3]);
-    assert_eq!(db.texts.list(Some(posts[1].id), 10).await.unwrap(), unresolved[2..]);
-    assert_eq!(db.texts.list(Some(posts[3].id), 10).await.unwrap(), []);
-    assert_eq!(db.texts.count().await.unwrap(), 4);
-    assert!(tagged(&db, "a", member(ada), 10).await.is_empty());
-
-    let resolved = |texts: &[UnresolvedText]| {
-        let resolve = |text: &UnresolvedText| ResolvedText {
-            post: text.post,
-            text: text.text.clone(),
-            entities: entities(text.text.as_str()).unwrap(),
-        };
-        texts.iter().map(resolve).collect::<Vec<_>>()
-    };
-    db.texts.store(resolved(&unresolved[..2])).await.unwrap();
-    assert_eq!(db.texts.list(None, 10).await.unwrap(), unresolved[2..]);
-    assert_eq!(tagged(&db, "a", member(ada), 1).await, [posts[0].id, posts[1].id]);
-    db.texts.store(resolved(&unresolved)).await.unwrap();
-    assert_eq!((db.texts.count().await.unwrap(), db.texts.list(None, 10).await.unwrap()), (0, vec![]));
-    for post in posts {
-        let found = db.posts.find(post.id, ada).await.unwrap().unwrap().view.post;
-        assert_eq!((found.entities, found.updated_at), (entities(post.text.as_str()), post.updated_at));
-    }
-    assert_eq!(tagged(&db, "a", member(ada), 1).await.len(), 4);
-}
-
-pub async fn what_is_stored_of_a_text_leaves_another_text_alone(db: Repositories) {
-    let w = World::new(&db);
-    let ada = w.account("Ada").await.id;
-    let unresolved = |text: &'static str| {
-        let w = &w;
-        async move { w.post_with(ada, |post| (post.text, post.entities) = (post_text(text), None)).await.id }
-    };
-    let (edited, unknown, private) = (unresolved("#a").await, unresolved("#a").await, unresolved("#a").await);
-    let of = |post| ResolvedText { post, text: post_text("#a"), entities: entities("#a").unwrap() };
-    db.posts.edit(edited, &saying("#b"), w.now()).await.unwrap();
-    db.posts.edit(unknown, &PostEdit { entities: None, ..saying("#b") }, w.now()).await.unwrap();
-    let hide = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
-    db.posts.edit(private, &hide, w.now()).await.unwrap();
-    db.texts.store(vec![of(edited), of(unknown), of(private), of(w.id())]).await.unwrap();
-    assert_eq!(entities_of(&db, edited, ada).await, entities("#b"));
-    assert_eq!(entities_of(&db, unknown, ada).await, None);
-    assert_eq!(tagged(&db, "a", member(ada), 10).await, [private]);
-    assert_eq!(tagged(&db, "b", member(ada), 10).await, [edited]);
-    let stranger = w.account("Bob").await.id;
-    assert!(tagged(&db, "a", member(stranger), 10).await.is_empty(), "it was hidden before it was listed");
-    // Once it is stored, it is not stored again.
-    let other = ResolvedText { entities: entities("").unwrap(), ..of(private) };
-    db.texts.store(vec![other]).await.unwrap();
-    assert_eq!(entities_of(&db, private, ada).await, entities("#a"));
-}
-
-pub async fn texts_are_worked_out_beside_edits_and_deletions(db: Repositories) {
-    let w = World::new(&db);
-    let ada = w.account("Ada").await.id;
-    let mut posts = Vec::new();
-    for _ in 0..40 {
-        posts.push(w.post_with(ada, |post| (post.text, post.entities) = (post_text("#a"), None)).await.id);
-    }
-    let of = |post: &PostId| ResolvedText { post: *post, text: post_text("#a"), entities: entities("#a").unwrap() };
-    let resolved: Vec<_> = posts.iter().map(of).collect();
-    together((0..12).map(|n| {
-        let (db, posts, resolved, now) = (db.clone(), posts.clone(), resolved.clone(), w.now());
-        async move {
-            if n % 3 == 0 {
-                db.texts.store(resolved).await.unwrap();
-                return;
-            }
-            for (i, post) in posts.into_iter().enumerate().skip(n).step_by(7) {
-                match i % 3 {
-                    0 => done_or_missing(db.posts.edit(post, &saying("#b"), now).await).unwrap(),
-                    1 => done_or_missing(db.posts.delete(post, now).await).unwrap(),
-                    _ => {}
-                }
-            }
-        }
-    }))
-    .await;
-    assert_eq!(db.texts.count().await.unwrap(), 0);
-    let listed = pages(100, async |page| db.posts.list_by_author(ada, &Visibility::ALL, ada, page).await).await;
-    for (tag, text) in [("a", "#a"), ("b", "#b")] {
-        let expected: Vec<_> =
-            listed.iter().filter(|view| view.post.text == post_text(text)).map(|view| view.post.id).collect();
-        assert!(!expected.is_empty());
-        assert_eq!(tagged(&db, tag, member(ada), 100).await, expected);
     }
 }

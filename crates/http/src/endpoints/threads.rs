@@ -1,0 +1,126 @@
+//! `/api/posts/{postId}/comments`, `/api/comments/{commentId}/…`: comments in threads, and their likes.
+
+use actix_web::web::Data;
+use agora_domain::FieldErrors;
+use agora_domain::accounts::{Member, UserPreview};
+use agora_domain::comments::{CommentOrder, CommentText, ThreadedComment};
+use agora_domain::error::FieldName;
+use agora_domain::id::{CommentId, PostId};
+use agora_domain::page::{Page, PageRequest};
+use garde::Validate;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::comments::COMMENT_CREATED;
+use crate::core::{ApiError, State, schema};
+use crate::middleware::CarriedOutAs;
+use crate::request::{Auth, Body, CommentPaging, Field, List, PathId, Query, ShortPaging, optional, required};
+use crate::response::{
+    Done, Entry, HandlerResult, ListRequest, MiniBody, MinisAnswer, NotFound, Rendered, SUCCESS, ThreadedCommentAnswer,
+    ThreadedCommentBody, ThreadedCommentsAnswer, done, empty_list, respond,
+};
+
+/// A comment on a post, or an answer to one.
+#[derive(Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NewThreadedComment {
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::comment_text)]
+    content: Field<CommentText>,
+    /// Names the comment on the same post that is answered.
+    #[garde(custom(optional))]
+    #[schema(value_type = Uuid, required = false)]
+    reply_to_id: Field<CommentId>,
+}
+
+/// Comment on a post, or answer a comment
+///
+/// Threads have one level: an answer to a reply joins its thread. For those who may view the post.
+#[utoipa::path(get, path = "", operation_id = "createThreadedComment", tag = "Comments",
+    request_body = NewThreadedComment,
+    responses((status = 201, description = "`Comment created successfully`", body = ThreadedCommentAnswer), NotFound))]
+pub(crate) async fn create(
+    state: Data<State>,
+    caller: Auth<Member>,
+    CarriedOutAs(attempt): CarriedOutAs,
+    id: PathId<PostId>,
+    body: Body,
+) -> HandlerResult {
+    let comments = &state.services.comments;
+    let commenting = comments.begin(&caller, id.0, attempt).await?;
+    let NewThreadedComment { content, reply_to_id } = body.valid_json().await?;
+    let created = comments.create(&caller, commenting, content.validated()?, reply_to_id.value()).await?;
+    let comment = comments.get(&caller, created).await?;
+    respond(Rendered::created(COMMENT_CREATED, ThreadedCommentBody::of(&comment, &state)))
+}
+
+/// List the comments on a post
+///
+/// Those at the top level, without the replies to them. For those who may view the post.
+#[utoipa::path(get, path = "", operation_id = "listThreads", tag = "Comments", params(CommentPaging),
+    responses((status = 200, description = "A page of comments.", body = ThreadedCommentsAnswer), NotFound))]
+pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+    let (comments, (order, page)) = (&request.state.services.comments, comment_page(&request.query)?);
+    page_of_comments(&request, page, async |page| comments.list_top_level(&caller, id.0, order, page).await).await
+}
+
+fn comment_page(query: &Query) -> Result<(CommentOrder, PageRequest), ApiError> {
+    let mut errors = FieldErrors::default();
+    let order = errors.check_given(FieldName::Order, query.get(FieldName::Order), str::parse);
+    match errors.absorb(query.checked_short_page(List::Comments))? {
+        Some(page) if errors.is_empty() => Ok((order.unwrap_or_default(), page)),
+        _ => Err(errors.into()),
+    }
+}
+
+/// List the replies in a thread
+///
+/// Oldest first. Of a reply, those of the thread it is in. For those who may view the post.
+#[utoipa::path(get, path = "", operation_id = "listReplies", tag = "Comments", params(ShortPaging),
+    responses((status = 200, description = "A page of comments.", body = ThreadedCommentsAnswer), NotFound))]
+pub(crate) async fn list_replies(request: ListRequest, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
+    let (comments, page) = (&request.state.services.comments, request.query.short_page(List::Comments)?);
+    page_of_comments(&request, page, async |page| comments.list_replies(&caller, id.0, page).await).await
+}
+
+async fn page_of_comments(
+    request: &ListRequest,
+    page: PageRequest,
+    read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<ThreadedComment>>,
+) -> HandlerResult {
+    let render =
+        |comment: &ThreadedComment, entry: Entry<'_>| entry.write(&ThreadedCommentBody::of(comment, &request.state));
+    request.answer(List::Comments, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+/// Like a comment
+///
+/// Safe to repeat. For those who may view the post.
+#[utoipa::path(get, path = "", operation_id = "likeComment", tag = "Comments",
+    responses((status = 200, description = "`Comment liked successfully`", body = Done), NotFound))]
+pub(crate) async fn like(state: Data<State>, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
+    state.services.comments.like(&caller, id.0).await?;
+    done("Comment liked successfully")
+}
+
+/// Take the like of a comment back
+///
+/// Safe to repeat. For those who may view the post.
+#[utoipa::path(get, path = "", operation_id = "unlikeComment", tag = "Comments",
+    responses((status = 200, description = "`Comment unliked successfully`", body = Done), NotFound))]
+pub(crate) async fn unlike(state: Data<State>, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
+    state.services.comments.unlike(&caller, id.0).await?;
+    done("Comment unliked successfully")
+}
+
+/// List those who like a comment
+///
+/// Newest like first. For those who may view the post.
+#[utoipa::path(get, path = "", operation_id = "listCommentLikers", tag = "Comments", params(ShortPaging),
+    responses((status = 200, description = "A page of users.", body = MinisAnswer), NotFound))]
+pub(crate) async fn list_likers(request: ListRequest, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
+    let (state, page) = (&request.state, request.query.short_page(List::Likes)?);
+    let read = async |page| state.services.comments.list_likers(&caller, id.0, page).await;
+    let render = |user: &UserPreview, entry: Entry<'_>| entry.write(&MiniBody::of(user, state));
+    request.answer(List::Likes, page, |_| empty_list(SUCCESS), read, render).await
+}

@@ -1,0 +1,10 @@
+DROP TABLE comment_likes;
+DROP TRIGGER comments_text_changed;
+DROP INDEX comments_unresolved;
+DROP INDEX comments_replies;
+DROP INDEX comments_top_level;
+ALTER TABLE comments DROP COLUMN entities;
+ALTER TABLE comments DROP COLUMN like_count;
+ALTER TABLE comments DROP COLUMN reply_count;
+ALTER TABLE comments DROP COLUMN reply_to_id;
+ALTER TABLE comments DROP COLUMN parent_id;
