@@ -124,6 +124,26 @@ do {
 } while (cursor !== undefined);
 assert.deepEqual(comments, ["Welcome", "How was the journey?", "Tell us more"]);
 
+// She answers the second one, and he likes the answer.
+const { data: threads } = expect(
+  await ada.GET("/api/posts/{postId}/comments", { params: { path: { postId: post.id }, query: { order: "newest" } } }),
+);
+const question = threads[1];
+assert(question !== undefined);
+const { data: answer } = expect(
+  await ada.POST("/api/posts/{postId}/comments", {
+    params: { path: { postId: post.id } },
+    body: { content: "Long, @bob", replyToId: question.id },
+  }),
+);
+assert.equal(answer.parentId, question.id);
+assert.equal(answer.entities[0]?.type, "mention");
+expect(await bob.PUT("/api/comments/{commentId}/like", { params: { path: { commentId: answer.id } } }));
+const { data: replies } = expect(
+  await bob.GET("/api/comments/{commentId}/replies", { params: { path: { commentId: question.id } } }),
+);
+assert.deepEqual([replies[0]?.id, replies[0]?.likeCount, replies[0]?.likedByMe], [answer.id, 1, true]);
+
 // What has not changed since it was read is not sent again.
 const readPost = (tag?: string) =>
   bob.GET("/api/posts/by-id/{postId}", {

@@ -48,15 +48,21 @@ INSERT INTO posts (id, author_id, content, entities, indexed, visibility, create
 VALUES ({crowded 0}, {user 1}, '{long 5000}', '', TRUE, 0, {at 500000}, {at 500000}, 10000, 100000);
 INSERT INTO likes (post_id, user_id, id, created_at)
 {rows 10000} SELECT {crowded 0}, {user 100 + n}, {like 100000 + n}, {at n} FROM n;
-INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
-{rows 99000} SELECT {comment n}, {crowded 0}, {mallory}, 'x', {at 1000 + n}, {at n} FROM n;
-INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
-{rows 1000} SELECT {comment 99000 + n}, {crowded 0}, {user n}, '{long 500}', {at n}, {at n} FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities)
+{rows 1000} SELECT {comment n}, {crowded 0}, {mallory}, 'x', {at 1000 + n}, {at n}, '' FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities, parent_id, reply_to_id)
+{rows 98000} SELECT {comment 1000 + n}, {crowded 0}, {mallory}, 'x', {at 2000 + n}, {at n}, '', {comment 99000}, {comment 99000} FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities, reply_count, like_count)
+VALUES ({comment 99000}, {crowded 0}, {user 1}, '{long 500}', {at 0}, {at 0}, '', 98000, 10000);
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities)
+{rows 999} SELECT {comment 99001 + n}, {crowded 0}, {user n}, '{long 500}', {at 1 + n}, {at n}, '' FROM n;
+INSERT INTO comment_likes (comment_id, user_id, id, created_at)
+{rows 10000} SELECT {comment 99000}, {user 100 + n}, {like 300000 + n}, {at n} FROM n;
 
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, comment_count)
 {rows 16} SELECT {doomed n}, {mallory}, 'x', '', TRUE, 0, {at n}, {at n}, 30000 FROM n;
-INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
-{rows 480000} SELECT {comment 100000 + n}, {doomed n / 30000}, {user n % 20000}, 'x', {at n}, {at n} FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities)
+{rows 480000} SELECT {comment 100000 + n}, {doomed n / 30000}, {user n % 20000}, 'x', {at n}, {at n}, '' FROM n;
 
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at)
 {rows 200} SELECT {tagged n}, {user 1}, '{tags 1666}', '{entities 1666}', TRUE, 0, {at n}, {at n} FROM n;

@@ -140,6 +140,12 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/comments/all/{postId}",         Member,  &[("{crowded}", "", None)]),
     case("PUT",    "/api/comments/update",               Member,  &[("", "", Json(r#"{"postId":"{crowded}","content":"{long 500}"}"#)), ("", "", Json(r#"{"commentId":"{comment n}","content":"{long 500}"}"#))]),
     case("DELETE", "/api/comments/delete/{commentId}",   Member,  &[("{comment n}", "", None)]),
+    case("POST",   "/api/posts/{postId}/comments",       Member,  &[("{crowded}", "", Json(r#"{"content":"{long 500}"}"#)), ("{crowded}", "", Json(r#"{"content":"{long 500}","replyToId":"{answered}"}"#))]),
+    case("GET",    "/api/posts/{postId}/comments",       Member,  &[("{crowded}", "?size=100", None), ("{crowded}", "?order=newest", None)]),
+    case("GET",    "/api/comments/{commentId}/replies",  Member,  &[("{answered}", "?size=100", None)]),
+    case("PUT",    "/api/comments/{commentId}/like",     Member,  &[("{answered}", "", None), ("{comment n}", "", None)]),
+    case("DELETE", "/api/comments/{commentId}/like",     Member,  &[("{answered}", "", None), ("{comment n}", "", None)]),
+    case("GET",    "/api/comments/{commentId}/likes",    Member,  &[("{answered}", "?size=100", None)]),
 
     case("POST",   "/api/follow/follow/{followedId}",    Member,  &[("{friend}", "", None)]),
     case("PUT",    "/api/follow/follow/{followedId}",    Member,  &[("{friend}", "", None), ("{user n}", "", None)]),

@@ -120,9 +120,10 @@ async fn what_is_answered_is_a_comment_on_the_post() {
         let path = format!("/api/posts/{post}/comments?order={order}");
         server.get(&bob, &path).await.expect_invalid(&["order"]);
     }
-    server.get(&bob, &format!("/api/posts/{post}/comments?order=x&size=0&cursor=y")).await.expect_invalid(&[
-        "cursor", "order", "size",
-    ]);
+    server
+        .get(&bob, &format!("/api/posts/{post}/comments?order=x&size=0&cursor=y"))
+        .await
+        .expect_invalid(&["cursor", "order", "size"]);
     assert!(read(&server, &bob, &format!("/api/posts/{post}/comments")).await.is_empty());
 }
 
@@ -141,7 +142,8 @@ async fn a_comment_is_liked_and_unliked_any_number_of_times() {
         let done = server.call(user, Method::PUT, &like).await.expect(200);
         assert_eq!(done.json(), json!({ "message": "Comment liked successfully", "data": null }));
     }
-    let mini = |user: &User| json!({ "id": user.id, "username": user.name, "displayName": null, "profilePicture": null });
+    let mini =
+        |user: &User| json!({ "id": user.id, "username": user.name, "displayName": null, "profilePicture": null });
     assert_eq!(read(&server, &alice, &likes).await, [mini(&bob), mini(&alice)]);
     assert_eq!(seen(&bob).await, (2, true));
     for _ in 0..2 {

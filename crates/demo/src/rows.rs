@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::network::{END, FOLLOWS_UNTIL, JOINS_UNTIL, Network, START};
+use super::network::{END, FOLLOWS_UNTIL, JOINS_UNTIL, Network, Post, START};
 use super::network::{later, new_id, nth_instant};
 use super::{catalog, words};
 
@@ -92,23 +92,48 @@ pub(super) fn make(
             likes.collect::<Vec<_>>()
         });
         hand_over(Table::Likes, likes, take)?;
-        let comments = posts.iter().flat_map(|post| {
-            let comments = (0..post.comments).map(|_| {
-                let at = later(post.at, random);
-                Ok(json!({
-                    "id": new_id(at, random),
-                    "post_id": post.id,
-                    "author_id": ids[network.viewer(post, random)],
-                    "content": words::comment(random),
-                    "created_at": at,
-                    "updated_at": at,
-                }))
-            });
-            comments.collect::<Vec<_>>()
-        });
+        let comments = posts.iter().flat_map(|post| comments(post, network, &ids, random));
         hand_over(Table::Comments, comments, take)?;
     }
     Ok(())
+}
+
+/// How likely a comment answers an earlier one.
+const ANSWERS: f64 = 0.3;
+
+/// Makes the comments on a post, in threads.
+fn comments(post: &Post, network: &Network, ids: &[Uuid], random: &mut StdRng) -> Vec<Result<Value>> {
+    let mut times: Vec<_> = (0..post.comments).map(|_| later(post.at, random)).collect();
+    times.sort_unstable();
+    // Where each thread begins, and how many replies it has.
+    let (mut threads, mut made): (Vec<(usize, u64)>, Vec<(Uuid, Value)>) = (Vec::new(), Vec::new());
+    for (nth, at) in times.into_iter().enumerate() {
+        let id = new_id(at, random);
+        let answers = !threads.is_empty() && random.random_bool(ANSWERS);
+        let thread = answers.then(|| random.random_range(0..threads.len()));
+        match thread {
+            Some(thread) => threads[thread].1 += 1,
+            None => threads.push((nth, 0)),
+        }
+        let parent = thread.map(|thread| made[threads[thread].0].0);
+        let row = json!({
+            "id": id,
+            "post_id": post.id,
+            "author_id": ids[network.viewer(post, random)],
+            "content": words::comment(random),
+            "created_at": at,
+            "updated_at": at,
+            "parent_id": parent,
+            "reply_to_id": parent,
+            "reply_count": 0,
+            "like_count": 0,
+        });
+        made.push((id, row));
+    }
+    for (nth, replies) in threads {
+        made[nth].1["reply_count"] = json!(replies);
+    }
+    made.into_iter().map(|(_, row)| Ok(row)).collect()
 }
 
 fn user(name: &str, id: Uuid, at: i64, hash: &PasswordHash, random: &mut StdRng) -> Result<Value> {

@@ -43,6 +43,10 @@ fn number(row: &Value, column: &str) -> i64 {
     row[column].as_i64().unwrap_or_else(|| panic!("no {column}: {row}"))
 }
 
+fn by_id(rows: &[Value]) -> HashMap<&str, &Value> {
+    rows.iter().map(|row| (text(row, "id"), row)).collect()
+}
+
 /// How often each value of a column is there.
 fn tally<'a>(rows: &'a [Value], column: &str) -> HashMap<&'a str, usize> {
     let mut tally = HashMap::new();
@@ -64,11 +68,11 @@ fn the_same_arguments_give_the_same_rows() {
 #[test]
 fn every_row_agrees_with_the_others() {
     let made = make(7, 200, 3_000);
-    let users: HashMap<&str, &Value> = made["users"].iter().map(|row| (text(row, "id"), row)).collect();
+    let users = by_id(&made["users"]);
     for column in ["id", "username_key", "email_key"] {
         assert!(tally(&made["users"], column).values().all(|count| *count == 1), "{column}");
     }
-    let posts: HashMap<&str, &Value> = made["posts"].iter().map(|row| (text(row, "id"), row)).collect();
+    let posts = by_id(&made["posts"]);
     assert_eq!(posts.len(), 3_000);
     let follows: HashMap<_, _> = made["follows"]
         .iter()
@@ -102,6 +106,24 @@ fn every_row_agrees_with_the_others() {
         for (id, post) in &posts {
             assert_eq!(number(post, count), counts.get(id).copied().unwrap_or_default() as i64, "{post}");
         }
+    }
+}
+
+#[test]
+fn comments_answer_earlier_ones_at_the_top_level_of_their_post() {
+    let made = make(4, 60, 2_000);
+    let comments = by_id(&made["comments"]);
+    let replies: Vec<_> = made["comments"].iter().filter(|row| !row["parent_id"].is_null()).collect();
+    assert!(replies.len() > 100 && replies.len() < made["comments"].len() / 2, "{}", replies.len());
+    for reply in &replies {
+        let parent = comments[text(reply, "parent_id")];
+        assert!(parent["parent_id"].is_null() && reply["reply_to_id"] == reply["parent_id"], "{reply}");
+        assert_eq!(parent["post_id"], reply["post_id"]);
+        assert!(number(parent, "created_at") <= number(reply, "created_at"));
+    }
+    for (id, comment) in comments {
+        let count = replies.iter().filter(|reply| reply["parent_id"] == *id).count();
+        assert_eq!(number(comment, "reply_count"), count as i64, "{comment}");
     }
 }
 
