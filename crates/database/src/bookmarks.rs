@@ -8,7 +8,8 @@ use agora_domain::posts::{PostView, VisibleTo};
 use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
-use crate::rows::{Slice, keyset, page_of};
+use crate::parts::Parts;
+use crate::rows::{keyset, page_of};
 use crate::schema::BookmarkRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::VisiblePosts;
@@ -27,8 +28,10 @@ impl BookmarkRepository for Database {
     }
 
     async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>> {
-        let (visible, slice) = (VisiblePosts::of(visible), Slice::newest_first(page));
-        let found = call!(self, search bookmarks::list(visible, slice))?;
-        page_of(page, found, |(at, id, view)| Ok((keyset(at, id), view)))
+        let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page));
+        while let Some((slice, most)) = parts.next() {
+            parts.add(call!(self, search bookmarks::list(visible, slice, most))?);
+        }
+        page_of(page, parts.found, |(at, id, view)| Ok((keyset(at, id), view)))
     }
 }

@@ -28,6 +28,7 @@ mod images;
 mod lock;
 mod mutex;
 mod options;
+mod parts;
 mod people;
 mod postgres;
 mod posts;

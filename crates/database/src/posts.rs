@@ -18,7 +18,8 @@ use agora_domain::search::IndexedText;
 use async_trait::async_trait;
 
 use crate::database::Database;
-use crate::rows::{After, PostRow, Slice, keyset, page_of};
+use crate::parts::Parts;
+use crate::rows::{PostRow, Slice, keyset, page_of};
 use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{VisiblePosts, visible_codes};
@@ -26,35 +27,6 @@ use crate::{call, once};
 
 fn page_of_views<A>(page: PageRequest, views: Vec<PostView<A>>) -> Page<PostView<A>> {
     page.page_of(views, |PostView { post, .. }| Keyset { at: post.created_at, id: post.id.uuid() })
-}
-
-/// How many entries of a list a statement passes over at most.
-const MAX_PART: i64 = 1_024;
-
-/// A page of a list of which not all is shown, put together of parts: between two of them others have their turn.
-struct Parts {
-    wanted: usize,
-    views: Vec<PostView>,
-    next: Option<Slice>,
-}
-
-impl Parts {
-    fn new(page: PageRequest) -> Self {
-        Self { wanted: page.overfetch(), views: Vec::new(), next: Some(Slice::newest_first(page)) }
-    }
-
-    /// Returns the next part to read, and how many posts of it at most; nothing when the page is complete.
-    fn next(&self) -> Option<(Slice, usize)> {
-        self.next.map(|slice| (slice, self.wanted - self.views.len()))
-    }
-
-    /// Adds what a part shows, and where the next one begins.
-    fn add(&mut self, (shown, rest): (Vec<PostView>, Option<After>)) {
-        self.views.extend(shown);
-        let is_more = self.views.len() < self.wanted;
-        let longer = |slice: Slice, after| Slice { after, limit: (slice.limit * 4).min(MAX_PART), ..slice };
-        self.next = self.next.zip(rest).filter(|_| is_more).map(|(slice, after)| longer(slice, after));
-    }
 }
 
 fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
@@ -103,7 +75,7 @@ impl PostRepository for Database {
         while let Some((slice, most)) = parts.next() {
             parts.add(call!(self, search timelines::list_public(viewer, slice, most))?);
         }
-        Ok(page_of_views(page, parts.views))
+        Ok(page_of_views(page, parts.found))
     }
 
     async fn list_followed(
@@ -124,7 +96,7 @@ impl PostRepository for Database {
             let tag = tag.as_str().to_owned();
             parts.add(call!(self, search timelines::list_by_tag(tag, visible, slice, most))?);
         }
-        Ok(page_of_views(page, parts.views))
+        Ok(page_of_views(page, parts.found))
     }
 
     async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {

@@ -236,7 +236,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| posts::list_all(conn, viewer, slice(21)),
             |conn| posts::list_by_author(conn, author, [0, 1, 0], viewer, slice(21)),
             |conn| timelines::list_public(conn, viewer, slice(21), 21),
-            |conn| bookmarks::list(conn, visible, slice(21)),
+            |conn| bookmarks::list(conn, visible, slice(21), 21),
             |conn| timelines::list_by_tag(conn, "shown".to_owned(), visible, slice(21), 21),
             |conn| posts::list_likers(conn, post, slice(21)),
             |conn| comments::list(conn, post, slice(21)),

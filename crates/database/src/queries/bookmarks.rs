@@ -1,14 +1,17 @@
 //! Posts that users keep for themselves.
 
+use std::collections::HashMap;
+
 use agora_domain::error::Resource;
 use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
 use super::likes::{NO_POST, is_there};
+use super::timelines::shown;
 use super::views::{author_followed_by, liked_by, view, visible_to};
-use super::{Conn, RunQueryDsl, built, likers, with_likers};
+use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, PostRow, Slice};
+use crate::rows::{After, AuthorRow, PostRow, Slice};
 use crate::schema::{BookmarkRecord, bookmarks, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{ViewRow, ViewedPost, VisiblePosts};
@@ -35,18 +38,31 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcom
     Ok(())
 }
 
-/// When the bookmark was made and its id, then the post as its viewer sees it.
-pub(crate) async fn list(conn: &mut Conn<'_>, visible: VisiblePosts, slice: Slice) -> Outcome<Vec<ViewedPost>> {
-    let VisiblePosts { viewer, followed, others } = visible;
-    let view = view!(AuthorRow, viewer, author_followed_by(viewer), true.into_sql::<Bool>());
-    let of_viewer = bookmarks::table
-        .inner_join(posts::table.inner_join(users::table))
-        .filter(bookmarks::user_id.eq(viewer))
+/// When the bookmark was made and its id, its post, and whether that is visible.
+type Entry = (DbInstant, DbId, DbId, bool);
+
+/// Returns a part of the bookmarks whose posts are visible, at most so many: when each was made and its id, then the post as
+/// its viewer sees it.
+pub(crate) async fn list(
+    conn: &mut Conn<'_>,
+    VisiblePosts { viewer, followed, others }: VisiblePosts,
+    slice: Slice,
+    most: usize,
+) -> Outcome<(Vec<ViewedPost>, Option<After>)> {
+    let is_visible = posts::deleted_at.is_null().and(visible_to(viewer, followed, others));
+    let of_viewer = bookmarks::table.inner_join(posts::table).filter(bookmarks::user_id.eq(viewer));
+    let entries = of_viewer.select((bookmarks::created_at, bookmarks::id, bookmarks::post_id, is_visible));
+    let entries: Vec<Entry> = super::load!(entries, bookmarks, slice, conn)?;
+    let (entries, rest) = shown(entries, |entry| (After(entry.0, entry.1), entry.3), slice, most);
+    let views = posts::table
+        .inner_join(users::table)
+        .filter(post_in(entries.iter().map(|entry| entry.2).collect()))
         .filter(posts::deleted_at.is_null())
         .filter(visible_to(viewer, followed, others))
-        .select((bookmarks::created_at, bookmarks::id, view));
-    let found: Vec<(DbInstant, DbId, ViewRow<_, _>)> = super::load!(of_viewer, bookmarks, slice, conn)?;
-    let (keys, rows): (Vec<_>, Vec<_>) = found.into_iter().map(|(at, id, row)| ((at, id), row)).unzip();
+        .select(view!(AuthorRow, viewer, author_followed_by(viewer), true.into_sql::<Bool>()));
+    let rows: Vec<ViewRow<_, _>> = built(views).load(conn).await?;
     let views = with_likers(conn, rows, AuthorRow::author).await?;
-    Ok(keys.into_iter().zip(views).map(|((at, id), view)| (at, id, view)).collect())
+    let mut views: HashMap<_, _> = views.into_iter().map(|view| (view.post.id.uuid(), view)).collect();
+    let viewed = |(at, id, post, _): Entry| views.remove(&post.0).map(|view| (at, id, view));
+    Ok((entries.into_iter().filter_map(viewed).collect(), rest))
 }

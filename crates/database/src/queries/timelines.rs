@@ -18,23 +18,36 @@ use crate::values::{Visible, VisiblePosts};
 /// What a part of a list shows, and where the next part begins if there is one.
 pub(crate) type Part = (Vec<PostView>, Option<After>);
 
-/// The position of an entry, and whether it is shown.
+/// The position of an entry, which is that of its post, and whether it is shown.
 type Entry = (DbInstant, DbId, Option<bool>);
 
-/// Returns the posts to show of some entries, at most so many, and where the next part begins.
-fn shown(entries: Vec<Entry>, slice: Slice, most: usize) -> (Vec<DbId>, Option<After>) {
+/// Returns the entries to show of some that say so, at most so many, and where the next part begins.
+pub(super) fn shown<E>(
+    entries: Vec<E>,
+    read: impl Fn(&E) -> (After, bool),
+    slice: Slice,
+    most: usize,
+) -> (Vec<E>, Option<After>) {
     let is_last = limit(entries.len()) < slice.limit;
-    let (mut ids, mut last) = (Vec::new(), None);
-    for (at, id, is_shown) in entries {
-        if ids.len() == most {
-            return (ids, last);
+    let (mut found, mut last) = (Vec::new(), None);
+    for entry in entries {
+        if found.len() == most {
+            return (found, last);
         }
-        last = Some(After(at, id));
-        if is_shown == Some(true) {
-            ids.push(id);
+        let (after, is_shown) = read(&entry);
+        last = Some(after);
+        if is_shown {
+            found.push(entry);
         }
     }
-    (ids, last.filter(|_| !is_last))
+    (found, last.filter(|_| !is_last))
+}
+
+/// Returns the posts to show of some entries, at most so many, and where the next part begins.
+fn shown_posts(entries: Vec<Entry>, slice: Slice, most: usize) -> (Vec<DbId>, Option<After>) {
+    let read = |&(at, id, is_shown): &Entry| (After(at, id), is_shown == Some(true));
+    let (found, rest) = shown(entries, read, slice, most);
+    (found.into_iter().map(|(_, id, _)| id).collect(), rest)
 }
 
 /// Loads those of some posts that may be shown, given the rule.
@@ -60,7 +73,7 @@ pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice,
     let entries = posts::table.filter(public).filter(in_timeline());
     let entries: QueryResult<Vec<Entry>> =
         load!(entries.select((posts::created_at, posts::id, is_shown)), posts, slice, conn);
-    let (ids, rest) = shown(entries?, slice, most);
+    let (ids, rest) = shown_posts(entries?, slice, most);
     Ok((views!(ids, viewer, public, slice.toward, conn), rest))
 }
 
@@ -84,7 +97,7 @@ pub(crate) async fn list_by_tag(
     let entries = post_tags::table.filter(post_tags::tag.eq(tag));
     let entries = entries.select((post_tags::created_at, post_tags::id, is_shown));
     let entries: QueryResult<Vec<Entry>> = load!(entries, post_tags, slice, conn);
-    let (ids, rest) = shown(entries?, slice, most);
+    let (ids, rest) = shown_posts(entries?, slice, most);
     Ok((views!(ids, viewer, visible_to(viewer, followed, others), slice.toward, conn), rest))
 }
 
@@ -104,7 +117,7 @@ mod tests {
     fn part(are_shown: &[bool], part: usize, most: usize) -> (Vec<DbId>, Option<DbId>) {
         let at = DbInstant(Timestamp::from_unix_millis(0));
         let entries = (0..).zip(are_shown).map(|(n, is_shown)| (at, id(n), Some(*is_shown))).collect();
-        let (ids, rest) = shown(entries, Slice::new(Toward::Older, None, part), most);
+        let (ids, rest) = shown_posts(entries, Slice::new(Toward::Older, None, part), most);
         (ids, rest.map(|After(_, id)| id))
     }
 

@@ -267,7 +267,7 @@ fn reads_that_sort_what_they_show_search_by_an_index() {
             public.iter().any(|step| step.contains("INDEX posts_timeline (visibility=? AND created_at")),
             "{public:?}"
         );
-        let bookmarks = steps(|conn| complete(bookmarks::list(conn, visible, slice)));
+        let bookmarks = steps(|conn| complete(bookmarks::list(conn, visible, slice, 20)));
         expect_searches(&bookmarks, true);
         assert!(bookmarks.iter().any(|step| step.contains("INDEX bookmarks_by_time (")), "{bookmarks:?}");
         // The likers of several posts, of each the newest.

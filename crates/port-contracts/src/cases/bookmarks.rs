@@ -75,6 +75,19 @@ pub async fn bookmarks_show_what_may_be_viewed_now(db: Repositories) {
     let shown = PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() };
     db.posts.edit(posts[0], &shown, w.now()).await.unwrap();
     assert_eq!(listed(&db, member(ben)).await, posts, "in its place again");
+    // Runs of hidden ones between those that are shown: no page is short.
+    let stranger = w.account("Cleo").await.id;
+    for visibility in [Visibility::Public, Visibility::Private, Visibility::Public, Visibility::Private] {
+        let runs = if visibility == Visibility::Private { 30 } else { 1 };
+        for _ in 0..runs {
+            let post = w.post_with(ada, |post| post.visibility = visibility).await.id;
+            db.bookmarks.set(post, stranger, w.new_relation()).await.unwrap();
+        }
+    }
+    for size in [1, 2, 3] {
+        let shown = pages(size, async |page| db.bookmarks.list(member(stranger), page).await).await;
+        assert!(shown.len() == 2 && shown.iter().all(|view| view.post.visibility == Visibility::Public), "{size}");
+    }
 }
 
 pub async fn a_bookmark_on_an_unknown_post_is_not_found(db: Repositories) {
