@@ -132,8 +132,8 @@ fn what_decides_about_access_takes_one_query() {
 }
 
 #[test]
-fn pages_of_comments_likers_and_users_take_one_query() {
-    expect_queries(1, |conn| {
+fn pages_of_threads_likers_and_users_take_one_query_and_of_all_comments_two() {
+    expect_queries(2, |conn| {
         let rows = complete(queries::comments::list(conn, post(1), Slice::oldest_first(page()))).unwrap();
         assert!(!rows.is_empty());
     });

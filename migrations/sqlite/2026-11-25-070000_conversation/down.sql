@@ -2,6 +2,8 @@ DROP TABLE comment_likes;
 DROP TRIGGER comments_text_changed;
 DROP INDEX comments_unresolved;
 DROP INDEX comments_replies;
+CREATE INDEX comments_by_time ON comments (post_id, created_at, id);
+DROP INDEX comments_replies_on_post;
 DROP INDEX comments_top_level;
 ALTER TABLE comments DROP COLUMN entities;
 ALTER TABLE comments DROP COLUMN like_count;

@@ -4,6 +4,7 @@
 //! to resolve a deadlock is run again.
 
 mod built;
+mod comments;
 mod connect;
 mod database;
 mod dialect;

@@ -5,13 +5,13 @@ use agora_domain::posts::PostAccess;
 use diesel::dsl::{auto_type, case_when, exists};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-pub(crate) use super::insert_comment as insert;
 use super::likes::NO_POST;
 use super::posts::ERASED_AT_ONCE;
 use super::views::author_followed_by;
 use super::{Conn, RunQueryDsl, built, id_in};
+pub(crate) use super::{insert_comment as insert, list_comments as list};
 use crate::error::{Failure, Outcome};
-use crate::rows::{CommentRow, FlatCommentRow, PreviewRow, Slice, SummaryRow, visibility};
+use crate::rows::{CommentRow, PreviewRow, Slice, visibility};
 use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
@@ -202,13 +202,17 @@ pub(crate) async fn list_likers(
     Ok(super::load!(of_comment, comment_likes, slice, conn)?)
 }
 
-pub(crate) async fn list(conn: &mut Conn<'_>, post: DbId, slice: Slice) -> Outcome<Vec<(FlatCommentRow, SummaryRow)>> {
-    let on_post = comments::table
-        .inner_join(users::table)
-        .filter(comments::post_id.eq(post))
-        .select((FlatCommentRow::as_select(), SummaryRow::as_select()));
-    Ok(super::load!(on_post, comments, slice, conn)?)
+/// The columns of the comments on a post, with their authors, as a flat list shows them.
+macro_rules! flat {
+    ($post:expr) => {
+        comments::table
+            .inner_join(users::table)
+            .filter(comments::post_id.eq($post))
+            .select((FlatCommentRow::as_select(), SummaryRow::as_select()))
+    };
 }
+
+pub(crate) use flat;
 
 /// Whether the viewer likes a comment: asked for each comment by itself, where PostgreSQL may read all that the viewer likes
 /// for EXISTS.

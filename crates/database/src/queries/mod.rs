@@ -4,6 +4,7 @@
 //! The few steps that differ are functions of the same names in the database's own `dialect`, `statements`,
 //! `likers` and `feeds`.
 
+pub(crate) use super::comments::list_comments;
 pub(crate) use super::dialect::{
     Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, is_packed, lock_admins, lock_comment,
     lock_counters, lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in,

@@ -4,6 +4,7 @@
 //! a cancelled request leaves none behind. Readers work side by side; one writer commits what has queued up as one
 //! group, each job in a savepoint of its own, so that many writers share one flush to disk.
 
+mod comments;
 mod connect;
 mod database;
 mod dialect;
