@@ -106,7 +106,8 @@ fn comments(post: &Post, network: &Network, ids: &[Uuid], random: &mut StdRng) -
     let mut times: Vec<_> = (0..post.comments).map(|_| later(post.at, random)).collect();
     times.sort_unstable();
     // Where each thread begins, and how many replies it has.
-    let (mut threads, mut made): (Vec<(usize, u64)>, Vec<(Uuid, Value)>) = (Vec::new(), Vec::new());
+    let mut threads: Vec<(usize, u64)> = Vec::new();
+    let mut made: Vec<(Uuid, Value)> = Vec::new();
     for (nth, at) in times.into_iter().enumerate() {
         let id = new_id(at, random);
         let answers = !threads.is_empty() && random.random_bool(ANSWERS);

@@ -121,7 +121,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
 /// Deletes the first of some comments, each given with how many like it, or some likes of the first: no more rows than
 /// others can wait for. Returns which comments are deleted.
 pub(super) async fn erase(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<Vec<DbId>> {
-    let Some((first, _)) = rows.iter().next().copied() else { return Ok(Vec::new()) };
+    let [(first, _), ..] = rows[..] else { return Ok(Vec::new()) };
     let mut count = 0;
     let few = rows.into_iter().take_while(|(_, likes)| {
         count += 1 + likes;
