@@ -6,7 +6,6 @@ use diesel::dsl::{auto_type, case_when, exists};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::likes::NO_POST;
-use super::posts::ERASED_AT_ONCE;
 use super::views::author_followed_by;
 use super::{Conn, RunQueryDsl, built, id_in};
 pub(crate) use super::{insert_comment as insert, list_comments as list};
@@ -15,6 +14,10 @@ use crate::rows::{CommentRow, PreviewRow, Slice, visibility};
 use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
+
+/// How many likes and comments, how many bookmarks and how many likes of comments are deleted with their post at once, and
+/// how many of others' are erased at a time: a write that takes longer has others wait.
+pub(super) const ERASED_AT_ONCE: i64 = 500;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
 
@@ -201,18 +204,6 @@ pub(crate) async fn list_likers(
     ));
     Ok(super::load!(of_comment, comment_likes, slice, conn)?)
 }
-
-/// The columns of the comments on a post, with their authors, as a flat list shows them.
-macro_rules! flat {
-    ($post:expr) => {
-        comments::table
-            .inner_join(users::table)
-            .filter(comments::post_id.eq($post))
-            .select((FlatCommentRow::as_select(), SummaryRow::as_select()))
-    };
-}
-
-pub(crate) use flat;
 
 /// Whether the viewer likes a comment: asked for each comment by itself, where PostgreSQL may read all that the viewer likes
 /// for EXISTS.

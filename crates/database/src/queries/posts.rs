@@ -4,6 +4,7 @@ use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+use super::comments::ERASED_AT_ONCE;
 use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
 use super::texts;
@@ -40,10 +41,6 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     };
     found.map(access).transpose()
 }
-
-/// How many likes and comments, how many bookmarks and how many likes of comments are deleted with their post at once, and
-/// how many of others' are erased at a time: a write that takes longer has others wait.
-pub(crate) const ERASED_AT_ONCE: i64 = 500;
 
 /// What stands in the place of the text of a post that is marked as deleted: a post is not empty.
 const NO_TEXT: &str = "-";

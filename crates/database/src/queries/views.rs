@@ -1,4 +1,4 @@
-//! Posts as somebody sees them.
+//! Posts as somebody sees them, and the flat list of their comments.
 
 use agora_domain::page::Keyset;
 use agora_domain::posts::PostView;
@@ -70,6 +70,17 @@ macro_rules! load_in_order {
     };
 }
 
+/// The columns of the comments on a post, with their authors, as a flat list shows them.
+macro_rules! flat {
+    ($post:expr) => {
+        comments::table
+            .inner_join(users::table)
+            .filter(comments::post_id.eq($post))
+            .select((FlatCommentRow::as_select(), SummaryRow::as_select()))
+    };
+}
+
+pub(crate) use flat;
 #[allow(unused_imports, reason = "SQLite alone uses it elsewhere")]
 pub(crate) use load_in_order;
 pub(crate) use view;

@@ -3,8 +3,8 @@
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryResult, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, built};
-use super::queries::comments::flat;
 use super::queries::load;
+use super::queries::views::flat;
 use crate::error::Outcome;
 use crate::rows::{FlatCommentRow, Slice, SummaryRow, Toward};
 use crate::schema::{comments, users};
