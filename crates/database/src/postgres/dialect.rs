@@ -28,8 +28,8 @@ impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<
 pub(super) const ATTEMPTS: u32 = 5;
 
 // What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
-// it: accounts with ADMIN, then any account, then its sessions; a post, then its comments, each before its likes, and its likes; a product, then
-// its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
+// it: accounts with ADMIN, then any account, then its sessions; a post before its likes and its comments, a comment before
+// its likes; a product, then its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
 // for each other.
 
 /// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
@@ -74,7 +74,7 @@ pub(crate) async fn lock_counters_of(conn: &mut Conn<'_>, comment: DbId) -> Outc
     Ok(())
 }
 
-/// Returns the counters of the comment, locked against changes by others.
+/// Locks the counters of the comment against changes by others.
 pub(crate) async fn lock_comment(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     comments::table.find(id).select(comments::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())

@@ -228,7 +228,8 @@ macro_rules! threaded {
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<ThreadedRow>> {
-    Ok(threaded!(viewer).filter(comments::id.eq(id)).get_result(conn).await.optional()?)
+    let found = threaded!(viewer).filter(comments::id.eq(id));
+    Ok(built(found).get_result(conn).await.optional()?)
 }
 
 pub(crate) async fn list_top_level(

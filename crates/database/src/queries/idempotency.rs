@@ -149,7 +149,8 @@ fn decode(stored: &[u8]) -> Outcome<Done> {
             POST_CREATED => Some(Done::PostCreated(id()?.into())),
             LIKE_TOGGLED => Some(Done::LikeToggled(value == [1])),
             // A release before stored no id, and has no path that shows it.
-            COMMENT_CREATED => Some(Done::CommentCreated(id().unwrap_or_default().into())),
+            COMMENT_CREATED if value.is_empty() => Some(Done::CommentCreated(Uuid::nil().into())),
+            COMMENT_CREATED => Some(Done::CommentCreated(id()?.into())),
             FOLLOW_TOGGLED => Some(Done::FollowToggled(value == [1])),
             PRODUCT_CREATED => Some(Done::ProductCreated(id()?.into())),
             _ => None,

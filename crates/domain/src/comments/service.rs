@@ -58,8 +58,8 @@ impl Comments {
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the author may not view the post.
     pub async fn begin(&self, author: &Member, post: PostId, attempt: Attempt) -> Result<Commenting> {
-        if attempt.outcome().is_none() {
-            self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?.ensure_may_view(author)?;
+        if !matches!(attempt.outcome(), Some(Outcome::CommentCreated(_))) {
+            self.ensure_may_view(author, post).await?;
         }
         Ok(Commenting { post, attempt })
     }
@@ -122,7 +122,7 @@ impl Comments {
         order: CommentOrder,
         page: PageRequest,
     ) -> Result<Page<ThreadedComment>> {
-        self.posts.find_access(post, viewer.id()).await?.ok_or(NO_POST)?.ensure_may_view(viewer)?;
+        self.ensure_may_view(viewer, post).await?;
         self.comments.list_top_level(post, viewer.id(), order, page).await
     }
 
@@ -195,6 +195,10 @@ impl Comments {
     pub async fn list_likers(&self, caller: &Member, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>> {
         self.viewable(caller, id).await?;
         self.comments.list_likers(id, page).await
+    }
+
+    async fn ensure_may_view(&self, viewer: &Member, post: PostId) -> Result<()> {
+        self.posts.find_access(post, viewer.id()).await?.ok_or(NO_POST)?.ensure_may_view(viewer)
     }
 
     async fn access(&self, caller: &Member, id: CommentId) -> Result<CommentAccess> {

@@ -41,7 +41,7 @@ pub struct ResolvedText {
 }
 
 /// The texts whose entities are not extracted yet: those of an earlier release, and those that were written by somebody who
-/// did not extract them. Those of deleted posts are not among them.
+/// did not extract them. Deleted posts are not among them.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TextBacklog: Send + Sync {

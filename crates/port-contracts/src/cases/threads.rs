@@ -86,6 +86,8 @@ pub async fn a_thread_is_listed_oldest_first(db: Repositories) {
     );
     let listed = pages(5, async |page| db.comments.list(post, page).await).await;
     assert_eq!(listed.len(), 2 + 2 * 8, "the flat list has everything");
+    let places: Vec<_> = listed.iter().map(|view| (view.comment.created_at, view.comment.id)).collect();
+    assert!(places.is_sorted(), "{places:?}");
     let access = db.comments.find_access(CommentTarget::Comment(answered), ada.id).await.unwrap().unwrap();
     assert_eq!((access.parent, access.thread()), (Some(thread.id), thread.id));
 }
