@@ -156,3 +156,22 @@ async fn a_comment_is_liked_and_unliked_any_number_of_times() {
         server.call(&bob, method, &unknown).await.expect_error(404, "Comment not found");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_shows_the_comment_to_those_alone_who_may_still_view_the_post() {
+    let server = Server::start().await;
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    let post = server.publish(&alice, "text", "PUBLIC").await;
+    let retry = async || {
+        let request = server.request(Method::POST, &format!("/api/posts/{post}/comments")).bearer_auth(&bob.token);
+        server.send(request.header("idempotency-key", "key").json(&json!({ "content": "once" }))).await
+    };
+    let made = retry().await.expect(201).data();
+    assert_eq!(retry().await.expect(201).data(), made);
+    for (visibility, status) in [("PRIVATE", 403), ("PUBLIC", 201)] {
+        let path = format!("/api/posts/update/{post}");
+        server.call_json(&alice, Method::PUT, &path, json!({ "visibility": visibility })).await.expect(200);
+        retry().await.expect(status);
+    }
+    assert_eq!(contents(&server, &alice, &format!("/api/posts/{post}/comments")).await, ["once"]);
+}

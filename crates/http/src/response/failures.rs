@@ -121,7 +121,7 @@ failures! {
         expiredToken: Error::ExpiredToken,
         wrongCredentials: Error::InvalidCredentials,
     }
-    Forbidden "The caller lacks the role, or may not do this to this thing." [] {
+    Forbidden "The caller lacks the role, or may not do this to this thing." [REPLAYED] {
         missingRole: Error::Forbidden(Forbidden::NotAdmin),
     }
     NotFound "There is no such thing, or no such route." [REPLAYED] {
