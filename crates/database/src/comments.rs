@@ -27,11 +27,11 @@ fn page_of_threaded(page: PageRequest, rows: Vec<ThreadedRow>) -> Result<Page<Th
 #[async_trait]
 impl CommentRepository for Database {
     async fn create(&self, comment: &NewComment, attempt: Option<AttemptId>) -> Result<()> {
-        let (id, row) = (comment.comment.id, CommentRow::of(comment));
+        let (id, row, told) = (comment.comment.id, CommentRow::of(comment), comment.notices.clone());
         if comment.reply.is_some() {
-            once!(self, attempt, write comments::insert_reply(row), did given => Outcome::CommentCreated(id))
+            once!(self, attempt, write comments::insert_reply(row, told), did given => Outcome::CommentCreated(id))
         } else {
-            once!(self, attempt, statement comments::insert(row), did given => Outcome::CommentCreated(id))
+            once!(self, attempt, statement comments::insert(row, told), did given => Outcome::CommentCreated(id))
         }
     }
 
@@ -55,8 +55,9 @@ impl CommentRepository for Database {
 
     async fn set_like(&self, id: CommentId, user: UserId, like: NewRelation) -> Result<()> {
         let (comment_id, user_id) = (DbId(id.uuid()), DbId(user.uuid()));
-        let like = CommentLikeRecord { comment_id, user_id, id: DbId(like.id.uuid()), created_at: DbInstant(like.at) };
-        call!(self, write comments::set_like(like))
+        let NewRelation { id, at, notice } = like;
+        let like = CommentLikeRecord { comment_id, user_id, id: DbId(id.uuid()), created_at: DbInstant(at) };
+        call!(self, write comments::set_like(like, notice))
     }
 
     async fn unset_like(&self, id: CommentId, user: UserId) -> Result<()> {

@@ -11,6 +11,7 @@ use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
@@ -209,6 +210,8 @@ ports! {
     comments: CommentRepository;
     /// Returns users as others see them.
     people: PeopleRepository;
+    /// Returns what users are told.
+    notifications: NotificationRepository;
     /// Returns the follow relations.
     follows: FollowRepository;
     /// Returns the catalog.

@@ -41,12 +41,13 @@ impl FollowRepository for Database {
         relation: NewRelation,
         attempt: Option<AttemptId>,
     ) -> Result<bool> {
-        let follow = follow_record(follower, followed, relation);
-        once!(self, attempt, write follows::toggle(follow), did follows => Outcome::FollowToggled(follows))
+        let (notice, follow) = (relation.notice, follow_record(follower, followed, relation));
+        once!(self, attempt, write follows::toggle(follow, notice), did follows => Outcome::FollowToggled(follows))
     }
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
-        call!(self, write follows::set(follow_record(follower, followed, relation)))
+        let (notice, follow) = (relation.notice, follow_record(follower, followed, relation));
+        call!(self, write follows::set(follow, notice))
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {

@@ -27,6 +27,8 @@ mod idempotency;
 mod images;
 mod lock;
 mod mutex;
+mod notices;
+mod notifications;
 mod options;
 mod parts;
 mod people;

@@ -8,6 +8,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::entities::Hashtag;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::idempotency::{AttemptId, Outcome};
+use agora_domain::notices::Notice;
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{
     EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
@@ -36,10 +37,10 @@ fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
 
 #[async_trait]
 impl PostRepository for Database {
-    async fn create(&self, post: &Post, attempt: Option<AttemptId>) -> Result<PostView> {
+    async fn create(&self, post: &Post, notices: &[Notice], attempt: Option<AttemptId>) -> Result<PostView> {
         let (id, row, feeds) = (post.id, PostRow::of(post), Arc::clone(&self.feeds));
-        let words = IndexedText::of_post(&post.text).by(post.author);
-        once!(self, attempt, statement posts::create(row, words), did given => Outcome::PostCreated(id),
+        let (words, told) = (IndexedText::of_post(&post.text).by(post.author), notices.to_vec());
+        once!(self, attempt, statement posts::create(row, words, told), did given => Outcome::PostCreated(id),
             then move |view| feeds.announce(&view.post))
     }
 
@@ -125,12 +126,13 @@ impl PostRepository for Database {
         like: NewRelation,
         attempt: Option<AttemptId>,
     ) -> Result<bool> {
-        let like = like_record(post, user, like);
-        once!(self, attempt, statement posts::toggle_like(like), did likes => Outcome::LikeToggled(likes))
+        let (notice, like) = (like.notice, like_record(post, user, like));
+        once!(self, attempt, statement posts::toggle_like(like, notice), did likes => Outcome::LikeToggled(likes))
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
-        call!(self, write posts::set_like(like_record(post, user, like)))
+        let (notice, like) = (like.notice, like_record(post, user, like));
+        call!(self, write posts::set_like(like, notice))
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {

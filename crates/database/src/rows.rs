@@ -110,6 +110,28 @@ impl Slice {
     }
 }
 
+/// Loads the rows of a slice, whichever way it goes, of what a query selects, in the order of two columns. In this form both
+/// databases walk the index from the position on. Each way is a statement of its own, so that both stay prepared.
+macro_rules! load_by {
+    ($query:expr, $at:expr, $id:expr, $slice:expr, $conn:expr) => {{
+        let ($crate::rows::Slice { toward, after: $crate::rows::After(instant, last), limit }, query) =
+            ($slice, $query);
+        let (at, id) = ($at, $id);
+        match toward {
+            $crate::rows::Toward::Older => {
+                let older = query.filter(at.le(instant).and(at.lt(instant).or(id.lt(last))));
+                built(older.order((at.desc(), id.desc())).limit(limit)).load($conn).await
+            }
+            $crate::rows::Toward::Newer => {
+                let newer = query.filter(at.ge(instant).and(at.gt(instant).or(id.gt(last))));
+                built(newer.order((at.asc(), id.asc())).limit(limit)).load($conn).await
+            }
+        }
+    }};
+}
+
+pub(crate) use load_by;
+
 /// Returns the rows of a page as a query gives them as a page of what they hold, given what says of each its position and
 /// what it holds.
 pub(crate) fn page_of<R, T>(
@@ -383,7 +405,7 @@ pub(crate) struct CommentRow {
 }
 
 impl CommentRow {
-    pub(crate) fn of(NewComment { comment, reply, entities }: &NewComment) -> Self {
+    pub(crate) fn of(NewComment { comment, reply, entities, .. }: &NewComment) -> Self {
         Self {
             id: DbId(comment.id.uuid()),
             post_id: DbId(comment.post.uuid()),

@@ -158,7 +158,7 @@ macro_rules! tables {
 
 // Of these all rows are moved. `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
 // copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
-// wrote it; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
+// wrote it; `notification_withdrawals`, which are of use for a day; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
 // `posts.entities`, `comments.entities`, `search_tail`, `search_texts`, `search_buckets` and `search_postings`.
 tables! { $
     /// The accounts, with their password hashes.
@@ -250,6 +250,34 @@ tables! { $
         id: DbId [Id],
         created_at: DbInstant [Instant],
     }
+    /// What users are told.
+    Notifications(notifications, NotificationRecord) by (id: DbId) {
+        id: DbId [Id],
+        recipient_id: DbId [Id],
+        kind: i16 [SmallInt],
+        actor_id: Option<DbId> [Nullable<Id>],
+        post_id: Option<DbId> [Nullable<Id>],
+        comment_id: Option<DbId> [Nullable<Id>],
+        day: Option<i32> [Nullable<Integer>],
+        target_id: Option<DbId> [Nullable<Id>],
+        created_at: DbInstant [Instant],
+        updated_at: DbInstant [Instant],
+        count: i64 [BigInt],
+        is_empty: bool [Bool],
+        is_read: bool [Bool],
+    }
+    /// Of whose likes and follows notifications tell.
+    NotificationActors(notification_actors, ActorRecord) by (notification_id: DbId, id: DbId) {
+        notification_id: DbId [Id],
+        id: DbId [Id],
+        actor_id: DbId [Id],
+    }
+    /// Whose acts of a kind users are told of, where these are not everybody's.
+    NotificationSettings(notification_settings, SettingRecord) by (user_id: DbId, kind: i16) {
+        user_id: DbId [Id],
+        kind: i16 [SmallInt],
+        policy: i16 [SmallInt],
+    }
     /// The catalog.
     Products(products, ProductRow) by (id: DbId) {
         id: DbId [Id],
@@ -280,6 +308,15 @@ tables! { $
         product_id: DbId [Id],
         position: i32 [Integer],
         url: String [Text],
+    }
+}
+
+table! {
+    use crate::sql_types::Id;
+
+    notification_withdrawals (notification_id, actor_id) {
+        notification_id -> Id,
+        actor_id -> Id,
     }
 }
 
@@ -407,6 +444,8 @@ joinable!(comments -> users (author_id));
 joinable!(comments -> posts (post_id));
 joinable!(comment_likes -> comments (comment_id));
 joinable!(comment_likes -> users (user_id));
+joinable!(notification_actors -> notifications (notification_id));
+joinable!(notification_actors -> users (actor_id));
 
 allow_tables_to_appear_in_same_query!(
     users,
@@ -418,6 +457,10 @@ allow_tables_to_appear_in_same_query!(
     comments,
     comment_likes,
     follows,
+    notifications,
+    notification_actors,
+    notification_withdrawals,
+    notification_settings,
     search_tail,
     search_texts
 );

@@ -27,6 +27,11 @@ pub struct Id;
 #[diesel(postgres_type(oid = 1184, array_oid = 1185))]
 pub struct Instant;
 
+diesel::define_sql_function! {
+    /// Returns the first argument that is not null.
+    fn coalesce(first: diesel::sql_types::Nullable<Instant>, otherwise: Instant) -> Instant;
+}
+
 /// An identifier of any kind.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, AsExpression, FromSqlRow, Serialize, Deserialize,

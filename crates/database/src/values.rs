@@ -1,12 +1,15 @@
 //! What the ports hand to the query functions and get back, besides rows: shared by every database.
 
 use agora_domain::comments::ThreadedComment;
+use agora_domain::notices::NotificationKind;
+use agora_domain::notifications::{CommentExcerpt, Excerpt, Notification, PostExcerpt};
 use agora_domain::page::Keyset;
 use agora_domain::posts::{Liker, PostView, Visibility, VisibleTo};
 use diesel::Queryable;
 
 use crate::error::Outcome;
-use crate::rows::{CommentRow, PostRow, PreviewRow, SummaryRow, count, keyset, visibility_code};
+use crate::notices::{kind, kind_code};
+use crate::rows::{CommentRow, PostRow, PreviewRow, SummaryRow, count, image_key, keyset, visibility_code};
 use crate::sql_types::{DbId, DbInstant};
 
 /// A post as a viewer sees it, its author in the columns `R`, and of its likers what the columns `L` say.
@@ -66,6 +69,16 @@ impl VisiblePosts {
         let (followed, others) = (visible_codes(followed), visible_codes(others));
         Self { viewer: DbId(viewer.uuid()), followed, others }
     }
+}
+
+/// Kinds of notifications of a filter; one stands in the place of those it has not, as with [`Visible`].
+pub(crate) type Kinds = [i16; NotificationKind::ALL.len()];
+
+/// Returns the codes of kinds, of all when there is none.
+pub(crate) fn kind_codes(kinds: &[NotificationKind]) -> Kinds {
+    let kinds = if kinds.is_empty() { &NotificationKind::ALL } else { kinds };
+    let code = |n: usize| kinds.get(n).or(kinds.first()).map_or(-1, |kind| kind_code(*kind));
+    std::array::from_fn(code)
 }
 
 /// Returns each visibility of a list once: what is read by its index is read visibility by visibility.
@@ -128,6 +141,51 @@ impl ThreadedRow {
             reply_count: count(self.reply_count),
             like_count: count(self.like_count),
             liked_by_viewer: self.liked_by_viewer,
+        })
+    }
+}
+
+/// What a user is told, but for the actors.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct NotificationRow {
+    told: (DbId, i16, DbInstant, DbInstant),
+    /// Whether it was read, of how many it tells, whose act it is where it tells of one alone.
+    state: (bool, i64, Option<DbId>),
+    post: Option<(DbId, String, Option<String>)>,
+    comment: Option<(DbId, String)>,
+}
+
+impl NotificationRow {
+    pub(crate) fn id(&self) -> DbId {
+        self.told.0
+    }
+
+    /// Returns whose act it is where it tells of one alone.
+    pub(crate) fn actor(&self) -> Option<DbId> {
+        self.state.2
+    }
+
+    /// Returns its position among those of its recipient.
+    pub(crate) fn keyset(&self) -> Keyset {
+        keyset(self.told.3, self.told.0)
+    }
+
+    pub(crate) fn notification(self, actors: Vec<PreviewRow>) -> Outcome<Notification> {
+        let ((id, code, created_at, updated_at), (read, told, _)) = (self.told, self.state);
+        let post = |(id, text, image): (DbId, _, _)| {
+            Outcome::Ok(PostExcerpt { id: id.0.into(), content: Excerpt::of(text), image: image_key(image)? })
+        };
+        let comment = |(id, text): (DbId, _)| CommentExcerpt { id: id.0.into(), content: Excerpt::of(text) };
+        Ok(Notification {
+            id: id.0.into(),
+            kind: kind(code)?,
+            created_at: created_at.0,
+            updated_at: updated_at.0,
+            read,
+            count: count(told),
+            actors: actors.into_iter().map(PreviewRow::preview).collect::<Outcome<_>>()?,
+            post: self.post.map(post).transpose()?,
+            comment: self.comment.map(comment),
         })
     }
 }

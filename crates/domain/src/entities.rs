@@ -127,6 +127,16 @@ impl Entities {
         })
     }
 
+    /// Returns the accounts among them, each once, in the order in which they are named first.
+    pub fn mentions(&self) -> Vec<UserId> {
+        let mut named = BTreeSet::new();
+        let account = |entity: Entity| match entity.named {
+            Named::Account(id) => named.insert(id).then_some(id),
+            Named::Hashtag(_) | Named::Url(_) => None,
+        };
+        self.iter().filter_map(account).collect()
+    }
+
     /// Returns the hashtags among them, each once.
     pub fn hashtags(&self) -> BTreeSet<Hashtag> {
         let tag = |entity: Entity| match entity.named {

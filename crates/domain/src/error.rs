@@ -160,6 +160,8 @@ pub enum Resource {
     Product,
     /// An image.
     Image,
+    /// A notification.
+    Notification,
 }
 
 impl fmt::Display for Resource {
@@ -170,6 +172,7 @@ impl fmt::Display for Resource {
             Self::User => "User",
             Self::Product => "Product",
             Self::Image => "Image",
+            Self::Notification => "Notification",
         })
     }
 }
@@ -319,10 +322,24 @@ pub enum FieldName {
     Order,
     /// Before when the posts of a feed were made.
     MadeBefore,
-    /// What kind of things is looked for.
-    SearchType,
+    /// What kind of things is asked for.
+    Kind,
     /// The author of what is looked for.
     SearchAuthor,
+    /// Up to which notification.
+    UpTo,
+    /// Whose likes of posts are told.
+    LikePolicy,
+    /// Whose comments are told.
+    CommentPolicy,
+    /// Whose replies are told.
+    ReplyPolicy,
+    /// Whose mentions are told.
+    MentionPolicy,
+    /// Whose follows are told.
+    FollowPolicy,
+    /// Whose likes of comments are told.
+    CommentLikePolicy,
 }
 
 /// A rule that a value breaks, in words for the one who sent it.

@@ -49,6 +49,8 @@ ids! {
     RelationId;
     /// Names a product.
     ProductId;
+    /// Names a notification.
+    NotificationId;
 }
 
 /// The source of new identifiers.

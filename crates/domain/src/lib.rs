@@ -12,6 +12,8 @@
 //! | [`comments`] | comments on posts |
 //! | [`bookmarks`] | posts that users keep for themselves |
 //! | [`follows`] | who follows whom, and who may know |
+//! | [`notices`] | what a change tells whom |
+//! | [`notifications`] | what users were told, and what they want to be told |
 //! | [`people`] | what users see of each other, and how they find each other |
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
@@ -52,6 +54,8 @@ pub mod id;
 pub mod idempotency;
 pub mod limits;
 pub mod media;
+pub mod notices;
+pub mod notifications;
 pub mod page;
 pub mod people;
 pub mod posts;

@@ -8,7 +8,8 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, bookmarks, comments, docs, follows, health, media, people, posts, products, search, threads, users,
+    accounts, bookmarks, comments, docs, follows, health, media, notifications, people, posts, products, search,
+    threads, users,
 };
 use crate::middleware::authorize;
 
@@ -146,6 +147,13 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(POST,   "/api/follow/{followedId}",         Member,  follows::toggle).idempotent(),
         endpoint!(PUT,    "/api/follow/{followedId}",         Member,  follows::follow),
         endpoint!(DELETE, "/api/follow/{followedId}",         Member,  follows::unfollow),
+
+        endpoint!(GET,    "/api/notifications",               Member,  notifications::list),
+        endpoint!(GET,    "/api/notifications/unread",        Member,  notifications::count_unread),
+        endpoint!(PUT,    "/api/notifications/read",          Member,  notifications::mark_read),
+        endpoint!(GET,    "/api/notifications/settings",      Member,  notifications::settings),
+        endpoint!(PUT,    "/api/notifications/settings",      Member,  notifications::change_settings),
+        endpoint!(GET,    "/api/notifications/{notificationId}/actors", Member, notifications::list_actors),
 
         endpoint!(GET,    "/api/products/findAll",            Public,  products::list),
         endpoint!(GET,    "/api/products/category/{category}", Public, products::list_by_category),

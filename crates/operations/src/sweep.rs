@@ -10,12 +10,13 @@ use agora_domain::accounts::{Session, SessionRepository};
 use agora_domain::clock::Clock;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::media::MediaSweep;
+use agora_domain::notifications::NotificationSweep;
 use agora_domain::posts::PostRepository;
 use agora_domain::{Error, Result};
 use tokio::time::MissedTickBehavior;
 
 /// Collects images that no row names, sessions that no token can name any more, requests that are too old to be
-/// repeated and what is left of deleted posts, at start and then at an interval; of several nodes on one database, one
+/// repeated, what is left of deleted posts and notifications that are no longer kept, at start and then at an interval; of several nodes on one database, one
 /// at a time.
 pub struct Sweep {
     /// The database, of which one node sweeps at a time.
@@ -28,6 +29,8 @@ pub struct Sweep {
     pub idempotency: Idempotency,
     /// The posts.
     pub posts: Arc<dyn PostRepository>,
+    /// What collects notifications.
+    pub notifications: NotificationSweep,
     /// What sessions are old by.
     pub clock: Arc<dyn Clock>,
     /// The time between two sweeps.
@@ -37,11 +40,12 @@ pub struct Sweep {
 }
 
 /// What is deleted: its name in metrics, and what is logged when some was, or when that failed.
-const KINDS: [(&str, &str, &str); 4] = [
+const KINDS: [(&str, &str, &str); 5] = [
     ("images", "deleted images that no row names", "sweep of images failed"),
     ("sessions", "deleted expired sessions", "sweep of sessions failed"),
     ("requests", "forgot requests that can no longer be repeated", "sweep of requests failed"),
     ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
+    ("notification_rows", "deleted notifications that are no longer kept", "sweep of notifications failed"),
 ];
 
 /// What sweeps have done since the start.
@@ -109,6 +113,7 @@ impl Sweep {
             self.sessions.delete_opened_before(opened_before).await,
             self.idempotency.sweep().await,
             self.erase_posts().await,
+            self.notifications.run().await,
         ];
         let is_whole = outcomes.iter().all(Result::is_ok);
         for ((outcome, count), (_, done, failed)) in outcomes.into_iter().zip(&self.record.deleted).zip(KINDS) {

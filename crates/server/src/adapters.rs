@@ -17,6 +17,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::media::{ImagePorts, Media, MediaSweep};
+use agora_domain::notifications::{NotificationSweep, Notifications};
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
@@ -124,6 +125,7 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
+            notifications: Notifications { notifications: self.database.notifications() },
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
             people: People { people: self.database.people(), follows: self.database.follows() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
@@ -156,7 +158,10 @@ impl Adapters {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
+        let notifications =
+            NotificationSweep { notifications: self.database.notifications(), clock: Arc::clone(&clock) };
         let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
-        Sweep { database: self.database.clone(), media, sessions, idempotency, posts, clock, interval, record }
+        let database = self.database.clone();
+        Sweep { database, media, sessions, idempotency, posts, notifications, clock, interval, record }
     }
 }

@@ -1,15 +1,17 @@
 use agora_domain::Error;
 use agora_domain::comments::{CommentAccess, CommentTarget, Deletion};
 use agora_domain::error::Resource;
+use agora_domain::notices::{Notice, NotificationKind};
 use agora_domain::posts::PostAccess;
 use diesel::dsl::{auto_type, case_when, exists};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::likes::NO_POST;
 use super::views::author_followed_by;
-use super::{Conn, RunQueryDsl, built, id_in};
+use super::{Conn, RunQueryDsl, built, id_in, notices};
 pub(crate) use super::{insert_comment as insert, list_comments as list};
 use crate::error::{Failure, Outcome};
+use crate::notices::Gathered;
 use crate::rows::{CommentRow, PreviewRow, Slice, visibility};
 use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
@@ -54,7 +56,7 @@ pub(crate) async fn find_access(
 }
 
 /// Stores a comment that answers another one, and counts it.
-pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow) -> Outcome<()> {
+pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
     // The post first, as whoever deletes a comment of it does: from here on its comments stay.
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1)).execute(conn).await?;
@@ -72,7 +74,7 @@ pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow) -> Outcom
         return Err(NO_COMMENT);
     }
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
-    Ok(())
+    notices::tell(conn, &told).await
 }
 
 pub(crate) async fn update(
@@ -160,8 +162,8 @@ async fn count_likes(conn: &mut Conn<'_>, id: DbId, likes: i64) -> Outcome<()> {
     Ok(())
 }
 
-pub(crate) async fn set_like(conn: &mut Conn<'_>, like: CommentLikeRecord) -> Outcome<()> {
-    let id = like.comment_id;
+pub(crate) async fn set_like(conn: &mut Conn<'_>, like: CommentLikeRecord, notice: Option<Notice>) -> Outcome<()> {
+    let (id, like_id) = (like.comment_id, like.id);
     super::lock_comment(conn, id).await?;
     if !is_there(conn, id).await? {
         return Err(NO_COMMENT);
@@ -175,6 +177,7 @@ pub(crate) async fn set_like(conn: &mut Conn<'_>, like: CommentLikeRecord) -> Ou
         .map_err(Failure::missing(Resource::Comment))?;
     if inserted > 0 {
         count_likes(conn, id, 1).await?;
+        notices::gather(conn, like_id, notice).await?;
     }
     Ok(())
 }
@@ -184,9 +187,12 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Out
     if !is_there(conn, id).await? {
         return Err(NO_COMMENT);
     }
-    let deleted = diesel::delete(comment_likes::table.find((id, user))).execute(conn).await?;
-    if deleted > 0 {
+    let of_user = comment_likes::table.find((id, user));
+    let deleted = diesel::delete(of_user).returning((comment_likes::id, comment_likes::created_at));
+    let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
+    if let Some((like, made)) = deleted {
         count_likes(conn, id, -1).await?;
+        notices::withdraw(conn, Gathered::new(NotificationKind::CommentLike, id, made), like, user).await?;
     }
     Ok(())
 }

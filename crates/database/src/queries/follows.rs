@@ -1,22 +1,24 @@
 use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED};
+use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl, built};
+use super::{Conn, RunQueryDsl, built, notices};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
+use crate::notices::Gathered;
 use crate::rows::{Slice, SummaryRow};
 use crate::schema::{FollowRecord, follows, users};
-use crate::sql_types::DbId;
+use crate::sql_types::{DbId, DbInstant};
 use crate::values::Related;
 
 /// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
 /// two attempts; then it starts again.
-pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord) -> Outcome<bool> {
+pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     loop {
-        if insert(conn, &follow).await? {
+        if insert(conn, &follow, notice).await? {
             return Ok(true);
         }
         if delete(conn, follow.follower_id, follow.followed_id).await? {
@@ -31,8 +33,8 @@ pub(crate) async fn is_following(conn: &mut Conn<'_>, follower: DbId, followed: 
     Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
 }
 
-pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord) -> Outcome<()> {
-    insert(conn, &follow).await.map(|_| ())
+pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
+    insert(conn, &follow, notice).await.map(|_| ())
 }
 
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
@@ -44,7 +46,7 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     Ok(())
 }
 
-async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord) -> Outcome<bool> {
+async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
         .values(follow)
         .on_conflict((follows::follower_id, follows::followed_id))
@@ -56,6 +58,7 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord) -> Outcome<bool> {
         // Which also has others wait who turn on a relation of the same follower.
         count_change(conn, follow.follower_id).await?;
         ensure_within_limit(conn, follow.follower_id).await?;
+        notices::gather(conn, follow.id, notice).await?;
     }
     Ok(inserted > 0)
 }
@@ -75,11 +78,14 @@ async fn ensure_within_limit(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()>
 }
 
 async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
-    let deleted = diesel::delete(follows::table.find((follower, followed))).execute(conn).await?;
-    if deleted > 0 {
+    let deleted =
+        diesel::delete(follows::table.find((follower, followed))).returning((follows::id, follows::created_at));
+    let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
+    if let Some((follow, made)) = deleted {
         count_change(conn, follower).await?;
+        notices::withdraw(conn, Gathered::new(NotificationKind::Follow, followed, made), follow, follower).await?;
     }
-    Ok(deleted > 0)
+    Ok(deleted.is_some())
 }
 
 /// Returns what is remembered of the follower's feed is of an earlier state from now on.

@@ -1,20 +1,22 @@
 use agora_domain::Error;
 use agora_domain::error::Resource;
+use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::exists;
-use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl, built};
+use super::{Conn, RunQueryDsl, built, notices};
 use crate::error::{Failure, Outcome};
+use crate::notices::Gathered;
 use crate::rows::{LikerRow, Slice};
 use crate::schema::{LikeRecord, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
 pub(super) const NO_POST: Failure = Failure::Rule(Error::NotFound(Resource::Post));
 
-pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<()> {
+pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRecord, notice: Option<Notice>) -> Outcome<()> {
     let post = like.post_id;
     super::lock_counters(conn, post).await?;
-    if insert(conn, like).await? || is_there(conn, post).await? { Ok(()) } else { Err(NO_POST) }
+    if insert(conn, like, notice).await? || is_there(conn, post).await? { Ok(()) } else { Err(NO_POST) }
 }
 
 pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
@@ -40,8 +42,8 @@ async fn count(conn: &mut Conn<'_>, post: DbId, likes: i64) -> Outcome<()> {
     if counted == 0 { Err(NO_POST) } else { Ok(()) }
 }
 
-pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
-    let post = like.post_id;
+pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord, notice: Option<Notice>) -> Outcome<bool> {
+    let (post, id) = (like.post_id, like.id);
     let inserted = diesel::insert_into(likes::table)
         .values(like)
         .on_conflict((likes::post_id, likes::user_id))
@@ -51,16 +53,19 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<boo
         .map_err(Failure::missing(Resource::Post))?;
     if inserted > 0 {
         count(conn, post, 1).await?;
+        notices::gather(conn, id, notice).await?;
     }
     Ok(inserted > 0)
 }
 
 pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
-    let deleted = diesel::delete(likes::table.find((post, user))).execute(conn).await?;
-    if deleted > 0 {
+    let deleted = diesel::delete(likes::table.find((post, user))).returning((likes::id, likes::created_at));
+    let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
+    if let Some((like, made)) = deleted {
         count(conn, post, -1).await?;
+        notices::withdraw(conn, Gathered::new(NotificationKind::Like, post, made), like, user).await?;
     }
-    Ok(deleted > 0)
+    Ok(deleted.is_some())
 }
 
 /// When the like was made and its id, then who made it.

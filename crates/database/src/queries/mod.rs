@@ -13,7 +13,7 @@ pub(crate) use super::dialect::{
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
 pub(crate) use super::likers::{likers, with_likers};
 pub(crate) use super::postings::postings_between;
-pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
+pub(crate) use super::statements::{gather, insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;
@@ -24,6 +24,8 @@ pub(crate) mod follows;
 pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
+pub(crate) mod notices;
+pub(crate) mod notifications;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
@@ -34,25 +36,11 @@ pub(crate) mod timelines;
 pub(crate) mod transfer;
 pub(crate) mod views;
 
-/// Loads the rows of a slice, whichever way it goes, of what a query selects, in the order of a table's columns. In
-/// this form both databases walk the index from the position on. Each way is a statement of its own, so that both stay
-/// prepared.
+/// Loads the rows of a slice of what a query selects, in the order in which they were made.
 macro_rules! load {
-    ($query:expr, $table:ident, $slice:expr, $conn:expr) => {{
-        let ($crate::rows::Slice { toward, after: $crate::rows::After(instant, last), limit }, query) =
-            ($slice, $query);
-        let (at, id) = ($table::created_at, $table::id);
-        match toward {
-            $crate::rows::Toward::Older => {
-                let older = query.filter(at.le(instant).and(at.lt(instant).or(id.lt(last))));
-                built(older.order((at.desc(), id.desc())).limit(limit)).load($conn).await
-            }
-            $crate::rows::Toward::Newer => {
-                let newer = query.filter(at.ge(instant).and(at.gt(instant).or(id.gt(last))));
-                built(newer.order((at.asc(), id.asc())).limit(limit)).load($conn).await
-            }
-        }
-    }};
+    ($query:expr, $table:ident, $slice:expr, $conn:expr) => {
+        $crate::rows::load_by!($query, $table::created_at, $table::id, $slice, $conn)
+    };
 }
 
 pub(crate) use load;

@@ -1,4 +1,5 @@
 use agora_domain::clock::Timestamp;
+use agora_domain::notices::Notice;
 use agora_domain::posts::{EditedPost, FoundPost, PostAccess, PostEdit, PostView};
 use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::{case_when, exists, not};
@@ -101,10 +102,15 @@ pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
     Ok(diesel::delete(posts::table.find(post)).execute(conn).await?)
 }
 
-/// Stores a post; the post as its author sees it.
-pub(crate) async fn create(conn: &mut Conn<'_>, row: PostRow, words: IndexedText) -> Outcome<PostView> {
+/// Stores a post, and tells of it; the post as its author sees it.
+pub(crate) async fn create(
+    conn: &mut Conn<'_>,
+    row: PostRow,
+    words: IndexedText,
+    told: Vec<Notice>,
+) -> Outcome<PostView> {
     let text = TextRow::new(Kind::Post, row.id, row.created_at, &words);
-    let author = insert_post(conn, row.clone(), text).await?.author()?;
+    let author = insert_post(conn, row.clone(), text, told).await?.author()?;
     let (post, liked_by) = (row.post()?, Vec::new());
     Ok(PostView {
         post,

@@ -13,7 +13,7 @@ use diesel::{
 };
 
 use super::dialect::{Conn, RunQueryDsl, built, post_in};
-use super::likers::{coalesce, likers, with_likers};
+use super::likers::{likers, with_likers};
 use super::queries::load;
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, read_at, view};
 use crate::error::Outcome;
@@ -21,7 +21,7 @@ use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
 use crate::schema::{follows, posts, users};
-use crate::sql_types::{DbId, DbInstant};
+use crate::sql_types::{DbId, DbInstant, coalesce};
 use crate::values::{Visible, distinct, visible_codes};
 
 /// Whether a post is in the index of the posts of all authors, in its words, which SQLite does not recognise in bound values.

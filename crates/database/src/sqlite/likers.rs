@@ -9,13 +9,8 @@ use super::dialect::{Conn, RunQueryDsl, post_in};
 use crate::error::Outcome;
 use crate::rows::LikerRow;
 use crate::schema::{likes, posts, users};
-use crate::sql_types::{DbId, DbInstant, Instant};
+use crate::sql_types::{DbId, DbInstant, coalesce};
 use crate::values::ViewRow;
-
-diesel::define_sql_function! {
-    /// Returns the first argument that is not null.
-    fn coalesce(first: diesel::sql_types::Nullable<Instant>, otherwise: Instant) -> Instant;
-}
 
 /// What a view of a post says of its likers: how many there are.
 pub(crate) type Likers = i64;

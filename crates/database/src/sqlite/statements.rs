@@ -2,43 +2,67 @@
 
 use agora_domain::Error;
 use agora_domain::error::Resource;
-use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
+use agora_domain::notices::Notice;
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl};
-use super::queries::{images, likes, search, texts};
+use super::queries::{images, likes, notices, search, texts};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, CommentRow, PostRow};
-use crate::schema::{LikeRecord, comments, posts, users};
+use crate::schema::{LikeRecord, NotificationRecord, comments, notifications, posts, users};
 use crate::search_index::TextRow;
+use crate::sql_types::DbId;
 
 /// Turns the like on if it is off, off if it is on.
-pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord) -> Outcome<bool> {
+pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: Option<Notice>) -> Outcome<bool> {
     let (post, user) = (like.post_id, like.user_id);
-    let likes = likes::insert(conn, like).await?;
+    let likes = likes::insert(conn, like, notice).await?;
     if !likes {
         likes::delete(conn, post, user).await?;
     }
     Ok(likes)
 }
 
-/// Stores a comment at the top level, and counts it.
-pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow) -> Outcome<()> {
+/// Stores a comment at the top level, counts it, and tells of it.
+pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1)).execute(conn).await?;
     if counted == 0 {
         return Err(Failure::Rule(Error::NotFound(Resource::Post)));
     }
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
-    Ok(())
+    notices::tell(conn, &told).await
 }
 
-/// Stores a post, of which its image is named from then on, with the text by which it is found; its author.
-pub(crate) async fn insert_post(conn: &mut Conn<'_>, row: PostRow, text: TextRow) -> Outcome<AuthorRow> {
+/// Stores a post, of which its image is named from then on, with the text by which it is found, and tells of it; its author.
+pub(crate) async fn insert_post(
+    conn: &mut Conn<'_>,
+    row: PostRow,
+    text: TextRow,
+    told: Vec<Notice>,
+) -> Outcome<AuthorRow> {
     let (author, image, at) = (row.author_id, row.image.clone(), row.created_at);
     let stored = diesel::insert_into(posts::table).values((&row, posts::indexed.eq(true))).execute(conn).await;
     stored.map_err(Failure::missing(Resource::User))?;
     texts::insert_tags(conn, &row).await?;
     search::insert(conn, text).await?;
     images::replace(conn, None, image.as_deref(), at).await?;
+    notices::tell(conn, &told).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
+}
+
+/// Adds somebody's act to the notification of its day, or makes that; which it is.
+pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
+    let of_day = notifications::table
+        .filter(notifications::day.eq(row.day))
+        .filter(notifications::kind.eq(row.kind))
+        .filter(notifications::target_id.eq(row.target_id));
+    let gathered =
+        diesel::update(of_day).set(notices::with_one_more(row.updated_at, actor)).returning(notifications::id);
+    if let Some(id) = gathered.get_result(conn).await.optional()? {
+        return Ok(id);
+    }
+    let id = row.id;
+    diesel::insert_into(notifications::table).values(row).execute(conn).await?;
+    Ok(id)
 }

@@ -31,7 +31,7 @@ impl Bookmarks {
     pub async fn set(&self, caller: &Member, post: PostId) -> Result<()> {
         let access = self.posts.find_access(post, caller.id()).await?;
         access.ok_or(Error::NotFound(Resource::Post))?.ensure_may_view(caller)?;
-        let bookmark = NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() };
+        let bookmark = NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now(), notice: None };
         self.bookmarks.set(post, caller.id(), bookmark).await
     }
 

@@ -36,7 +36,7 @@ fn bookmarks(found: Option<Visibility>, expect: impl FnOnce(&mut MockBookmarkRep
 #[tokio::test]
 async fn a_post_that_the_caller_may_view_is_bookmarked() {
     let bookmarks = bookmarks(Some(Visibility::Public), |bookmarks| {
-        let new = NewRelation { id: RelationId::new(Uuid::from_u128(9)), at: NOW };
+        let new = NewRelation { id: RelationId::new(Uuid::from_u128(9)), at: NOW, notice: None };
         bookmarks.expect_set().with(eq(POST), eq(ALICE), eq(new)).once().returning(|_, _, _| Ok(()));
     });
     bookmarks.set(&alice(Roles::USER), POST).await.unwrap();

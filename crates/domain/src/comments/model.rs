@@ -8,6 +8,7 @@ use crate::entities::Entities;
 use crate::error::ViolationKind::NotAllowed;
 use crate::error::{Error, Forbidden, Result, Violation};
 use crate::id::{CommentId, PostId, UserId};
+use crate::notices::Notice;
 use crate::posts::PostAccess;
 use crate::text;
 
@@ -74,6 +75,8 @@ pub struct NewComment {
     pub reply: Option<Reply>,
     /// What its text names; `None` while that was not extracted.
     pub entities: Option<Entities>,
+    /// Who is told of it.
+    pub notices: Vec<Notice>,
 }
 
 /// What decides who may do what with a comment.

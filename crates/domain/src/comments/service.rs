@@ -14,8 +14,9 @@ use crate::entities::entities_of_text;
 use crate::error::{Error, Resource, Result};
 use crate::id::{CommentId, IdGenerator, PostId, RelationId};
 use crate::idempotency::{Attempt, Outcome};
+use crate::notices::{Act, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
-use crate::posts::{PostRepository, PostView};
+use crate::posts::{PostAccess, PostRepository, PostView};
 use crate::relation::NewRelation;
 
 const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
@@ -44,11 +45,16 @@ pub struct Comments {
     pub ids: Arc<dyn IdGenerator>,
 }
 
-/// A post that somebody is about to comment on: proof that they may, or that they did under the same key.
+/// A comment that somebody is about to make: proof that they may, or what came of it under the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Commenting {
-    post: PostId,
-    attempt: Attempt,
+pub struct Commenting(Step);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The comment was made before.
+    Done(CommentId),
+    /// It may be made on the post.
+    On(PostAccess, Attempt),
 }
 
 impl Comments {
@@ -58,10 +64,12 @@ impl Comments {
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the author may not view the post.
     pub async fn begin(&self, author: &Member, post: PostId, attempt: Attempt) -> Result<Commenting> {
-        if !matches!(attempt.outcome(), Some(Outcome::CommentCreated(_))) {
-            self.ensure_may_view(author, post).await?;
+        if let Some(Outcome::CommentCreated(id)) = attempt.outcome() {
+            return Ok(Commenting(Step::Done(id)));
         }
-        Ok(Commenting { post, attempt })
+        let access = self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?;
+        access.ensure_may_view(author)?;
+        Ok(Commenting(Step::On(access, attempt)))
     }
 
     /// Comments on a post, or answers one of its comments; returns which comment it is.
@@ -71,22 +79,27 @@ impl Comments {
     pub async fn create(
         &self,
         author: &Member,
-        Commenting { post, attempt }: Commenting,
+        Commenting(step): Commenting,
         content: CommentText,
         answered: Option<CommentId>,
     ) -> Result<CommentId> {
-        if let Some(Outcome::CommentCreated(id)) = attempt.outcome() {
-            return Ok(id);
-        }
-        let reply = match answered {
-            Some(to) => Some(self.reply(author, post, to).await?),
+        let (on, attempt) = match step {
+            Step::Done(id) => return Ok(id),
+            Step::On(access, attempt) => (access, attempt),
+        };
+        let answered = match answered {
+            Some(to) => Some(self.answered(author, on.id, to).await?),
             None => None,
         };
-        let entities = Some(entities_of_text(&*self.accounts, content.as_str()).await?);
+        let reply = answered.map(|answered| Reply { thread: answered.thread(), to: answered.id });
+        let entities = entities_of_text(&*self.accounts, content.as_str()).await?;
         let now = self.clock.now();
         let id = CommentId::new(self.ids.generate());
-        let comment = Comment { id, post, author: author.id(), content, created_at: now, updated_at: now };
-        self.comments.create(&NewComment { comment, reply, entities }, attempt.id()).await?;
+        let act = Act { actor: author.id(), subject: Subject::Comment(on.id, id), at: now };
+        let notices = act.tell_of_comment(&*self.ids, answered.map(|answered| answered.author), &entities, on.author);
+        let comment = Comment { id, post: on.id, author: author.id(), content, created_at: now, updated_at: now };
+        let comment = NewComment { comment, reply, entities: Some(entities), notices };
+        self.comments.create(&comment, attempt.id()).await?;
         Ok(id)
     }
 
@@ -174,9 +187,11 @@ impl Comments {
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
     pub async fn like(&self, caller: &Member, id: CommentId) -> Result<()> {
-        self.viewable(caller, id).await?;
-        let like = NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() };
-        self.comments.set_like(id, caller.id(), like).await
+        let access = self.viewable(caller, id).await?;
+        let (like, at) = (RelationId::new(self.ids.generate()), self.clock.now());
+        let act = Act { actor: caller.id(), subject: Subject::Comment(access.post.id, id), at };
+        let notice = act.tell(&*self.ids, access.author, NotificationKind::CommentLike);
+        self.comments.set_like(id, caller.id(), NewRelation { id: like, at, notice }).await
     }
 
     /// Turns the caller's like off; nothing happens when it is.
@@ -212,9 +227,9 @@ impl Comments {
         Ok(access)
     }
 
-    /// Returns where a comment stands that answers another one of the post.
-    async fn reply(&self, author: &Member, post: PostId, to: CommentId) -> Result<Reply> {
+    /// Returns the comment of the post that is answered.
+    async fn answered(&self, author: &Member, post: PostId, to: CommentId) -> Result<CommentAccess> {
         let answered = self.access(author, to).await?;
-        if answered.post.id == post { Ok(Reply { thread: answered.thread(), to }) } else { Err(NO_COMMENT) }
+        if answered.post.id == post { Ok(answered) } else { Err(NO_COMMENT) }
     }
 }

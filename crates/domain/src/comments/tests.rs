@@ -11,8 +11,9 @@ use crate::accounts::{
 use crate::clock::{MockClock, Timestamp};
 use crate::entities::Entities;
 use crate::error::{Error, Resource, Result};
-use crate::id::{CommentId, MockIdGenerator, PostId, SessionId, UserId};
+use crate::id::{CommentId, MockIdGenerator, NotificationId, PostId, SessionId, UserId};
 use crate::idempotency::Attempt;
+use crate::notices::{Notice, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
 use crate::posts::{FoundPost, MockPostRepository, Post, PostAccess, PostText, PostView, Visibility};
 
@@ -99,6 +100,16 @@ fn post_view(visibility: Visibility) -> PostView {
     }
 }
 
+/// The notices of the comment by somebody, to each but that one.
+fn notices(actor: UserId, told: &[(UserId, NotificationKind)]) -> Vec<Notice> {
+    let told = told.iter().filter(|(recipient, _)| *recipient != actor);
+    let notice = |&(recipient, kind): &(UserId, NotificationKind)| {
+        let (id, subject) = (NotificationId::new(COMMENT.uuid()), Subject::Comment(POST, COMMENT));
+        Notice { id, kind, recipient, actor, subject, at: NOW }
+    };
+    told.map(notice).collect()
+}
+
 /// Who may see which posts of `POST_AUTHOR`: the viewer, whether they follow, what they may see.
 fn audiences() -> [(&'static str, Member, bool, &'static [Visibility]); 4] {
     [
@@ -144,7 +155,9 @@ async fn commenting_needs_the_right_to_view_the_post() {
                     .times(usize::from(allowed))
                     .withf(move |stored, _| {
                         let comment = Comment { author: viewer.id(), ..comment("hello") };
-                        *stored == NewComment { comment, reply: None, entities: Some(Entities::default()) }
+                        let (entities, told) = (Some(Entities::default()), [(POST_AUTHOR, NotificationKind::Comment)]);
+                        let notices = notices(viewer.id(), &told);
+                        *stored == NewComment { comment, reply: None, entities, notices }
                     })
                     .returning(|_, _| Ok(()));
             });

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::error::{Disallowed, Error, Forbidden, Resource, Result};
 use crate::id::{IdGenerator, RelationId, UserId};
 use crate::idempotency::{Attempt, Outcome};
+use crate::notices::{Act, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
@@ -57,7 +58,7 @@ impl Follows {
             return Ok(follows);
         }
         ensure_not_oneself(caller, followed)?;
-        self.follows.toggle(caller.id(), followed, self.new_relation(), attempt.id()).await
+        self.follows.toggle(caller.id(), followed, self.new_relation(caller, followed), attempt.id()).await
     }
 
     /// Follows a user; nothing happens when the caller does already.
@@ -66,7 +67,7 @@ impl Follows {
     /// Those of [`toggle`](Self::toggle).
     pub async fn follow(&self, caller: &Member, followed: UserId) -> Result<()> {
         ensure_not_oneself(caller, followed)?;
-        self.follows.set(caller.id(), followed, self.new_relation()).await
+        self.follows.set(caller.id(), followed, self.new_relation(caller, followed)).await
     }
 
     /// Unfollows a user; nothing happens when the caller does not follow.
@@ -101,7 +102,9 @@ impl Follows {
         ensure_may_list(caller, user, follows.ok_or(Error::NotFound(Resource::User))?)
     }
 
-    fn new_relation(&self) -> NewRelation {
-        NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() }
+    fn new_relation(&self, follower: &Member, followed: UserId) -> NewRelation {
+        let (id, at) = (RelationId::new(self.ids.generate()), self.clock.now());
+        let act = Act { actor: follower.id(), subject: Subject::Recipient, at };
+        NewRelation { id, at, notice: act.tell(&*self.ids, followed, NotificationKind::Follow) }
     }
 }

@@ -6,15 +6,29 @@ use super::*;
 use crate::accounts::{Caller, Member, Role, Roles, Session};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Disallowed, Error, Resource};
-use crate::id::{MockIdGenerator, RelationId, SessionId, UserId};
+use crate::id::{MockIdGenerator, NotificationId, RelationId, SessionId, UserId};
 use crate::idempotency::{Attempt, AttemptId, Outcome};
+use crate::notices::{Notice, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
-const RELATION: NewRelation =
-    NewRelation { id: RelationId::new(Uuid::from_u128(10)), at: Timestamp::from_unix_millis(1_000) };
+const ID: Uuid = Uuid::from_u128(10);
+const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
+/// What is stored when Alice follows Bob: it tells Bob.
+const RELATION: NewRelation = NewRelation {
+    id: RelationId::new(ID),
+    at: NOW,
+    notice: Some(Notice {
+        id: NotificationId::new(ID),
+        kind: NotificationKind::Follow,
+        recipient: BOB,
+        actor: ALICE,
+        subject: Subject::Recipient,
+        at: NOW,
+    }),
+};
 const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
 
 fn member(user: UserId, roles: Roles) -> Member {
@@ -30,9 +44,9 @@ fn follows(expect: impl FnOnce(&mut MockFollowRepository)) -> Follows {
     let mut follows = MockFollowRepository::new();
     expect(&mut follows);
     let mut clock = MockClock::new();
-    clock.expect_now().return_const(RELATION.at);
+    clock.expect_now().return_const(NOW);
     let mut ids = MockIdGenerator::new();
-    ids.expect_generate().return_const(RELATION.id.uuid());
+    ids.expect_generate().return_const(ID);
     Follows { follows: Arc::new(follows), clock: Arc::new(clock), ids: Arc::new(ids) }
 }
 

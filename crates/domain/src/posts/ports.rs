@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::id::{PostId, UserId};
 use crate::idempotency::AttemptId;
 use crate::media::ImageKey;
+use crate::notices::Notice;
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 
@@ -59,8 +60,8 @@ pub struct EditedPost {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PostRepository: Send + Sync {
-    /// Stores a new post and returns it as its author sees it.
-    async fn create(&self, post: &Post, attempt: Option<AttemptId>) -> Result<PostView>;
+    /// Stores a new post, with who is told of it, and returns it as its author sees it.
+    async fn create(&self, post: &Post, notices: &[Notice], attempt: Option<AttemptId>) -> Result<PostView>;
 
     /// Returns the post as `viewer` sees it, whether or not they may; `None` when there is none.
     async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>>;

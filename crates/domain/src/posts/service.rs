@@ -17,6 +17,7 @@ use crate::id::{IdGenerator, PostId, RelationId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::limits::Requester;
 use crate::media::{CleanImage, ImagePorts, Images};
+use crate::notices::{Act, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
 use crate::version::Versions;
@@ -72,13 +73,16 @@ impl Posts {
         errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;
 
-        let entities = Some(entities_of_text(&*self.accounts, text.as_str()).await?);
+        let entities = entities_of_text(&*self.accounts, text.as_str()).await?;
         let image = self.images.put(image).await?;
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
+        let act = Act { actor: author.id(), subject: Subject::Post(id), at: now };
+        let notices = act.tell_of_post(&*self.ids, &entities);
+        let entities = Some(entities);
         let post =
             Post { id, author: author.id(), text, entities, image, visibility, created_at: now, updated_at: now };
-        match self.posts.create(&post, attempt.id()).await {
+        match self.posts.create(&post, &notices, attempt.id()).await {
             Ok(view) => Ok(view),
             Err(error) => Err(self.images.take_back(post.image, error).await),
         }
@@ -204,8 +208,8 @@ impl Posts {
         if let Some(Outcome::LikeToggled(likes)) = attempt.outcome() {
             return Ok(likes);
         }
-        self.ensure_may_view(caller, id).await?;
-        self.posts.toggle_like(id, caller.id(), self.new_like(), attempt.id()).await
+        let access = self.viewable(caller, id).await?;
+        self.posts.toggle_like(id, caller.id(), self.new_like(caller, access), attempt.id()).await
     }
 
     /// Turns the caller's like on; nothing happens when it is.
@@ -213,8 +217,8 @@ impl Posts {
     /// # Errors
     /// Those of [`toggle_like`](Self::toggle_like).
     pub async fn like(&self, caller: &Member, id: PostId) -> Result<()> {
-        self.ensure_may_view(caller, id).await?;
-        self.posts.set_like(id, caller.id(), self.new_like()).await
+        let access = self.viewable(caller, id).await?;
+        self.posts.set_like(id, caller.id(), self.new_like(caller, access)).await
     }
 
     /// Turns the caller's like off; nothing happens when it is.
@@ -222,7 +226,7 @@ impl Posts {
     /// # Errors
     /// Those of [`toggle_like`](Self::toggle_like).
     pub async fn unlike(&self, caller: &Member, id: PostId) -> Result<()> {
-        self.ensure_may_view(caller, id).await?;
+        self.viewable(caller, id).await?;
         self.posts.unset_like(id, caller.id()).await
     }
 
@@ -231,7 +235,7 @@ impl Posts {
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
     pub async fn list_likers(&self, caller: &Member, id: PostId, page: PageRequest) -> Result<Page<Liker>> {
-        self.ensure_may_view(caller, id).await?;
+        self.viewable(caller, id).await?;
         self.posts.list_likers(id, page).await
     }
 
@@ -239,8 +243,11 @@ impl Posts {
         self.posts.find_access(id, caller.id()).await?.ok_or(NO_POST)
     }
 
-    async fn ensure_may_view(&self, caller: &Member, id: PostId) -> Result<()> {
-        self.access(caller, id).await?.ensure_may_view(caller)
+    /// Returns what decides about a post that the caller may view.
+    async fn viewable(&self, caller: &Member, id: PostId) -> Result<PostAccess> {
+        let access = self.access(caller, id).await?;
+        access.ensure_may_view(caller)?;
+        Ok(access)
     }
 
     async fn clean(
@@ -252,7 +259,9 @@ impl Posts {
         self.images.clean(requester, FieldName::Image, upload, errors).await
     }
 
-    fn new_like(&self) -> NewRelation {
-        NewRelation { id: RelationId::new(self.ids.generate()), at: self.clock.now() }
+    fn new_like(&self, liker: &Member, post: PostAccess) -> NewRelation {
+        let (id, at) = (RelationId::new(self.ids.generate()), self.clock.now());
+        let act = Act { actor: liker.id(), subject: Subject::Post(post.id), at };
+        NewRelation { id, at, notice: act.tell(&*self.ids, post.author, NotificationKind::Like) }
     }
 }

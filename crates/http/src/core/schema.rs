@@ -3,6 +3,8 @@
 
 use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, Username};
 use agora_domain::comments::CommentText;
+use agora_domain::notices::NotificationKind;
+use agora_domain::notifications::{Excerpt, NotificationPolicy};
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Color, Description, ImageUrl, ProductName, Size, Sku};
 use serde_json::json;
@@ -186,6 +188,15 @@ schemas! {
         "The text of the post, trimmed. It may be blank beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS,
     );
     post_text_alias = form_text().description(Some("Another name of `text`, which wins unless it is blank."));
+    excerpt = bounded("What the text begins with.", "Hello, Agora!", 0, Excerpt::MAX_CHARS);
+    notification_type =
+        word("What kind of act it tells of.", NotificationKind::ALL.map(NotificationKind::as_str));
+    notification_policy = word(
+        "Whose acts are told: everybody's, those of whom the caller follows, or nobody's.",
+        NotificationPolicy::ALL.map(NotificationPolicy::as_str),
+    );
+    updated_notification_at =
+        instant("When it last came to tell of somebody more; at first, when it was made. By this they are ordered.");
     comment_text = bounded("The text of the comment, trimmed.", "Welcome", 1, CommentText::MAX_CHARS);
     sku = bounded("The stock keeping unit, unique in any letter case.", "MUG-1", 1, Sku::MAX_CHARS);
     product_name = bounded("The name.", "Mug", 1, ProductName::MAX_CHARS);

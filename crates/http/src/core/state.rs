@@ -13,6 +13,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::media::{ImageKey, Media};
+use agora_domain::notifications::Notifications;
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
@@ -32,6 +33,8 @@ pub struct Services {
     pub bookmarks: Bookmarks,
     /// Comments.
     pub comments: Comments,
+    /// What users were told.
+    pub notifications: Notifications,
     /// Who follows whom.
     pub follows: Follows,
     /// What users see of each other.

@@ -10,6 +10,7 @@ pub(crate) mod docs;
 pub(crate) mod follows;
 pub(crate) mod health;
 pub(crate) mod media;
+pub(crate) mod notifications;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;

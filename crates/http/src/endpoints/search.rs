@@ -75,7 +75,7 @@ pub(crate) async fn search(request: ListRequest, caller: Auth<Member>) -> Handle
 
 fn searched(query: &Query) -> Result<Search, ApiError> {
     let mut errors = FieldErrors::default();
-    let kind = errors.check(FieldName::SearchType, kind(query.get(FieldName::SearchType).unwrap_or_default()));
+    let kind = errors.check(FieldName::Kind, kind(query.get(FieldName::Kind).unwrap_or_default()));
     let text = query.get(FieldName::SearchText).unwrap_or_default();
     let text = errors.check(FieldName::SearchText, SearchedFor::parse(text));
     let author = query.get(FieldName::SearchAuthor).filter(|_| matches!(kind, Some(Kind::Posts)));

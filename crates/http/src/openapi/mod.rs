@@ -40,6 +40,7 @@ const SECURITY: &str = "bearerAuth";
         (name = "People", description = "What users see of each other, and how they find each other."),
         (name = "Posts", description = "Posts and likes."),
         (name = "Comments", description = "Comments on posts, replies and likes."),
+        (name = "Notifications", description = "What users are told of the acts of others."),
         (name = "Follows", description = "Who follows whom."),
         (name = "Products", description = "The catalog."),
         (name = "Search", description = "What is found by its words."),

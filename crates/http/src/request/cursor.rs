@@ -21,11 +21,13 @@ pub(crate) enum List {
     Directory = 7,
     Bookmarks = 8,
     Search = 9,
+    Notifications = 10,
+    Actors = 11,
 }
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 9] = [
+    pub(crate) const EACH: [Self; 11] = [
         Self::Users,
         Self::Posts,
         Self::Likes,
@@ -35,6 +37,8 @@ impl List {
         Self::Directory,
         Self::Bookmarks,
         Self::Search,
+        Self::Notifications,
+        Self::Actors,
     ];
 }
 

@@ -9,7 +9,8 @@ use agora_domain::accounts::{
 };
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
-use agora_domain::id::{CommentId, PostId};
+use agora_domain::id::{CommentId, NotificationId, PostId};
+use agora_domain::notifications::NotificationPolicy;
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields};
 use agora_domain::{Error, FieldErrors};
@@ -242,6 +243,8 @@ texts! {
     CommentText: CommentText::parse;
     PostId: parse_id;
     CommentId: parse_id;
+    NotificationId: parse_id;
+    NotificationPolicy: str::parse;
     Sku: Sku::parse;
     ProductName: ProductName::parse;
     Description: Description::parse;

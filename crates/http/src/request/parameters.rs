@@ -3,6 +3,7 @@
 use agora_domain::comments::CommentOrder;
 use agora_domain::entities::Hashtag;
 use agora_domain::idempotency::IdempotencyKey;
+use agora_domain::notices::NotificationKind;
 use agora_domain::page::PageSize;
 use agora_domain::people::UserIds;
 use agora_domain::products::{Category, SearchText};
@@ -43,6 +44,11 @@ groups! {
         size("", Some(PageSize::SHORT_DEFAULT.get())),
         cursor(),
     ];
+    /// Which notifications are listed.
+    NotificationFilter = [optional(
+        "type", ParameterIn::Query, "Only those of this kind; once for each kind. Without it, all.",
+        ArrayBuilder::new().items(text().enum_values(Some(NotificationKind::ALL.map(NotificationKind::as_str)))),
+    )];
     /// The name of the user who is looked for.
     UsernameQuery = [required(query("username", "The username, in any letter case.", username()))];
     /// The users whose profiles are asked for.
@@ -124,6 +130,7 @@ pub(crate) fn in_path(name: &str) -> Parameter {
         "file" => ("A part of the page.", text().examples([json!("swagger-ui.css")])),
         "commentId" => ("Names the comment.", id()),
         "followedId" => ("Names the user who is followed.", id()),
+        "notificationId" => ("Names the notification.", id()),
         "postId" => ("Names the post.", id()),
         "userId" => ("Names the user.", id()),
         _ => ("Names it.", id()),

@@ -130,6 +130,7 @@ failures! {
         user: Error::NotFound(Resource::User),
         product: Error::NotFound(Resource::Product),
         image: Error::NotFound(Resource::Image),
+        notification: Error::NotFound(Resource::Notification),
         route: ApiError::UnknownRoute,
     }
     MethodNotAllowed "The path has other methods. Every path answers other methods like this." [ALLOW] {

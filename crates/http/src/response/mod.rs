@@ -28,5 +28,5 @@ pub(crate) use self::schemas::{
 pub(crate) use self::views::{
     AdminAuthorBody, AdminPost, AuthorBody, CommentBody, EntityBody, Instant, LikerBody, MiniBody, Post, PostBody,
     PostByPublicAuthor, ProfileBody, PublicAuthorBody, RelationshipBody, ThreadedCommentBody, UserBody,
-    UserSummaryBody, views,
+    UserSummaryBody, image_url, views,
 };

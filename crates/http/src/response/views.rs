@@ -39,7 +39,7 @@ impl Serialize for Instant {
     }
 }
 
-fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
+pub(crate) fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
     key.map(|key| state.image_url(key))
 }
 

@@ -4,9 +4,11 @@ use super::*;
 use crate::accounts::UserPreview;
 use crate::error::ViolationKind;
 use crate::idempotency::{AttemptId, Outcome as Done};
+use crate::notices::NotificationKind as Kind;
 use crate::relation::NewRelation;
 
 const ANSWERED: CommentId = CommentId::new(Uuid::from_u128(21));
+const TOP_AUTHOR: UserId = UserId::new(Uuid::from_u128(4));
 const TOP: CommentId = CommentId::new(Uuid::from_u128(22));
 const ELSEWHERE: PostId = PostId::new(Uuid::from_u128(11));
 
@@ -50,11 +52,14 @@ async fn an_answer_joins_the_thread_of_what_it_answers() {
                 .once()
                 .withf(|target, by| (*target, *by) == (CommentTarget::Comment(ANSWERED), WRITER))
                 .returning(move |_, _| {
-                    Ok(Some(CommentAccess { id: ANSWERED, parent, ..access(Visibility::Public, false) }))
+                    let answered = access(Visibility::Public, false);
+                    Ok(Some(CommentAccess { id: ANSWERED, author: TOP_AUTHOR, parent, ..answered }))
                 });
             let entities = Some(Entities::restore(format!("0 6 @{OTHER}")));
             let reply = Some(Reply { thread, to: ANSWERED });
-            let expected = NewComment { comment: comment("@other hello"), reply, entities };
+            let told = [(TOP_AUTHOR, Kind::Reply), (OTHER, Kind::Mention), (POST_AUTHOR, Kind::Comment)];
+            let notices = notices(WRITER, &told);
+            let expected = NewComment { comment: comment("@other hello"), reply, entities, notices };
             comments.expect_create().once().withf(move |stored, _| *stored == expected).returning(|_, _| Ok(()));
         });
         let writer = member(WRITER, Roles::USER);
@@ -113,7 +118,8 @@ async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
                     expect(comments);
                 })
             };
-            let like = NewRelation { id: COMMENT.uuid().into(), at: NOW };
+            let notice = notices(id, &[(WRITER, Kind::CommentLike)]).pop();
+            let like = NewRelation { id: COMMENT.uuid().into(), at: NOW, notice };
             let likes = permitted(&|comments| {
                 let expected = move |comment: &CommentId, by: &UserId, made: &NewRelation| {
                     (*comment, *by, *made) == (COMMENT, id, like)

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::entities::Hashtag;
+use crate::id::NotificationId;
 use crate::idempotency::{Attempt, Outcome};
+use crate::notices::{Notice, NotificationKind, Subject};
 
 /// Each kind of viewer: who, whether they follow the author, what they may see.
 fn viewers() -> [(&'static str, Member, bool, &'static [Visibility]); 6] {
@@ -103,19 +105,29 @@ async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
     }
 }
 
+/// A new like of the post, of which its author is told or not.
+fn like_of(actor: UserId, tells: bool) -> NewRelation {
+    let (id, kind, subject) = (NotificationId::new(POST.uuid()), NotificationKind::Like, Subject::Post(POST));
+    let notice = tells.then_some(Notice { id, kind, recipient: AUTHOR, actor, subject, at: NOW });
+    NewRelation { id: RelationId::new(POST.uuid()), at: NOW, notice }
+}
+
 #[tokio::test]
 async fn a_like_toggle_returns_whether_the_like_is_on_now() {
-    let like = NewRelation { id: RelationId::new(POST.uuid()), at: NOW };
-    for on in [true, false] {
-        let mut ports = Ports::default();
-        ports.find_access(OTHER, Visibility::Public, false);
-        ports
-            .posts
-            .expect_toggle_like()
-            .once()
-            .withf(move |id, user, relation, _| (*id, *user, *relation) == (POST, OTHER, like))
-            .returning(move |_, _, _, _| Ok(on));
-        assert_eq!(ports.build().toggle_like(&member(OTHER, Roles::USER), POST, Attempt::Unnamed).await.unwrap(), on);
+    for (liker, tells) in [(OTHER, true), (AUTHOR, false)] {
+        let like = like_of(liker, tells);
+        for on in [true, false] {
+            let mut ports = Ports::default();
+            ports.find_access(liker, Visibility::Public, false);
+            ports
+                .posts
+                .expect_toggle_like()
+                .once()
+                .withf(move |id, user, relation, _| (*id, *user, *relation) == (POST, liker, like))
+                .returning(move |_, _, _, _| Ok(on));
+            let toggled = ports.build().toggle_like(&member(liker, Roles::USER), POST, Attempt::Unnamed).await;
+            assert_eq!(toggled.unwrap(), on);
+        }
     }
 }
 

@@ -3,15 +3,22 @@
 use super::*;
 use crate::idempotency::{Attempt, Outcome};
 use crate::media::ImageProblem;
+use crate::notices::{NotificationKind, Subject};
 
+/// Stores the post, which tells nobody but those it mentions.
 fn publishing(stored: Post) -> Ports {
+    let mentioned = stored.entities.as_ref().map(Entities::mentions).unwrap_or_default();
     let mut ports = Ports::default();
     ports
         .posts
         .expect_create()
         .once()
-        .withf(move |post, _| *post == stored)
-        .returning(|post, _| Ok(view(post.clone())));
+        .withf(move |post, notices, _| {
+            let told = notices.iter().map(|notice| (notice.recipient, notice.kind, notice.subject));
+            let told_of_it = mentioned.iter().map(|id| (*id, NotificationKind::Mention, Subject::Post(POST)));
+            *post == stored && told.eq(told_of_it)
+        })
+        .returning(|post, _, _| Ok(view(post.clone())));
     ports
 }
 
@@ -129,8 +136,8 @@ async fn an_image_alone_is_a_post_with_empty_text() {
             .posts
             .expect_create()
             .once()
-            .withf(move |post, _| *post == stored)
-            .returning(|post, _| Ok(view(post.clone())));
+            .withf(move |post, notices, _| *post == stored && notices.is_empty())
+            .returning(|post, _, _| Ok(view(post.clone())));
         assert_eq!(
             ports.build().create(&author(), &requester(), with_upload(blank), Attempt::Unnamed).await.unwrap(),
             expected,
@@ -199,7 +206,7 @@ async fn the_image_is_on_record_and_stored_before_the_row_that_names_it() {
     let mut order = Sequence::new();
     ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
     ports.store_image(&mut order);
-    ports.posts.expect_create().once().in_sequence(&mut order).returning(|post, _| Ok(view(post.clone())));
+    ports.posts.expect_create().once().in_sequence(&mut order).returning(|post, _, _| Ok(view(post.clone())));
     ports.build().create(&author(), &requester(), with_upload(None), Attempt::Unnamed).await.unwrap();
 }
 
@@ -218,7 +225,7 @@ async fn there_is_no_post_without_its_image() {
 async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
     for (refusal, taken_back) in REFUSALS {
         let mut ports = Ports::storing_image();
-        ports.posts.expect_create().once().returning(move |_, _| Err(refusal()));
+        ports.posts.expect_create().once().returning(move |_, _, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
         let refused =
             ports.build().create(&author(), &requester(), with_upload(None), Attempt::Unnamed).await.unwrap_err();

@@ -1,0 +1,135 @@
+//! Notices as rows.
+
+use agora_domain::Error;
+use agora_domain::clock::Timestamp;
+use agora_domain::notices::{Notice, NotificationKind, Subject};
+use agora_domain::notifications::NotificationPolicy;
+
+use crate::error::{Failure, Outcome};
+use crate::schema::NotificationRecord;
+use crate::sql_types::{DbId, DbInstant};
+
+pub(crate) const fn kind_code(kind: NotificationKind) -> i16 {
+    match kind {
+        NotificationKind::Like => 0,
+        NotificationKind::Comment => 1,
+        NotificationKind::Reply => 2,
+        NotificationKind::Mention => 3,
+        NotificationKind::Follow => 4,
+        NotificationKind::CommentLike => 5,
+    }
+}
+
+pub(crate) fn kind(code: i16) -> Outcome<NotificationKind> {
+    let known = NotificationKind::ALL.into_iter().find(|kind| kind_code(*kind) == code);
+    known.ok_or_else(|| corrupt("kind of notification"))
+}
+
+/// The code of the policy that holds where none is stored is 0.
+pub(crate) const fn policy_code(policy: NotificationPolicy) -> i16 {
+    match policy {
+        NotificationPolicy::Everyone => 0,
+        NotificationPolicy::Following => 1,
+        NotificationPolicy::None => 2,
+    }
+}
+
+pub(crate) fn policy(code: i16) -> Outcome<NotificationPolicy> {
+    let known = NotificationPolicy::ALL.into_iter().find(|policy| policy_code(*policy) == code);
+    known.ok_or_else(|| corrupt("policy of notifications"))
+}
+
+fn corrupt(what: &str) -> Failure {
+    Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
+}
+
+/// What a gathered notification tells of: it is one of its kind, target and day.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gathered {
+    pub(crate) kind: NotificationKind,
+    pub(crate) target: DbId,
+    pub(crate) day: i32,
+}
+
+impl Gathered {
+    pub(crate) fn new(kind: NotificationKind, target: DbId, made: DbInstant) -> Self {
+        Self { kind, target, day: day(made.0) }
+    }
+}
+
+/// Returns the day of an instant, counted from 1970-01-01, UTC.
+fn day(at: Timestamp) -> i32 {
+    const DAY_SECONDS: i64 = 24 * 60 * 60;
+    // No instant that there is a date for is beyond it.
+    i32::try_from(at.unix_seconds().div_euclid(DAY_SECONDS)).unwrap_or(i32::MAX)
+}
+
+/// Returns the row of a notice that stands alone.
+pub(crate) fn row(notice: &Notice) -> NotificationRecord {
+    let (post, comment) = match notice.subject {
+        Subject::Recipient => (None, None),
+        Subject::Post(post) => (Some(post), None),
+        Subject::Comment(post, comment) => (Some(post), Some(comment)),
+    };
+    let at = DbInstant(notice.at);
+    NotificationRecord {
+        id: DbId(notice.id.uuid()),
+        recipient_id: DbId(notice.recipient.uuid()),
+        kind: kind_code(notice.kind),
+        actor_id: Some(DbId(notice.actor.uuid())),
+        post_id: post.map(|id| DbId(id.uuid())),
+        comment_id: comment.map(|id| DbId(id.uuid())),
+        day: None,
+        target_id: None,
+        created_at: at,
+        updated_at: at,
+        count: 1,
+        is_empty: false,
+        is_read: false,
+    }
+}
+
+/// Returns the row of a notice that others of its day will be gathered with.
+pub(crate) fn gathered_row(notice: &Notice) -> NotificationRecord {
+    let row = row(notice);
+    let target_id = row.comment_id.or(row.post_id).or(Some(row.recipient_id));
+    NotificationRecord { actor_id: None, day: Some(day(notice.at)), target_id, ..row }
+}
+
+/// A notice that others of its day are gathered with, or none, as the values of one statement.
+#[derive(Debug, Clone)]
+pub(crate) struct GatheredNotice {
+    pub(crate) id: Option<DbId>,
+    pub(crate) recipient: Option<DbId>,
+    pub(crate) kind: i16,
+    pub(crate) day: i32,
+}
+
+impl GatheredNotice {
+    pub(crate) fn new(kind: NotificationKind, notice: Option<Notice>) -> Self {
+        Self {
+            id: notice.map(|notice| DbId(notice.id.uuid())),
+            recipient: notice.map(|notice| DbId(notice.recipient.uuid())),
+            kind: kind_code(kind),
+            day: notice.map_or(0, |notice| day(notice.at)),
+        }
+    }
+}
+
+/// Notices that stand alone as the values of one statement, each at the same place of every list.
+#[derive(Debug, Clone)]
+pub(crate) struct Notices {
+    pub(crate) ids: Vec<DbId>,
+    pub(crate) kinds: Vec<i16>,
+    pub(crate) recipients: Vec<DbId>,
+}
+
+impl Notices {
+    pub(crate) fn new(notices: &[Notice]) -> Self {
+        Self {
+            ids: notices.iter().map(|notice| DbId(notice.id.uuid())).collect(),
+            kinds: notices.iter().map(|notice| kind_code(notice.kind)).collect(),
+            recipients: notices.iter().map(|notice| DbId(notice.recipient.uuid())).collect(),
+        }
+    }
+}

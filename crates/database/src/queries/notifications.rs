@@ -1,0 +1,285 @@
+//! What users are told, as they see it now, and what is no longer kept of it.
+
+use std::collections::HashMap;
+
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::notices::NotificationKind;
+use agora_domain::notifications::{MAX_NOTIFICATIONS, NotificationPolicy, SHOWN_ACTORS};
+use diesel::dsl::{auto_type, exists};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
+    SelectableHelper,
+};
+
+use super::views::visible_to;
+use super::{Conn, RunQueryDsl, built, id_in};
+use crate::error::{Failure, Outcome};
+use crate::feeds::limit;
+use crate::notices::{kind_code, policy_code};
+use crate::rows::{After, PreviewRow, Slice, Toward};
+use crate::schema::{SettingRecord, comments, notification_actors, notification_settings, notifications, posts, users};
+use crate::sql_types::{DbId, DbInstant, coalesce};
+use crate::values::{Kinds, NotificationRow, Visible, VisiblePosts};
+
+/// How many rows of what is no longer kept are deleted at once: a write that takes longer has others wait.
+const DELETED_AT_ONCE: i64 = 500;
+
+/// How many recipients are looked at together.
+const LOOKED_AT_ONCE: i64 = 100;
+
+diesel::alias!(notifications as kept: Kept);
+
+/// When the oldest of the newest [`MAX_NOTIFICATIONS`] of a recipient was updated: what is older is on its way to be deleted.
+#[auto_type]
+fn oldest_kept(recipient: DbId) -> _ {
+    let of_recipient = kept
+        .filter(kept.field(notifications::recipient_id).eq(recipient))
+        .filter(kept.field(notifications::is_empty).eq(false));
+    let newest_first = (kept.field(notifications::updated_at).desc(), kept.field(notifications::id).desc());
+    let last: i64 = MAX_NOTIFICATIONS as i64 - 1;
+    let oldest = of_recipient.order(newest_first).select(kept.field(notifications::updated_at).nullable());
+    let oldest = oldest.offset(last).limit(1_i64);
+    let first: DbInstant = DbInstant::MIN;
+    coalesce(oldest.single_value(), first)
+}
+
+/// Whether a notification is about nothing that is gone or that the recipient may not view.
+#[auto_type]
+fn is_about_visible(viewer: DbId, followed: Visible, visible_of_others: Visible) -> _ {
+    let visible: visible_to = visible_to(viewer, followed, visible_of_others);
+    let has_comment = notifications::comment_id.is_null().or(comments::id.is_not_null());
+    notifications::post_id.is_null().or(posts::deleted_at.is_null().and(visible).and(has_comment))
+}
+
+/// The notifications that a recipient sees.
+macro_rules! seen_by {
+    ($visible:expr) => {{
+        let VisiblePosts { viewer, followed, others } = $visible;
+        notifications::table
+            .left_join(posts::table.on(posts::id.nullable().eq(notifications::post_id)))
+            .left_join(comments::table.on(comments::id.nullable().eq(notifications::comment_id)))
+            .filter(notifications::recipient_id.eq(viewer))
+            .filter(notifications::is_empty.eq(false))
+            .filter(notifications::updated_at.ge(oldest_kept(viewer)))
+            .filter(is_about_visible(viewer, followed, others))
+    }};
+}
+
+#[auto_type]
+fn is_one_of(kinds: Kinds) -> _ {
+    let one: i16 = kinds[0];
+    let two: i16 = kinds[1];
+    let three: i16 = kinds[2];
+    let four: i16 = kinds[3];
+    let five: i16 = kinds[4];
+    let six: i16 = kinds[5];
+    let first = notifications::kind.eq(one).or(notifications::kind.eq(two)).or(notifications::kind.eq(three));
+    first.or(notifications::kind.eq(four)).or(notifications::kind.eq(five)).or(notifications::kind.eq(six))
+}
+
+/// Returns a part of what a recipient sees, each with the newest actors.
+pub(crate) async fn list(
+    conn: &mut Conn<'_>,
+    visible: VisiblePosts,
+    kinds: Kinds,
+    slice: Slice,
+) -> Outcome<Vec<(NotificationRow, Vec<PreviewRow>)>> {
+    let columns = (
+        (notifications::id, notifications::kind, notifications::created_at, notifications::updated_at),
+        (notifications::is_read, notifications::count, notifications::actor_id),
+        (posts::id, posts::content, posts::image).nullable(),
+        (comments::id, comments::content).nullable(),
+    );
+    let seen = seen_by!(visible).filter(is_one_of(kinds)).select(columns);
+    let rows: Vec<NotificationRow> =
+        crate::rows::load_by!(seen, notifications::updated_at, notifications::id, slice, conn)?;
+    let (alone, gathered): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.actor().is_some());
+    let alone = actors(conn, alone.into_iter().filter_map(NotificationRow::actor).collect()).await?;
+    let mut newest = newest_actors(conn, gathered.into_iter().map(NotificationRow::id).collect()).await?;
+    let with_actors = |row: NotificationRow| {
+        let actor = row.actor().and_then(|actor| alone.get(&actor)).cloned();
+        let actors = newest.remove(&row.id()).unwrap_or_else(|| actor.into_iter().collect());
+        (row, actors)
+    };
+    Ok(rows.into_iter().map(with_actors).collect())
+}
+
+async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, PreviewRow>> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let actors = users::table.filter(id_in(users::id, ids)).select(PreviewRow::as_select());
+    let actors: Vec<PreviewRow> = actors.load(conn).await?;
+    Ok(actors.into_iter().map(|actor| (actor.id, actor)).collect())
+}
+
+/// Returns the newest actors of notifications, the newest first: of one with many only these are read.
+async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, Vec<PreviewRow>>> {
+    let mut actors: HashMap<DbId, Vec<PreviewRow>> = HashMap::with_capacity(ids.len());
+    if ids.is_empty() {
+        return Ok(actors);
+    }
+    let newest = diesel::alias!(notification_actors as newest);
+    let oldest_shown = newest
+        .filter(newest.field(notification_actors::notification_id).eq(notifications::id))
+        .order(newest.field(notification_actors::id).desc())
+        .select(newest.field(notification_actors::id))
+        .limit(1)
+        .offset(SHOWN_ACTORS as i64 - 1);
+    let has_few = notifications::count.le(SHOWN_ACTORS as i64);
+    let shown = notifications::table
+        .inner_join(notification_actors::table.inner_join(users::table))
+        .filter(id_in(notifications::id, ids))
+        .filter(has_few.nullable().or(notification_actors::id.nullable().ge(oldest_shown.single_value())))
+        .order((notifications::id, notification_actors::id.desc()))
+        .select((notifications::id, PreviewRow::as_select()));
+    let shown: Vec<(DbId, PreviewRow)> = shown.load(conn).await?;
+    for (id, actor) in shown {
+        actors.entry(id).or_default().push(actor);
+    }
+    Ok(actors)
+}
+
+/// Returns how many of what a recipient sees are unread.
+pub(crate) async fn count_unread(conn: &mut Conn<'_>, visible: VisiblePosts) -> Outcome<i64> {
+    let unread = seen_by!(visible).filter(notifications::is_read.eq(false));
+    Ok(built(unread.count()).get_result(conn).await?)
+}
+
+/// Marks what a recipient sees as read, up to one.
+pub(crate) async fn mark_read(conn: &mut Conn<'_>, recipient: DbId, up_to: DbId) -> Outcome<()> {
+    let place = notifications::table.find(up_to).filter(notifications::recipient_id.eq(recipient));
+    let place = place.select(notifications::updated_at).get_result(conn).await.optional()?;
+    let at: DbInstant = place.ok_or(Failure::Rule(Error::NotFound(Resource::Notification)))?;
+    let older = notifications::updated_at.le(at).and(notifications::updated_at.lt(at).or(notifications::id.le(up_to)));
+    let unread = notifications::table
+        .filter(notifications::recipient_id.eq(recipient))
+        .filter(notifications::is_empty.eq(false))
+        .filter(notifications::updated_at.ge(oldest_kept(recipient)))
+        .filter(older)
+        .filter(notifications::is_read.eq(false));
+    diesel::update(unread).set(notifications::is_read.eq(true)).execute(conn).await?;
+    Ok(())
+}
+
+/// Returns a part of those of whose acts one of what a recipient sees tells, each after the id of the act; nothing when there is
+/// no such notification.
+pub(crate) async fn list_actors(
+    conn: &mut Conn<'_>,
+    visible: VisiblePosts,
+    id: DbId,
+    Slice { toward, after: After(_, last), limit }: Slice,
+) -> Outcome<Option<Vec<(DbId, PreviewRow)>>> {
+    let seen = seen_by!(visible).filter(notifications::id.eq(id)).select(notifications::actor_id);
+    let Some(alone) = seen.get_result::<Option<DbId>>(conn).await.optional()? else { return Ok(None) };
+    if let Some(alone) = alone {
+        let is_within = match toward {
+            Toward::Older => id < last,
+            Toward::Newer => id > last,
+        };
+        let found = actors(conn, if is_within { vec![alone] } else { vec![] }).await?;
+        return Ok(Some(found.into_values().map(|actor| (id, actor)).collect()));
+    }
+    let actors = notification_actors::table
+        .inner_join(users::table)
+        .filter(notification_actors::notification_id.eq(id))
+        .select((notification_actors::id, PreviewRow::as_select()))
+        .limit(limit);
+    Ok(Some(match toward {
+        Toward::Older => {
+            let older = actors.filter(notification_actors::id.lt(last));
+            built(older.order(notification_actors::id.desc())).load(conn).await?
+        }
+        Toward::Newer => {
+            let newer = actors.filter(notification_actors::id.gt(last));
+            built(newer.order(notification_actors::id.asc())).load(conn).await?
+        }
+    }))
+}
+
+/// Returns a user's settings.
+pub(crate) async fn settings(conn: &mut Conn<'_>, user: DbId) -> Outcome<Vec<(i16, i16)>> {
+    let chosen = notification_settings::table.filter(notification_settings::user_id.eq(user));
+    Ok(chosen.select((notification_settings::kind, notification_settings::policy)).load(conn).await?)
+}
+
+/// Changes a user's settings; all of them then.
+pub(crate) async fn change_settings(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    changes: Vec<(NotificationKind, NotificationPolicy)>,
+) -> Outcome<Vec<(i16, i16)>> {
+    for (kind, policy) in changes {
+        let setting = SettingRecord { user_id: user, kind: kind_code(kind), policy: policy_code(policy) };
+        if policy == NotificationPolicy::default() {
+            diesel::delete(notification_settings::table.find((user, setting.kind))).execute(conn).await?;
+        } else {
+            diesel::insert_into(notification_settings::table)
+                .values(&setting)
+                .on_conflict((notification_settings::user_id, notification_settings::kind))
+                .do_update()
+                .set(notification_settings::policy.eq(setting.policy))
+                .execute(conn)
+                .await?;
+        }
+    }
+    settings(conn, user).await
+}
+
+/// Deletes some notifications with ids before one; how many rows.
+pub(crate) async fn delete_before(conn: &mut Conn<'_>, id: DbId) -> Outcome<usize> {
+    let old = notifications::table.filter(notifications::id.lt(id)).order(notifications::id).limit(DELETED_AT_ONCE);
+    let old: Vec<(DbId, i64)> = old.select((notifications::id, notifications::count)).load(conn).await?;
+    delete(conn, old).await
+}
+
+/// Returns some recipients after one, in their order, each with whether more is kept of them than may be.
+pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<Vec<(DbId, bool)>> {
+    let ids = notifications::table.filter(notifications::recipient_id.gt(after)).select(notifications::recipient_id);
+    let ids: Vec<DbId> = ids.distinct().order(notifications::recipient_id).limit(LOOKED_AT_ONCE).load(conn).await?;
+    let beyond = kept
+        .filter(kept.field(notifications::recipient_id).eq(users::id))
+        .filter(kept.field(notifications::is_empty).eq(false))
+        .offset(limit(MAX_NOTIFICATIONS))
+        .limit(1);
+    let has_more = exists(beyond.select(kept.field(notifications::id)));
+    let found = users::table.filter(id_in(users::id, ids)).order(users::id).select((users::id, has_more));
+    Ok(found.load(conn).await?)
+}
+
+/// Deletes some of what is kept of a recipient beyond what may be; how many rows.
+pub(crate) async fn trim(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize> {
+    let beyond = notifications::table
+        .filter(notifications::recipient_id.eq(recipient))
+        .filter(notifications::is_empty.eq(false))
+        .order((notifications::updated_at.desc(), notifications::id.desc()))
+        .offset(limit(MAX_NOTIFICATIONS))
+        .limit(DELETED_AT_ONCE);
+    let beyond: Vec<(DbId, i64)> = beyond.select((notifications::id, notifications::count)).load(conn).await?;
+    delete(conn, beyond).await
+}
+
+/// Deletes the first of some notifications, each given with of how many it tells, or some actors of the first: no more rows
+/// than others can wait for; how many.
+async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<usize> {
+    let [(first, _), ..] = rows[..] else { return Ok(0) };
+    let mut total = 0;
+    let small = rows.into_iter().take_while(|(_, count)| {
+        total += 1 + count;
+        total <= DELETED_AT_ONCE
+    });
+    let small: Vec<DbId> = small.map(|(id, _)| id).collect();
+    if !small.is_empty() {
+        // Their actors go with them.
+        return Ok(diesel::delete(notifications::table.filter(id_in(notifications::id, small))).execute(conn).await?);
+    }
+    let actors = notification_actors::table.filter(notification_actors::notification_id.eq(first));
+    let some = actors.select(notification_actors::id).limit(DELETED_AT_ONCE);
+    let some: Vec<DbId> = some.load(conn).await?;
+    let deleted = diesel::delete(actors.filter(id_in(notification_actors::id, some))).execute(conn).await?;
+    // One that says that it tells of more than it does is deleted the next time.
+    let count = notifications::count - i64::try_from(deleted.max(1)).unwrap_or(i64::MAX);
+    diesel::update(notifications::table.find(first)).set(notifications::count.eq(count)).execute(conn).await?;
+    Ok(deleted.max(1))
+}

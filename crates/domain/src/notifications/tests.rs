@@ -1,0 +1,130 @@
+use std::sync::Arc;
+
+use mockall::Sequence;
+use mockall::predicate::eq;
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{Caller, Member, Role, Roles, Session};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Error, Resource};
+use crate::id::{NotificationId, SessionId, UserId};
+use crate::notices::NotificationKind;
+use crate::page::{Page, PageRequest};
+use crate::posts::VisibleTo;
+
+const ADA: UserId = UserId::new(Uuid::from_u128(1));
+const ID: NotificationId = NotificationId::new(Uuid::from_u128(10));
+
+fn member(roles: Roles) -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user: ADA, opened_at: Timestamp::from_unix_millis(0) };
+    Caller { user: ADA, session, roles }.member().unwrap()
+}
+
+fn notifications(expect: impl FnOnce(&mut MockNotificationRepository)) -> Notifications {
+    let mut notifications = MockNotificationRepository::new();
+    expect(&mut notifications);
+    Notifications { notifications: Arc::new(notifications) }
+}
+
+fn empty<T>() -> Page<T> {
+    Page { items: vec![], keys: vec![], prev: None, next: None }
+}
+
+#[tokio::test]
+async fn everybody_reads_their_own_and_what_they_may_view() {
+    for roles in [Roles::USER, Roles::NONE.with(Role::Admin, true)] {
+        let caller = member(roles);
+        let visible = VisibleTo::of(&caller);
+        let notifications = notifications(|mock| {
+            let kinds = |kinds: &[NotificationKind]| kinds == [NotificationKind::Reply];
+            mock.expect_list()
+                .once()
+                .withf(move |by, of, page| *by == visible && kinds(of) && *page == PageRequest::FIRST)
+                .returning(|_, _, _| Ok(empty()));
+            mock.expect_count_unread().once().with(eq(visible)).returning(|_| Ok(7));
+            mock.expect_mark_read().once().with(eq(ADA), eq(ID)).returning(|_, _| Ok(()));
+            mock.expect_list_actors()
+                .once()
+                .with(eq(visible), eq(ID), eq(PageRequest::FIRST))
+                .returning(|_, _, _| Ok(Some(empty())));
+        });
+        assert!(notifications.list(&caller, &[NotificationKind::Reply], PageRequest::FIRST).await.is_ok());
+        assert_eq!(notifications.count_unread(&caller).await.unwrap(), 7);
+        notifications.mark_read(&caller, ID).await.unwrap();
+        assert!(notifications.list_actors(&caller, ID, PageRequest::FIRST).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn the_actors_of_no_notification_are_not_found() {
+    let notifications = notifications(|mock| {
+        mock.expect_list_actors().returning(|_, _, _| Ok(None));
+    });
+    let actors = notifications.list_actors(&member(Roles::USER), ID, PageRequest::FIRST).await;
+    assert!(matches!(actors, Err(Error::NotFound(Resource::Notification))), "{actors:?}");
+}
+
+#[tokio::test]
+async fn settings_are_the_callers_own() {
+    let chosen = NotificationSettings::default().with(NotificationKind::Follow, NotificationPolicy::None);
+    let changes = [(NotificationKind::Follow, NotificationPolicy::None)];
+    let notifications = notifications(|mock| {
+        mock.expect_settings().once().with(eq(ADA)).returning(move |_| Ok(chosen));
+        mock.expect_change_settings()
+            .once()
+            .withf(move |user, given| (*user, given) == (ADA, &changes[..]))
+            .returning(move |_, _| Ok(chosen));
+    });
+    assert_eq!(notifications.settings(&member(Roles::USER)).await.unwrap(), chosen);
+    assert_eq!(notifications.change_settings(&member(Roles::USER), &changes).await.unwrap(), chosen);
+}
+
+#[tokio::test]
+async fn the_sweep_goes_on_until_nothing_is_left() {
+    let mut mock = MockNotificationRepository::new();
+    let mut sequence = Sequence::new();
+    let before = Timestamp::from_unix_millis(1_000);
+    for rows in [500, 20, 0] {
+        mock.expect_delete_made_before()
+            .once()
+            .in_sequence(&mut sequence)
+            .with(eq(before))
+            .returning(move |_| Ok(rows));
+    }
+    for (after, rows, last) in [(None, 3, Some(ADA)), (Some(ADA), 0, None)] {
+        mock.expect_trim().once().in_sequence(&mut sequence).with(eq(after)).returning(move |_| Ok((rows, last)));
+    }
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(before.plus_millis(KEPT_MILLIS));
+    let sweep = NotificationSweep { notifications: Arc::new(mock), clock: Arc::new(clock) };
+    assert_eq!(sweep.run().await.unwrap(), 523);
+}
+
+#[test]
+fn an_excerpt_is_cut_between_characters() {
+    for (text, expected) in [
+        ("short".to_owned(), "short".to_owned()),
+        ("é".repeat(140), "é".repeat(140)),
+        ("😀".repeat(141), "😀".repeat(140)),
+    ] {
+        assert_eq!(Excerpt::of(text).as_str(), expected);
+    }
+}
+
+#[test]
+fn settings_begin_with_everyone_and_change_by_kind() {
+    let settings = NotificationSettings::default();
+    assert!(settings.iter().all(|(_, policy)| policy == NotificationPolicy::Everyone));
+    let changed = settings.with(NotificationKind::Mention, NotificationPolicy::Following);
+    for (kind, policy) in changed.iter() {
+        let is_changed = kind == NotificationKind::Mention;
+        assert_eq!(policy == NotificationPolicy::Following, is_changed, "{kind:?}");
+    }
+    for policy in NotificationPolicy::ALL {
+        assert_eq!(policy.as_str().parse(), Ok(policy));
+    }
+    let admits = NotificationPolicy::ALL.map(|policy| [policy.admits(false), policy.admits(true)]);
+    assert_eq!(admits, [[true, true], [false, true], [false, false]]);
+    assert!("all".parse::<NotificationPolicy>().is_err());
+}

@@ -1,0 +1,237 @@
+//! `/api/notifications…`: what users are told of the acts of others.
+
+use std::collections::BTreeSet;
+
+use actix_web::web::Data;
+use agora_domain::FieldErrors;
+use agora_domain::accounts::{Member, UserPreview};
+use agora_domain::error::FieldName;
+use agora_domain::id::NotificationId;
+use agora_domain::notices::NotificationKind;
+use agora_domain::notifications::{
+    CommentExcerpt, Notification, NotificationPolicy, NotificationSettings, PostExcerpt, SHOWN_ACTORS,
+};
+use agora_domain::page::PageRequest;
+use garde::Validate;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::{Array, ArrayBuilder};
+use uuid::Uuid;
+
+use crate::core::{ApiError, State, schema};
+use crate::request::{Auth, Body, Field, List, NotificationFilter, PathId, Query, ShortPaging, optional, required};
+use crate::response::{
+    Done, Entry, HandlerResult, Instant, ListRequest, MiniBody, MinisAnswer, NotFound, SUCCESS, answers, done,
+    empty_list, image_url, ok, views,
+};
+
+answers! {
+    /// What the caller was told.
+    NotificationsAnswer { Vec<NotificationBody<'static>> }
+    /// How much of it is unread.
+    UnreadAnswer { Unread }
+    /// What the caller is told of.
+    NotificationSettingsAnswer { SettingsBody }
+}
+
+views! {
+    /// A post as a notification shows it.
+    PostExcerptBody as PostExcerpt of post: PostExcerpt, state: &State {
+        /// Names the post.
+        id: Uuid = post.id.uuid(),
+        content: &'a str [schema::excerpt] = post.content.as_str(),
+        image: Option<String> [schema::image_or_null] = image_url(state, post.image.as_ref()),
+    }
+
+    /// A comment as a notification shows it.
+    CommentExcerptBody as CommentExcerpt of comment: CommentExcerpt {
+        /// Names the comment.
+        id: Uuid = comment.id.uuid(),
+        content: &'a str [schema::excerpt] = comment.content.as_str(),
+    }
+
+    /// What the caller was told. One of likes or follows tells of all of a day (UTC) with the same post or comment.
+    NotificationBody as Notification of told: Notification, state: &State {
+        /// Names the notification.
+        id: Uuid = told.id.uuid(),
+        #[serde(rename = "type")]
+        kind: &'static str [schema::notification_type] = told.kind.as_str(),
+        created_at: Instant [schema::created_at] = Instant(told.created_at),
+        updated_at: Instant [schema::updated_notification_at] = Instant(told.updated_at),
+        /// Whether the caller has read it. One that comes to tell of somebody more is unread again.
+        read: bool = told.read,
+        /// Of how many users it tells.
+        count: u64 = told.count,
+        actors: Vec<MiniBody<'a>> [actors] = told.actors.iter().map(|actor| MiniBody::of(actor, state)).collect(),
+        /// The post that it is about; null of a follow.
+        #[schema(required = true)]
+        post: Option<PostExcerptBody<'a>> = told.post.as_ref().map(|post| PostExcerptBody::of(post, state)),
+        /// The comment that it is about, or null.
+        #[schema(required = true)]
+        comment: Option<CommentExcerptBody<'a>> = told.comment.as_ref().map(CommentExcerptBody::of),
+    }
+}
+
+/// Returns the schema of those of whom a notification tells.
+fn actors() -> Array {
+    ArrayBuilder::new()
+        .items(schema::reference::<MiniBody<'static>>())
+        .description(Some("The newest of them. The whole list: `GET /api/notifications/{notificationId}/actors`."))
+        .max_items(Some(SHOWN_ACTORS))
+        .build()
+}
+
+/// List what the caller was told
+///
+/// What changed last comes first. What is about a post that the caller may not view is left out, and so is what is about
+/// something that was deleted. The newest 1,000 are kept, for 90 days.
+#[utoipa::path(get, path = "", operation_id = "listNotifications", tag = "Notifications",
+    params(NotificationFilter, ShortPaging),
+    responses((status = 200, description = "A page of notifications.", body = NotificationsAnswer)))]
+pub(crate) async fn list(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
+    let (state, (kinds, page)) = (&request.state, filtered_page(&request.query)?);
+    let read = async |page| state.services.notifications.list(&caller, &kinds, page).await;
+    let render = |told: &Notification, entry: Entry<'_>| entry.write(&NotificationBody::of(told, state));
+    request.answer(List::Notifications, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+fn filtered_page(query: &Query) -> Result<(Vec<NotificationKind>, PageRequest), ApiError> {
+    let mut errors = FieldErrors::default();
+    let kinds: Result<BTreeSet<_>, _> = query.get_all(FieldName::Kind).map(str::parse).collect();
+    let kinds = errors.check(FieldName::Kind, kinds).unwrap_or_default();
+    match errors.absorb(query.checked_short_page(List::Notifications))? {
+        Some(page) if errors.is_empty() => Ok((kinds.into_iter().collect(), page)),
+        _ => Err(errors.into()),
+    }
+}
+
+/// How many notifications are unread.
+#[derive(Serialize, ToSchema)]
+struct Unread {
+    /// How many.
+    count: u64,
+}
+
+/// Count what the caller has not read
+///
+/// Of the notifications that the list shows.
+#[utoipa::path(get, path = "", operation_id = "countUnreadNotifications", tag = "Notifications",
+    responses((status = 200, description = "How many.", body = UnreadAnswer)))]
+pub(crate) async fn count_unread(state: Data<State>, caller: Auth<Member>) -> HandlerResult {
+    let count = state.services.notifications.count_unread(&caller).await?;
+    ok(SUCCESS, Unread { count })
+}
+
+/// Up to where the caller has read.
+#[derive(Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReadMark {
+    /// Names the notification that changed last of those that the caller has read.
+    #[garde(custom(required))]
+    #[schema(value_type = Uuid)]
+    up_to: Field<NotificationId>,
+}
+
+/// Mark notifications as read
+///
+/// One and all older ones. Nothing that was read becomes unread: several devices may do so in any order.
+#[utoipa::path(get, path = "", operation_id = "markNotificationsRead", tag = "Notifications", request_body = ReadMark,
+    responses((status = 200, description = "`success`", body = Done), NotFound))]
+pub(crate) async fn mark_read(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
+    let ReadMark { up_to } = body.valid_json().await?;
+    state.services.notifications.mark_read(&caller, up_to.validated()?).await?;
+    done(SUCCESS)
+}
+
+/// List those of whom a notification tells
+///
+/// The newest act first. For its recipient.
+#[utoipa::path(get, path = "", operation_id = "listNotificationActors", tag = "Notifications", params(ShortPaging),
+    responses((status = 200, description = "A page of users.", body = MinisAnswer), NotFound))]
+pub(crate) async fn list_actors(
+    request: ListRequest,
+    caller: Auth<Member>,
+    id: PathId<NotificationId>,
+) -> HandlerResult {
+    let (state, page) = (&request.state, request.query.short_page(List::Actors)?);
+    let read = async |page| state.services.notifications.list_actors(&caller, id.0, page).await;
+    let render = |user: &UserPreview, entry: Entry<'_>| entry.write(&MiniBody::of(user, state));
+    request.answer(List::Actors, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+/// Declares the settings: each kind of notification with the field that names it.
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $field:ident: $kind:ident,)+) => {
+        /// What the caller is told of: by everybody, by those whom the caller follows when they act, or by nobody.
+        #[derive(Serialize, ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        #[schema(as = NotificationSettings)]
+        struct SettingsBody {
+            $(
+                $(#[doc = $doc])+
+                #[schema(schema_with = schema::notification_policy)]
+                $field: &'static str,
+            )+
+        }
+
+        impl SettingsBody {
+            fn of(settings: NotificationSettings) -> Self {
+                Self { $($field: settings.get(NotificationKind::$kind).as_str(),)+ }
+            }
+        }
+
+        /// What the caller wants to be told of from now on. What is not named stays as it is.
+        #[derive(Deserialize, Validate, ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        pub(crate) struct SettingsChange {
+            $(
+                $(#[doc = $doc])+
+                #[garde(custom(optional))]
+                #[schema(schema_with = schema::notification_policy, required = false)]
+                $field: Field<NotificationPolicy>,
+            )+
+        }
+
+        impl SettingsChange {
+            fn into_changes(self) -> Vec<(NotificationKind, NotificationPolicy)> {
+                let changes = [$((NotificationKind::$kind, self.$field.value()),)+];
+                changes.into_iter().filter_map(|(kind, policy)| Some((kind, policy?))).collect()
+            }
+        }
+    };
+}
+
+settings! {
+    /// Likes of posts.
+    like: Like,
+    /// Comments on posts.
+    comment: Comment,
+    /// Answers to comments.
+    reply: Reply,
+    /// Mentions in posts and comments.
+    mention: Mention,
+    /// Follows.
+    follow: Follow,
+    /// Likes of comments.
+    comment_like: CommentLike,
+}
+
+/// Read what the caller is told of
+///
+/// By type.
+#[utoipa::path(get, path = "", operation_id = "getNotificationSettings", tag = "Notifications",
+    responses((status = 200, description = "The settings.", body = NotificationSettingsAnswer)))]
+pub(crate) async fn settings(state: Data<State>, caller: Auth<Member>) -> HandlerResult {
+    ok(SUCCESS, SettingsBody::of(state.services.notifications.settings(&caller).await?))
+}
+
+/// Choose what the caller is told of
+///
+/// From now on: what the caller was told before stays.
+#[utoipa::path(get, path = "", operation_id = "changeNotificationSettings", tag = "Notifications",
+    request_body = SettingsChange,
+    responses((status = 200, description = "The settings as they are now.", body = NotificationSettingsAnswer)))]
+pub(crate) async fn change_settings(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
+    let changes = body.valid_json::<SettingsChange>().await?.into_changes();
+    ok(SUCCESS, SettingsBody::of(state.services.notifications.change_settings(&caller, &changes).await?))
+}

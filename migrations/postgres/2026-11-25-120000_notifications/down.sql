@@ -1,0 +1,4 @@
+DROP TABLE notification_settings;
+DROP TABLE notification_withdrawals;
+DROP TABLE notification_actors;
+DROP TABLE notifications;
