@@ -34,6 +34,7 @@ mod parts;
 mod people;
 mod postgres;
 mod posts;
+mod prepared;
 mod probe;
 mod product_rows;
 mod products;

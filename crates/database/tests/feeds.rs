@@ -108,7 +108,7 @@ impl World {
     }
 
     async fn toggle(&self, node: u64, follower: UserId, followed: UserId) -> bool {
-        let relation = NewRelation { id: RelationId::new(self.id()), at: at(self.next()) };
+        let relation = NewRelation { id: RelationId::new(self.id()), at: at(self.next()), notice: None };
         self.node(node).follows().toggle(follower, followed, relation, None).await.unwrap()
     }
 

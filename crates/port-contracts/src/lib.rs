@@ -15,6 +15,7 @@ use agora_domain::comments::CommentRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
@@ -41,6 +42,8 @@ pub struct Repositories {
     pub texts: Arc<dyn TextBacklog>,
     /// Comments.
     pub comments: Arc<dyn CommentRepository>,
+    /// What users are told.
+    pub notifications: Arc<dyn NotificationRepository>,
     /// Follows.
     pub follows: Arc<dyn FollowRepository>,
     /// Users as others see them.
@@ -259,6 +262,21 @@ contract! { $
         what_is_stored_of_a_text_leaves_another_text_alone,
         texts_are_worked_out_beside_edits_and_deletions,
         the_texts_of_comments_are_worked_out_like_those_of_posts,
+    }
+    /// What users are told of the acts of others.
+    notifications {
+        likes_and_follows_of_a_day_are_told_together,
+        who_takes_an_act_back_is_taken_out,
+        toggling_back_and_forth_tells_once,
+        comments_replies_and_mentions_stand_alone,
+        nothing_is_told_of_what_may_not_be_viewed_or_is_gone,
+        a_recipient_is_told_what_they_want_to_be,
+        what_is_read_stays_read_until_it_grows,
+        notifications_and_actors_are_read_page_by_page,
+        old_notifications_are_deleted_some_rows_at_a_time,
+        of_very_many_notifications_the_newest_are_kept,
+        whatever_many_do_at_once_is_counted_exactly,
+        whatever_happens_everybody_is_told_what_the_model_says,
     }
     /// Who follows whom.
     follows {

@@ -259,7 +259,7 @@ impl Lists {
     pub async fn add(&self, list: List, Keyset { at, id }: Keyset) {
         let People { author, host, post, comment, commented, .. } = self.people;
         let (db, w) = (&self.db, &self.world);
-        let (user, relation) = (UserId::new(id), NewRelation { id: id.into(), at });
+        let (user, relation) = (UserId::new(id), NewRelation { id: id.into(), at, notice: None });
         let register = async || {
             let name = id.simple().to_string();
             let new = w.new_account_with(&name, |account| {
@@ -280,7 +280,7 @@ impl Lists {
                 let text = format!("Good morning {TAG}");
                 (post.text, post.entities) = (post_text(&text), entities(&text));
                 (post.id, post.created_at) = (id.into(), at);
-                db.posts.create(&post, None).await.unwrap();
+                db.posts.create(&post, &[], None).await.unwrap();
                 if list == List::Bookmarks {
                     db.bookmarks.set(post.id, host, relation).await.unwrap();
                 }

@@ -123,7 +123,7 @@ pub(crate) fn preview(account: &Account) -> UserPreview {
 
 /// Returns what anybody sees of a comment that nobody has liked or answered.
 pub(crate) fn untouched_comment(new: &NewComment, account: &Account) -> ThreadedComment {
-    let NewComment { comment, reply, entities } = new.clone();
+    let NewComment { comment, reply, entities, .. } = new.clone();
     let author = preview(account);
     ThreadedComment { comment, reply, entities, author, reply_count: 0, like_count: 0, liked_by_viewer: false }
 }
@@ -296,7 +296,7 @@ impl World {
         let mut post = self.new_post(author);
         alter(&mut post);
         self.announce(post.image.as_ref()).await;
-        self.db.posts.create(&post, None).await.unwrap();
+        self.db.posts.create(&post, &[], None).await.unwrap();
         post
     }
 
@@ -310,7 +310,7 @@ impl World {
     }
 
     pub(crate) fn new_relation(&self) -> NewRelation {
-        NewRelation { id: self.id(), at: self.now() }
+        NewRelation { id: self.id(), at: self.now(), notice: None }
     }
 
     pub(crate) async fn like(&self, post: PostId, user: UserId) {
@@ -325,7 +325,7 @@ impl World {
         let now = self.now();
         let content = comment_text("Indeed");
         let comment = Comment { id: self.id(), post, author, content, created_at: now, updated_at: now };
-        NewComment { comment, reply: None, entities: Some(Entities::default()) }
+        NewComment { comment, reply: None, entities: Some(Entities::default()), notices: vec![] }
     }
 
     /// Returns an answer to a comment on the same post, in the thread of `thread`.

@@ -12,6 +12,7 @@ use super::{Conn, RunQueryDsl, built, id_in, notices};
 pub(crate) use super::{insert_comment as insert, list_comments as list};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
+use crate::prepared::prepared;
 use crate::rows::{CommentRow, PreviewRow, Slice, visibility};
 use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
@@ -59,16 +60,16 @@ pub(crate) async fn find_access(
 pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
     // The post first, as whoever deletes a comment of it does: from here on its comments stay.
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
-    let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1)).execute(conn).await?;
+    let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1));
+    let counted = prepared(counted).execute(conn).await?;
     if counted == 0 {
         return Err(NO_POST);
     }
     let (Some(parent), Some(answered)) = (row.parent_id, row.reply_to_id) else { return Err(NO_COMMENT) };
     let thread = comments::table.find(parent).filter(comments::post_id.eq(row.post_id));
-    let counted = diesel::update(thread.filter(comments::parent_id.is_null()))
-        .set(comments::reply_count.eq(comments::reply_count + 1))
-        .execute(conn)
-        .await?;
+    let thread = thread.filter(comments::parent_id.is_null());
+    let counted = diesel::update(thread).set(comments::reply_count.eq(comments::reply_count + 1));
+    let counted = prepared(counted).execute(conn).await?;
     let is_in_thread = comments::table.find(answered).filter(comments::parent_id.eq(parent));
     if counted == 0 || answered != parent && !diesel::select(exists(is_in_thread)).get_result::<bool>(conn).await? {
         return Err(NO_COMMENT);
@@ -155,10 +156,8 @@ async fn is_there(conn: &mut Conn<'_>, id: DbId) -> Outcome<bool> {
 
 /// Adds to a comment's count of likes.
 async fn count_likes(conn: &mut Conn<'_>, id: DbId, likes: i64) -> Outcome<()> {
-    diesel::update(comments::table.find(id))
-        .set(comments::like_count.eq(comments::like_count + likes))
-        .execute(conn)
-        .await?;
+    let counted = diesel::update(comments::table.find(id)).set(comments::like_count.eq(comments::like_count + likes));
+    prepared(counted).execute(conn).await?;
     Ok(())
 }
 

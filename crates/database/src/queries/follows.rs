@@ -9,6 +9,7 @@ use super::{Conn, RunQueryDsl, built, notices};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::Gathered;
+use crate::prepared::prepared;
 use crate::rows::{Slice, SummaryRow};
 use crate::schema::{FollowRecord, follows, users};
 use crate::sql_types::{DbId, DbInstant};
@@ -91,7 +92,7 @@ async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<
 /// Returns what is remembered of the follower's feed is of an earlier state from now on.
 async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
-    diesel::update(users::table.find(follower)).set(counted).execute(conn).await?;
+    prepared(diesel::update(users::table.find(follower)).set(counted)).execute(conn).await?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
+use crate::prepared::prepared;
 use crate::schema::idempotency;
 use crate::sql_types::{DbId, DbInstant};
 
@@ -100,7 +101,8 @@ async fn find(conn: &mut Conn<'_>, name: &RequestName) -> Outcome<Option<(DbId, 
 /// Stores what the writes of this transaction did as the outcome of an attempt.
 pub(crate) async fn complete(conn: &mut Conn<'_>, attempt: DbId, done: Done) -> Outcome<()> {
     let running = idempotency::table.filter(idempotency::attempt.eq(attempt).and(idempotency::outcome.is_null()));
-    let completed = diesel::update(running).set(idempotency::outcome.eq(Some(encode(done)))).execute(conn).await?;
+    let completed = diesel::update(running).set(idempotency::outcome.eq(Some(encode(done))));
+    let completed = prepared(completed).execute(conn).await?;
     if completed == 0 {
         return Err(Failure::Rule(Error::unavailable("another attempt has taken the place of this one")));
     }

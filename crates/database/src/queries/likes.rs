@@ -7,6 +7,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use super::{Conn, RunQueryDsl, built, notices};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
+use crate::prepared::prepared;
 use crate::rows::{LikerRow, Slice};
 use crate::schema::{LikeRecord, likes, posts, users};
 use crate::sql_types::{DbId, DbInstant};
@@ -35,10 +36,9 @@ pub(super) async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
 
 /// Adds to a post's count of likes.
 async fn count(conn: &mut Conn<'_>, post: DbId, likes: i64) -> Outcome<()> {
-    let counted = diesel::update(posts::table.find(post).filter(posts::deleted_at.is_null()))
-        .set(posts::like_count.eq(posts::like_count + likes))
-        .execute(conn)
-        .await?;
+    let there = posts::table.find(post).filter(posts::deleted_at.is_null());
+    let counted = diesel::update(there).set(posts::like_count.eq(posts::like_count + likes));
+    let counted = prepared(counted).execute(conn).await?;
     if counted == 0 { Err(NO_POST) } else { Ok(()) }
 }
 

@@ -7,9 +7,9 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
 use crate::notices::{Gathered, gathered_row, kind_code, policy, row};
+use crate::prepared::prepared;
 use crate::schema::{
-    ActorRecord, NotificationRecord, follows, notification_actors, notification_settings, notification_withdrawals,
-    notifications,
+    ActorRecord, follows, notification_actors, notification_settings, notification_withdrawals, notifications,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -25,14 +25,11 @@ async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
 
 /// Stores notices that stand alone.
 pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()> {
-    let mut rows: Vec<NotificationRecord> = Vec::with_capacity(notices.len());
+    // Each by itself: a statement of several rows would be prepared anew at each execution.
     for notice in notices {
         if is_wanted(conn, notice).await? {
-            rows.push(row(notice));
+            diesel::insert_into(notifications::table).values(row(notice)).execute(conn).await?;
         }
-    }
-    if !rows.is_empty() {
-        diesel::insert_into(notifications::table).values(rows).execute(conn).await?;
     }
     Ok(())
 }
@@ -87,13 +84,9 @@ pub(crate) async fn withdraw(
     if diesel::delete(notification_actors::table.find((id, relation))).execute(conn).await? == 0 {
         return Ok(());
     }
-    diesel::update(notifications::table.find(id))
-        .set((
-            notifications::count.eq(notifications::count - 1),
-            notifications::is_empty.eq(notifications::count.eq(1)),
-        ))
-        .execute(conn)
-        .await?;
+    let is_last = notifications::count.eq(1);
+    let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
+    prepared(diesel::update(notifications::table.find(id)).set(one_less)).execute(conn).await?;
     let withdrawal = (notification_withdrawals::notification_id.eq(id), notification_withdrawals::actor_id.eq(actor));
     diesel::insert_into(notification_withdrawals::table)
         .values(withdrawal)

@@ -8,6 +8,7 @@ use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use super::dialect::{Conn, RunQueryDsl};
 use super::queries::{images, likes, notices, search, texts};
 use crate::error::{Failure, Outcome};
+use crate::prepared::prepared;
 use crate::rows::{AuthorRow, CommentRow, PostRow};
 use crate::schema::{LikeRecord, NotificationRecord, comments, notifications, posts, users};
 use crate::search_index::TextRow;
@@ -26,7 +27,8 @@ pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: O
 /// Stores a comment at the top level, counts it, and tells of it.
 pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
-    let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1)).execute(conn).await?;
+    let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1));
+    let counted = prepared(counted).execute(conn).await?;
     if counted == 0 {
         return Err(Failure::Rule(Error::NotFound(Resource::Post)));
     }
@@ -59,7 +61,7 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: 
         .filter(notifications::target_id.eq(row.target_id));
     let gathered =
         diesel::update(of_day).set(notices::with_one_more(row.updated_at, actor)).returning(notifications::id);
-    if let Some(id) = gathered.get_result(conn).await.optional()? {
+    if let Some(id) = prepared(gathered).get_result(conn).await.optional()? {
         return Ok(id);
     }
     let id = row.id;

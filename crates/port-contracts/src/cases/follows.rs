@@ -146,7 +146,7 @@ pub async fn followers_and_followed_are_listed_newest_relation_first(db: Reposit
     let users: [_; 12] = w.accounts().await;
     // Three at each instant, in an order that is that of neither the relations' ids nor the users'.
     let relations = || {
-        let relations: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3) }).collect();
+        let relations: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3), notice: None }).collect();
         shuffled(relations)
     };
     let mut followers: Vec<_> = relations().into_iter().zip(&users).collect();
@@ -189,7 +189,7 @@ pub async fn paging_through_follows_survives_new_ones_and_unfollowing(db: Reposi
     let users: [UserId; 9] = w.users().await;
     let relations = w.ids::<RelationId>(9).into_iter().zip(w.ids(9));
     for (n, (user, (to, from))) in shuffled((0..).zip(users.into_iter().zip(relations))) {
-        let [to, from] = [to, from].map(|id| NewRelation { id, at: at(n / 3) });
+        let [to, from] = [to, from].map(|id| NewRelation { id, at: at(n / 3), notice: None });
         db.follows.set(user, ada, to).await.unwrap();
         db.follows.set(ada, user, from).await.unwrap();
     }

@@ -211,9 +211,9 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     let account = w.new_account("Cleo");
     db.accounts.create(&account, begun("account").await).await.unwrap();
     let (plain, mut pictured) = (w.new_post(ada), w.new_post(ada));
-    db.posts.create(&plain, begun("post").await).await.unwrap();
+    db.posts.create(&plain, &[], begun("post").await).await.unwrap();
     pictured.image = Some(w.image().await);
-    db.posts.create(&pictured, begun("picture").await).await.unwrap();
+    db.posts.create(&pictured, &[], begun("picture").await).await.unwrap();
     let comment = w.new_comment(post, bob);
     db.comments.create(&comment, begun("comment").await).await.unwrap();
     let reply = w.new_reply(&comment.comment, comment.comment.id, ada);
@@ -277,7 +277,7 @@ pub async fn an_attempt_that_was_replaced_writes_nothing(db: Repositories) {
     let lost = Some(attempt(&w));
     let (account, second, product) = (w.new_account("Cleo"), w.new_post(ada), w.new_product("sku"));
     assert_undone(db.accounts.create(&account, lost).await);
-    assert_undone(db.posts.create(&second, lost).await);
+    assert_undone(db.posts.create(&second, &[], lost).await);
     assert_undone(db.comments.create(&w.new_comment(post, bob), lost).await);
     assert_undone(db.posts.toggle_like(post, bob, w.new_relation(), lost).await);
     assert_undone(db.follows.toggle(bob, ada, w.new_relation(), lost).await);

@@ -114,7 +114,7 @@ impl Rows {
             assert_eq!(db.accounts.find(account.id).await.unwrap().as_ref(), Some(account));
         }
         let post = Post { image: Some(key.clone()), ..w.new_post(self.bare.0.id) };
-        refused(db.posts.create(&post, None).await.map(drop));
+        refused(db.posts.create(&post, &[], None).await.map(drop));
         assert_eq!(db.posts.find(post.id, post.author).await.unwrap(), None);
         let new: NewAccount = w.new_account_with("Cleo", |account| account.profile_picture = Some(key.clone()));
         refused(db.accounts.create(&new, None).await);
@@ -195,7 +195,7 @@ pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
     let outcomes = together((0..20).map(|_| {
         let db = db.clone();
         let post = Post { image: Some(key.clone()), ..w.new_post(bob.id) };
-        async move { db.posts.create(&post, None).await.is_ok() }
+        async move { db.posts.create(&post, &[], None).await.is_ok() }
     }))
     .await;
     assert_eq!(outcomes.into_iter().filter(|named| *named).count(), 1);
@@ -213,7 +213,7 @@ pub async fn an_image_is_either_named_or_marked(db: Repositories) {
         let post = Post { image: key.clone(), ..w.new_post(ada) };
         async move {
             match key {
-                Some(key) => (db.posts.create(&post, None).await.is_ok().then_some(key), vec![]),
+                Some(key) => (db.posts.create(&post, &[], None).await.is_ok().then_some(key), vec![]),
                 None => (None, db.images.mark_for_deletion(cutoff, now, 10).await.unwrap()),
             }
         }

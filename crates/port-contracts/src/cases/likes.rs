@@ -141,7 +141,7 @@ pub async fn likers_are_listed_newest_like_first(db: Repositories) {
     let mut users = Vec::from(w.accounts::<11>().await);
     users.push(w.account_with("Pictured", |account| account.profile_picture = Some(w.new_image())).await);
     // Three at each instant, in an order that is that of neither the likes' ids nor the users'.
-    let likes: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3) }).collect();
+    let likes: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3), notice: None }).collect();
     let mut likes: Vec<_> = shuffled(likes).into_iter().zip(&users).collect();
     let other = w.post(users[0].id).await.id;
     for (like, user) in &likes {

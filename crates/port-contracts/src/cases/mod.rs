@@ -9,6 +9,7 @@ pub(crate) mod follows;
 pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
+pub(crate) mod notifications;
 pub(crate) mod paging;
 pub(crate) mod people;
 pub(crate) mod posts;

@@ -206,7 +206,7 @@ pub async fn counts_are_exact_whatever_many_do_at_once(db: Repositories) {
         async move {
             for (step, one, other, new, post, relation, now) in steps {
                 match step {
-                    0 => db.posts.create(&new, None).await.map(drop).unwrap(),
+                    0 => db.posts.create(&new, &[], None).await.map(drop).unwrap(),
                     1 => done_or_missing(db.posts.edit(post, &seen_as(new.visibility), now).await).unwrap(),
                     2 => done_or_missing(db.posts.delete(post, now).await).unwrap(),
                     _ if one == other => {}

@@ -36,7 +36,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                     db.sessions.revoke(session.id, now).await.unwrap();
                 }
                 2 => {
-                    db.posts.create(&post, None).await.unwrap();
+                    db.posts.create(&post, &[], None).await.unwrap();
                     db.posts.edit(shared, &edit, now).await.unwrap();
                 }
                 3 => {

@@ -170,7 +170,7 @@ pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(d
 
 /// A post stored under the id of a deleted one would inherit what was left behind.
 async fn leaves_nothing_behind(db: &Repositories, deleted: &Post, viewer: UserId) {
-    db.posts.create(deleted, None).await.unwrap();
+    db.posts.create(deleted, &[], None).await.unwrap();
     let again = db.posts.find(deleted.id, viewer).await.unwrap().unwrap().view;
     assert_eq!((again.like_count, again.liked_by_viewer, again.comment_count), (0, false, 0));
     assert_eq!(db.posts.list_likers(deleted.id, PageRequest::FIRST).await.unwrap().items, []);

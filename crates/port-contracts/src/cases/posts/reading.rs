@@ -25,7 +25,7 @@ pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) 
         .await;
     for account in [ada, w.account("Bob").await] {
         let post = w.new_post(account.id);
-        assert_eq!(db.posts.create(&post, None).await.unwrap(), untouched(&post, &account));
+        assert_eq!(db.posts.create(&post, &[], None).await.unwrap(), untouched(&post, &account));
     }
 }
 
@@ -137,7 +137,7 @@ pub async fn a_post_shows_the_newest_likers_and_counts_all(db: Repositories) {
     let post = w.post(ada.id).await;
     let users: [_; 60] = w.accounts().await;
     // Ten at each instant, in an order that is that of neither the likes' ids nor the users'.
-    let likes: Vec<NewRelation> = (0..60).map(|n| NewRelation { id: w.id(), at: at(n / 10) }).collect();
+    let likes: Vec<NewRelation> = (0..60).map(|n| NewRelation { id: w.id(), at: at(n / 10), notice: None }).collect();
     let mut likes: Vec<_> = shuffled(likes).into_iter().zip(users).collect();
     for (like, user) in &likes {
         db.posts.set_like(post.id, user.id, *like).await.unwrap();
@@ -158,7 +158,7 @@ pub async fn posts_created_at_once_are_all_kept(db: Repositories) {
     let posts: Vec<_> = (0..30).map(|_| w.new_post(ada)).collect();
     let created = together(posts.iter().cloned().map(|post| {
         let db = db.clone();
-        async move { db.posts.create(&post, None).await.unwrap().post }
+        async move { db.posts.create(&post, &[], None).await.unwrap().post }
     }))
     .await;
     assert_eq!(created, posts);

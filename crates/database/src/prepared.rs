@@ -1,0 +1,42 @@
+//! Statements that stay prepared.
+
+use diesel::QueryResult;
+use diesel::backend::Backend;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sqlite::SqliteConnection;
+
+/// An UPDATE whose text its type alone decides. diesel prepares every UPDATE anew at each execution, since one may leave
+/// columns out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prepared<Q>(Q);
+
+/// Returns the UPDATE as one that stays prepared. It MUST set the same columns whatever its values are.
+pub(crate) fn prepared<Q>(update: Q) -> Prepared<Q> {
+    Prepared(update)
+}
+
+impl<Q: 'static> QueryId for Prepared<Q> {
+    type QueryId = Self;
+
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<Q: Query> Query for Prepared<Q> {
+    type SqlType = Q::SqlType;
+}
+
+impl<Q> diesel::RunQueryDsl<SqliteConnection> for Prepared<Q> {}
+
+impl<DB: Backend, Q: QueryFragment<DB>> QueryFragment<DB> for Prepared<Q> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.0.walk_ast(out)
+    }
+
+    fn to_sql(&self, out: &mut DB::QueryBuilder, backend: &DB) -> QueryResult<()> {
+        self.0.to_sql(out, backend)
+    }
+
+    fn is_safe_to_cache_prepared(&self, _: &DB) -> QueryResult<bool> {
+        Ok(true)
+    }
+}

@@ -1,0 +1,117 @@
+//! Acts of which one recipient is told.
+
+use std::sync::Arc;
+
+use agora_domain::clock::Timestamp;
+use agora_domain::comments::{Comment, NewComment, Reply as Answer};
+use agora_domain::id::{NotificationId, PostId, UserId};
+use agora_domain::notices::{Notice, NotificationKind, Subject};
+use agora_domain::posts::{Visibility, VisibleTo};
+use agora_domain::relation::NewRelation;
+
+use crate::Repositories;
+use crate::world::{World, comment_text, entities};
+
+/// What somebody without ADMIN may view.
+pub(super) fn member(viewer: UserId) -> VisibleTo {
+    VisibleTo { viewer, followed: &[Visibility::Public, Visibility::Followers], others: &[Visibility::Public] }
+}
+
+/// Acts of others with a post, and a comment on it by the recipient.
+#[derive(Clone)]
+pub(super) struct Telling {
+    db: Repositories,
+    w: Arc<World>,
+    pub(super) recipient: UserId,
+    pub(super) post: PostId,
+    comment: Comment,
+}
+
+impl Telling {
+    /// With a post by the recipient.
+    pub(super) async fn new(db: &Repositories, w: &Arc<World>, recipient: UserId) -> Self {
+        let post = w.post(recipient).await.id;
+        Self::on(db, w, recipient, post).await
+    }
+
+    pub(super) async fn on(db: &Repositories, w: &Arc<World>, recipient: UserId, post: PostId) -> Self {
+        let comment = w.comment(post, recipient).await;
+        Self { db: db.clone(), w: Arc::clone(w), recipient, post, comment }
+    }
+
+    fn notice(&self, kind: NotificationKind, actor: UserId, at: Timestamp, id: NotificationId) -> Notice {
+        let subject = match kind {
+            NotificationKind::Follow => Subject::Recipient,
+            NotificationKind::CommentLike => Subject::Comment(self.post, self.comment.id),
+            _ => Subject::Post(self.post),
+        };
+        Notice { id, kind, recipient: self.recipient, actor, subject, at }
+    }
+
+    fn relation(&self, kind: NotificationKind, actor: UserId, at: Timestamp, id: NotificationId) -> NewRelation {
+        NewRelation { id: self.w.id(), at, notice: Some(self.notice(kind, actor, at, id)) }
+    }
+
+    /// Likes, follows, or writes a comment of which the recipient is told.
+    pub(super) async fn act(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
+        self.act_as(kind, actor, at, self.w.id()).await;
+    }
+
+    /// Does so with the id that a new notification has.
+    pub(super) async fn act_as(&self, kind: NotificationKind, actor: UserId, at: Timestamp, id: NotificationId) {
+        let relation = self.relation(kind, actor, at, id);
+        let Self { db, recipient, post, comment, .. } = self;
+        match kind {
+            NotificationKind::Like => db.posts.set_like(*post, actor, relation).await.unwrap(),
+            NotificationKind::CommentLike => db.comments.set_like(comment.id, actor, relation).await.unwrap(),
+            NotificationKind::Follow => db.follows.set(actor, *recipient, relation).await.unwrap(),
+            NotificationKind::Comment | NotificationKind::Reply | NotificationKind::Mention => {
+                let made = self.w.id();
+                let subject = Subject::Comment(*post, made);
+                let notices = vec![Notice { subject, ..self.notice(kind, actor, at, id) }];
+                let content = comment_text("Indeed");
+                let new = Comment { id: made, post: *post, author: actor, content, created_at: at, updated_at: at };
+                let reply = (kind == NotificationKind::Reply).then_some(Answer { thread: comment.id, to: comment.id });
+                let new = NewComment { comment: new, reply, entities: entities(""), notices };
+                db.comments.create(&new, None).await.unwrap();
+            }
+        }
+    }
+
+    /// Turns a like or a follow on or off; there is no such thing for comments, whose likes are turned on, off and on.
+    pub(super) async fn toggle(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
+        let relation = self.relation(kind, actor, at, self.w.id());
+        match kind {
+            NotificationKind::Like => {
+                self.db.posts.toggle_like(self.post, actor, relation, None).await.unwrap();
+            }
+            NotificationKind::Follow => {
+                self.db.follows.toggle(actor, self.recipient, relation, None).await.unwrap();
+            }
+            _ => {
+                self.act(kind, actor, at).await;
+                self.undo(kind, actor).await;
+            }
+        }
+    }
+
+    /// Takes a like or a follow back; comments stay.
+    pub(super) async fn undo(&self, kind: NotificationKind, actor: UserId) {
+        match kind {
+            NotificationKind::Like => self.db.posts.unset_like(self.post, actor).await.unwrap(),
+            NotificationKind::CommentLike => self.db.comments.unset_like(self.comment.id, actor).await.unwrap(),
+            NotificationKind::Follow => self.db.follows.unset(actor, self.recipient).await.unwrap(),
+            NotificationKind::Comment | NotificationKind::Reply | NotificationKind::Mention => {}
+        }
+    }
+
+    /// Mentions the recipient in a post.
+    pub(super) async fn mention(&self, actor: UserId, at: Timestamp) -> PostId {
+        let mut post = self.w.new_post(actor);
+        (post.created_at, post.updated_at) = (at, at);
+        let notice = self.notice(NotificationKind::Mention, actor, at, self.w.id());
+        let notice = Notice { subject: Subject::Post(post.id), ..notice };
+        self.db.posts.create(&post, &[notice], None).await.unwrap();
+        post.id
+    }
+}
