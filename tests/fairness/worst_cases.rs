@@ -156,6 +156,13 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/follow/{followedId}",           Member,  &[("{friend}", "", None), ("{user n}", "", None)]),
     case("DELETE", "/api/follow/{followedId}",           Member,  &[("{friend}", "", None)]),
 
+    case("GET",    "/api/notifications",                 Member,  &[("", "?size=100", None), ("", "?type=mention", None)]),
+    case("GET",    "/api/notifications/unread",          Member,  PLAIN),
+    case("PUT",    "/api/notifications/read",            Member,  &[("", "", Json(r#"{"upTo":"{told}"}"#))]),
+    case("GET",    "/api/notifications/settings",        Member,  PLAIN),
+    case("PUT",    "/api/notifications/settings",        Member,  &[("", "", Json(r#"{"like":"none","comment":"none","reply":"none","mention":"none","follow":"none","commentLike":"none"}"#)), ("", "", Json(r#"{"like":"everyone","comment":"everyone","reply":"everyone","mention":"everyone","follow":"everyone","commentLike":"everyone"}"#))]),
+    case("GET",    "/api/notifications/{notificationId}/actors", Member, &[("{told}", "?size=100", None)]),
+
     case("GET",    "/api/products/findAll",              Nobody,  SEARCHES),
     case("GET",    "/api/products/category/{category}",  Nobody,  &[("everything", "?q=zzzz", None), ("everything", "", None)]),
     case("GET",    "/api/products",                      Member,  PLAIN),

@@ -75,6 +75,13 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/api/follow/followers/{userId}",       [401, 401, 403, 404, 404]),
     ("GET",    "/api/follow/followed/{userId}",        [401, 401, 403, 404, 404]),
 
+    ("GET",    "/api/notifications",                   [401, 401, 403, 200, 200]),
+    ("GET",    "/api/notifications/unread",            [401, 401, 403, 200, 200]),
+    ("PUT",    "/api/notifications/read",              [401, 401, 403, 400, 400]),
+    ("GET",    "/api/notifications/settings",          [401, 401, 403, 200, 200]),
+    ("PUT",    "/api/notifications/settings",          [401, 401, 403, 200, 200]),
+    ("GET",    "/api/notifications/{notificationId}/actors", [401, 401, 403, 404, 404]),
+
     ("GET",    "/api/products/findAll",                [200, 200, 200, 200, 200]),
     ("GET",    "/api/products/category/{category}",    [200, 200, 200, 200, 200]),
     ("GET",    "/api/products",                        [401, 401, 403, 200, 200]),

@@ -22,6 +22,7 @@ mod idempotency;
 mod images;
 mod limits;
 mod lists;
+mod notifications;
 mod paging;
 mod people;
 mod posts;

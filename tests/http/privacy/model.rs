@@ -48,6 +48,8 @@ pub(super) struct Comment {
     pub(super) text: String,
     /// The comment at the top of its thread, and the one answered.
     pub(super) reply: Option<(String, String)>,
+    /// Who wrote the comment answered.
+    pub(super) answered: Option<Who>,
     /// Who likes it, by when they began to.
     pub(super) likes: Vec<Who>,
 }
@@ -59,6 +61,9 @@ impl Post {
         self.comments.iter().filter(is_in).collect()
     }
 }
+
+/// An act of which somebody is told: its type, the post and the comment it is about, and who acted.
+pub(super) type Told = (&'static str, Option<String>, Option<String>, Who);
 
 #[derive(Debug, Default)]
 pub(super) struct Model {
@@ -129,6 +134,35 @@ impl Model {
     pub(super) fn bookmarked(&self, viewer: Who) -> Vec<&Post> {
         let posts = self.bookmarks.iter().rev().filter(|(by, _)| *by == viewer).map(|(_, n)| &self.posts[*n]);
         posts.filter(|post| !post.deleted && self.may_view(viewer, post)).collect()
+    }
+
+    /// Of which acts somebody is told: the type, the post, the comment, who acted; in no order.
+    pub(super) fn told(&self, recipient: Who) -> Vec<Told> {
+        let mut told: Vec<Told> = Vec::new();
+        let followers = self.follows.iter().filter(|(_, followed)| *followed == recipient);
+        told.extend(followers.map(|(follower, _)| ("follow", None, None, *follower)));
+        let viewed = self.posts.iter().filter(|post| !post.deleted && self.may_view(recipient, post));
+        for post in viewed {
+            let on_post = || Some(post.id.clone());
+            if post.author == recipient {
+                told.extend(post.likes.iter().map(|who| ("like", on_post(), None, *who)));
+            }
+            for comment in &post.comments {
+                let on_comment = || Some(comment.id.clone());
+                if comment.author == recipient {
+                    told.extend(comment.likes.iter().map(|who| ("commentLike", on_post(), on_comment(), *who)));
+                }
+                let kind = match comment.answered {
+                    Some(answered) if answered == recipient => "reply",
+                    _ if post.author == recipient => "comment",
+                    _ => continue,
+                };
+                told.push((kind, on_post(), on_comment(), comment.author));
+            }
+        }
+        told.retain(|(.., actor)| *actor != recipient);
+        told.sort();
+        told
     }
 
     /// Newest first.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
-use super::model::{Comment, Model, Post, Who};
+use super::model::{Comment, Model, Post, Told, Who};
 use super::steps::{World, text};
 use crate::support::Response;
 
@@ -74,6 +74,36 @@ impl World {
         self.expect_posts(viewer, "/api/posts/following/all?size=2", self.model.feed(viewer)).await;
     }
 
+    /// Checks of what somebody is told, and how much of that is unread.
+    async fn expect_told(&self, viewer: Who) {
+        let status = self.model.status(viewer, 200);
+        if status != 200 {
+            self.read(viewer, "/api/notifications", 200).await;
+            self.read(viewer, "/api/notifications/unread", 200).await;
+            return;
+        }
+        let user = &self.users[viewer];
+        let listed = self.server.walk(user, "/api/notifications?size=2", "data").await;
+        let mut told: Vec<Told> = Vec::new();
+        for entry in &listed {
+            let path = format!("/api/notifications/{}/actors?size=2", entry["id"].as_str().unwrap());
+            let actors = ids(&self.server.walk(user, &path, "data").await);
+            assert_eq!(entry["count"], actors.len(), "{entry}");
+            let shown = ids(entries(&entry["actors"]));
+            assert_eq!(shown, actors[..shown.len()], "{entry}");
+            assert_eq!(shown.len(), actors.len().min(3), "{entry}");
+            let kinds = ["like", "comment", "reply", "follow", "commentLike"];
+            let kind = kinds.into_iter().find(|kind| entry["type"] == *kind).unwrap();
+            let id = |about: &Value| about["id"].as_str().map(str::to_owned);
+            let who = |id: &String| self.users.iter().position(|user| user.id == *id).unwrap();
+            told.extend(actors.iter().map(|actor| (kind, id(&entry["post"]), id(&entry["comment"]), who(actor))));
+        }
+        told.sort();
+        assert_eq!(told, self.model.told(viewer), "{viewer} is told");
+        let unread = self.read(viewer, "/api/notifications/unread", 200).await.unwrap();
+        assert_eq!(unread["count"], listed.len());
+    }
+
     /// Checks everything that everybody sees.
     pub(super) async fn expect_everything(&self) {
         for viewer in 0..Self::PEOPLE {
@@ -81,6 +111,7 @@ impl World {
             self.expect_posts(viewer, "/api/posts/following/all", self.model.feed(viewer)).await;
             self.expect_posts(viewer, "/api/posts/public?size=2", self.model.public()).await;
             self.expect_posts(viewer, "/api/users/me/bookmarks?size=2", self.model.bookmarked(viewer)).await;
+            self.expect_told(viewer).await;
             let tagged = || self.model.list(viewer, |post| self.model.accounts[post.author].enabled);
             self.expect_posts(viewer, "/api/tags/all/posts?size=2", tagged()).await;
             self.expect_posts(viewer, "/api/tags/%23ALL/posts", tagged()).await;

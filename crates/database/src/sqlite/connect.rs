@@ -71,10 +71,12 @@ pub(super) fn connect(file: &Path, access: Access) -> Result<SqliteConnection, O
     let url = file.to_str().ok_or_else(|| OpenError::Path(file.to_owned()))?;
     let mut conn = SqliteConnection::establish(url).map_err(|source| OpenError::Open(file.to_owned(), source))?;
     // synchronous = FULL: a commit that was acknowledged is on disk, so that it survives a power failure too.
+    // wal_autocheckpoint: after 16 MiB of the log, instead of 4: a page that is written often is copied into the database less
+    // often. A like, which writes pages here and there, took half the time to commit (16 at once, measured with SQLite alone).
     let pragmas = format!(
         "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
          PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 67108864; \
-         PRAGMA query_only = {};",
+         PRAGMA wal_autocheckpoint = 4096; PRAGMA query_only = {};",
         BUSY_TIMEOUT.as_millis(),
         if access == Access::Read { "ON" } else { "OFF" },
     );
