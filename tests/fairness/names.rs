@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of things that are stored by number.
-const KINDS: [&str; 11] =
-    ["user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session"];
+const KINDS: [&str; 12] =
+    ["user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session", "told"];
 
 /// What the identifiers of all things of a kind begin with.
 pub(crate) fn id_beginning(kind: &str) -> String {
@@ -55,6 +55,7 @@ impl Names {
             ("friend", id("user", 7)),
             ("crowded", id("crowded", 0)),
             ("answered", id("comment", 99_000)),
+            ("told", id("told", 0)),
         ]);
         Self(known.into_iter().chain(always).map(|(name, text)| (name.to_owned(), text)).collect())
     }

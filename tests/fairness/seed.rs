@@ -59,6 +59,14 @@ INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, e
 INSERT INTO comment_likes (comment_id, user_id, id, created_at)
 {rows 10000} SELECT {comment 99000}, {user 100 + n}, {like 300000 + n}, {at n} FROM n;
 
+INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, created_at, updated_at, count, is_empty, is_read)
+{rows 20000} SELECT {told 1 + n}, {mallory}, 3, {user n}, CASE n % 10 WHEN 0 THEN {large n % 1000} ELSE {hidden 1 + n} END,
+                    {at n}, {at n}, 1, FALSE, FALSE FROM n;
+INSERT INTO notifications (id, recipient_id, kind, day, target_id, created_at, updated_at, count, is_empty, is_read)
+VALUES ({told 0}, {mallory}, 4, 0, {mallory}, {at 700000}, {at 700000}, 10000, FALSE, FALSE);
+INSERT INTO notification_actors (notification_id, id, actor_id)
+{rows 10000} SELECT {told 0}, {follow 10000 + n}, {user 10000 + n} FROM n;
+
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, comment_count)
 {rows 16} SELECT {doomed n}, {mallory}, 'x', '', TRUE, 0, {at n}, {at n}, 30000 FROM n;
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agora_domain::clock::Timestamp;
+use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
 use agora_domain::search::IndexedText;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
@@ -176,18 +177,24 @@ fn people_take_one_query() {
 }
 
 #[test]
-fn a_like_takes_two_statements_and_an_unlike_three() {
+fn a_like_takes_six_statements_and_an_unlike_of_which_nobody_was_told_four() {
     let like = |user| crate::schema::LikeRecord {
         post_id: post(1),
         user_id: user,
         id: id(4, 1),
         created_at: DbInstant(Timestamp::from_unix_millis(1)),
     };
-    expect_queries(2, |conn| {
-        assert!(complete(queries::posts::toggle_like(conn, like(user(0)))).unwrap());
+    let notice = |actor: DbId| {
+        let (recipient, actor, post) = (user(1).0.into(), actor.0.into(), post(1).0.into());
+        let (kind, subject) = (NotificationKind::Like, Subject::Post(post));
+        Some(Notice { id: id(9, 1).0.into(), kind, recipient, actor, subject, at: Timestamp::from_unix_millis(1) })
+    };
+    // Two for the like; then whether it is to be told, the notification of the day, that or a new one, and who acted.
+    expect_queries(6, |conn| {
+        assert!(complete(queries::posts::toggle_like(conn, like(user(0)), notice(user(0)))).unwrap());
     });
-    expect_queries(3, |conn| {
-        assert!(!complete(queries::posts::toggle_like(conn, like(user(1)))).unwrap());
+    expect_queries(4, |conn| {
+        assert!(!complete(queries::posts::toggle_like(conn, like(user(1)), None)).unwrap());
     });
 }
 
@@ -207,19 +214,20 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
     };
     // One of them for the text by which it is found.
     expect_queries(3, |conn| {
-        complete(queries::posts::create(conn, row(None), IndexedText::default())).unwrap();
+        complete(queries::posts::create(conn, row(None), IndexedText::default(), vec![])).unwrap();
     });
     // However many hashtags it has, they take one more.
     expect_queries(4, |conn| {
         let entities = Some("0 2 #a\n3 5 #b\n6 8 #a".to_owned());
-        complete(queries::posts::create(conn, PostRow { entities, ..row(None) }, IndexedText::default())).unwrap();
+        complete(queries::posts::create(conn, PostRow { entities, ..row(None) }, IndexedText::default(), vec![]))
+            .unwrap();
     });
     expect_queries(1, |conn| {
         complete(queries::posts::delete(conn, post(1), at)).unwrap();
     });
     expect_queries(1 + 4 + 2, |conn| {
         complete(queries::images::announce(conn, key.clone(), at)).unwrap();
-        complete(queries::posts::create(conn, row(Some(key.clone())), IndexedText::default())).unwrap();
+        complete(queries::posts::create(conn, row(Some(key.clone())), IndexedText::default(), vec![])).unwrap();
         complete(queries::posts::delete(conn, post(0), at)).unwrap();
     });
 }

@@ -103,7 +103,7 @@ impl World {
             created_at,
             updated_at: created_at,
         };
-        self.node(node).posts().create(&post, None).await.unwrap();
+        self.node(node).posts().create(&post, &[], None).await.unwrap();
         post
     }
 

@@ -109,6 +109,18 @@ fn sample() -> Vec<(Table, String)> {
         let (a, b) = if n % 2 == 0 { (id(0), id(n)) } else { (id(n), id(0)) };
         format!("{{\"follower_id\":\"{a}\",\"followed_id\":\"{b}\",\"id\":\"{a}\",\"created_at\":{n}}}\n")
     });
+    let told = [("null".to_owned(), "7".to_owned(), &second), (format!("\"{second}\""), "null".to_owned(), &first)];
+    let told = told.map(|(actor, day, id)| {
+        let target = if day == "null" { "null".to_owned() } else { format!("\"{second}\"") };
+        format!(
+            "{{\"id\":\"{id}\",\"recipient_id\":\"{first}\",\"kind\":0,\"actor_id\":{actor},\"post_id\":\"{second}\",\
+             \"comment_id\":{actor},\"day\":{day},\"target_id\":{target},\"created_at\":1,\"updated_at\":2,\
+             \"count\":{},\"is_empty\":false,\"is_read\":true}}\n",
+            i64::MAX
+        )
+    });
+    let actor = format!("{{\"notification_id\":\"{second}\",\"id\":\"{first}\",\"actor_id\":\"{second}\"}}\n");
+    let setting = format!("{{\"user_id\":\"{first}\",\"kind\":5,\"policy\":2}}\n");
     let product = format!(
         "{{\"id\":\"{first}\",\"sku\":\"S\",\"sku_key\":\"s\",\"name\":\"n\",\"description\":\"\",\"price\":99999999999999,\
          \"category\":\"c\",\"category_key\":\"c\",\"stock\":2147483647,\"search_key\":\"n\",\"created_at\":1,\
@@ -126,6 +138,9 @@ fn sample() -> Vec<(Table, String)> {
         (Table::Comments, comments.concat()),
         (Table::CommentLikes, comment_like),
         (Table::Follows, follows.collect()),
+        (Table::Notifications, told.into_iter().rev().collect()),
+        (Table::NotificationActors, actor),
+        (Table::NotificationSettings, setting),
         (Table::Products, product),
         (Table::ProductVariants, variants.collect()),
         (Table::ProductImages, url),

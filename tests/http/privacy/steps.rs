@@ -215,7 +215,8 @@ impl World {
                     let path = format!("/api/comments/all/{}", self.model.posts[n].id);
                     let list = self.server.get(&self.users[0], &path).await.expect(200).data();
                     let id = list.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
-                    let comment = Comment { id, author: by, text: content, reply: None, answered: None, likes: Vec::new() };
+                    let comment =
+                        Comment { id, author: by, text: content, reply: None, answered: None, likes: Vec::new() };
                     self.model.posts[n].comments.push(comment);
                 }
             }
@@ -315,7 +316,14 @@ impl World {
             let id = answer.data()["id"].as_str().unwrap().to_owned();
             let author = answered.as_ref().map(|it| it.author);
             let reply = answered.map(|it| (it.reply.map_or_else(|| it.id.clone(), |(thread, _)| thread), it.id));
-            self.model.posts[n].comments.push(Comment { id, author: by, text, reply, answered: author, likes: Vec::new() });
+            self.model.posts[n].comments.push(Comment {
+                id,
+                author: by,
+                text,
+                reply,
+                answered: author,
+                likes: Vec::new(),
+            });
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::CommentTarget;
+use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
 use agora_domain::texts::TextKind;
@@ -19,7 +20,8 @@ use uuid::Uuid;
 use super::database::{Postgres, private_postgres};
 use super::dialect;
 use super::queries::{
-    accounts, bookmarks, comments, feeds, follows, people, posts, products, search, sessions, texts, timelines,
+    accounts, bookmarks, comments, feeds, follows, notifications, people, posts, products, search, sessions, texts,
+    timelines,
 };
 use crate::Options;
 use crate::feeds::{FeedQuery, Snapshot};
@@ -27,7 +29,7 @@ use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{LikeRecord, search_tail, search_texts};
 use crate::search_index::{Among, Buckets, Contains, Packing};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::VisiblePosts;
+use crate::values::{VisiblePosts, kind_codes};
 use crate::version::Opening;
 
 /// How many posts, likes and comments there are beside those looked at, and how many in the larger database.
@@ -68,6 +70,14 @@ fn rows(size: u32) -> String {
             pg_temp.key(1, CASE WHEN n <= 60 THEN n ELSE 61 + n % 900 END), pg_temp.key(13, n), to_timestamp(n)
             FROM generate_series(1, {size}) n;
         UPDATE comments SET like_count = 60 WHERE id = pg_temp.key(5, 1);
+        INSERT INTO notifications SELECT pg_temp.key(15, n), pg_temp.key(1, CASE WHEN n <= 60 THEN 1 ELSE 2 + n % 900 END),
+            1, pg_temp.key(1, 1 + n % 1000), pg_temp.key(2, n), pg_temp.key(5, n), NULL, NULL, to_timestamp(n),
+            to_timestamp(n), 1, false, n % 2 = 0 FROM generate_series(1, {size}) n;
+        INSERT INTO notifications SELECT pg_temp.key(16, n), pg_temp.key(1, CASE WHEN n <= 3 THEN 1 ELSE 2 + n % 900 END), 0, NULL,
+            pg_temp.key(2, n), NULL, n, pg_temp.key(2, n), to_timestamp(n), to_timestamp(n), {size}, false, false
+            FROM generate_series(1, 1000) n;
+        INSERT INTO notification_actors SELECT pg_temp.key(16, CASE WHEN n <= {size} / 2 THEN 1 ELSE 1 + n % 1000 END),
+            pg_temp.key(4, n), pg_temp.key(1, 1 + n % 1000) FROM generate_series(1, {size}) n;
         INSERT INTO products SELECT pg_temp.key(8, n), 's' || n, 's' || n, 'n', 'd', 1, 'c' || n % 100, 'c' || n % 100, 1,
             'text ' || n, to_timestamp(n), now() FROM generate_series(1, {size}) n;
         INSERT INTO search_texts SELECT 0, n - 1, to_timestamp(n), pg_temp.key(2, n), E'\ntext\n'
@@ -160,6 +170,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         "bookmarks",
         "comments",
         "comment_likes",
+        "notifications",
+        "notification_actors",
         "products",
     ] {
         explained.conn.batch_execute(&format!("VACUUM (ANALYZE) {table}")).await.unwrap();
@@ -204,6 +216,13 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         reply_to_id: None,
         entities: Some(String::new()),
     };
+    let about = |n, kind, subject| {
+        let (recipient, actor) = (id(1, 3).0.into(), viewer.0.into());
+        Notice { id: id(17, n).0.into(), kind, recipient, actor, subject, at: at.0 }
+    };
+    let notice = |n| Some(about(n, NotificationKind::Like, Subject::Post(id(2, 200).0.into())));
+    let notices = |n| vec![about(n, NotificationKind::Comment, Subject::Comment(post.0.into(), id(10, n).0.into()))];
+    let kinds = kind_codes(&[]);
     let thread = id(5, 1);
     measure! { n:
         |conn| posts::find(conn, post, viewer),
@@ -226,8 +245,11 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| search::posts(conn, vec![post, id(2, 100)], viewer, false),
         |conn| people::find_discoverable(conn, vec![author, viewer], viewer, false),
         |conn| search::count_to_pack(conn, Kind::Post, packing),
-        |conn| posts::toggle_like(conn, like(n)),
-        |conn| comments::insert(conn, comment(n)),
+        |conn| posts::toggle_like(conn, like(n), notice(n)),
+        |conn| comments::insert(conn, comment(n), notices(n)),
+        |conn| notifications::count_unread(conn, visible),
+        |conn| notifications::settings(conn, viewer),
+        |conn| notifications::recipients(conn, id(1, 500)),
     }
     for toward in [Toward::Older, Toward::Newer] {
         let slice = |limit| Slice::new(toward, None, limit);
@@ -239,6 +261,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| bookmarks::list(conn, visible, slice(21), 21),
             |conn| timelines::list_by_tag(conn, "shown".to_owned(), visible, slice(21), 21),
             |conn| posts::list_likers(conn, post, slice(21)),
+            |conn| notifications::list(conn, visible, kinds, slice(21)),
+            |conn| notifications::list_actors(conn, visible, id(16, 1), slice(21)),
             |conn| comments::list(conn, post, slice(21)),
             |conn| comments::list_top_level(conn, post, viewer, slice(21)),
             |conn| comments::list_replies(conn, thread, viewer, slice(21)),

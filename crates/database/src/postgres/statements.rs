@@ -62,8 +62,8 @@ statement! { ToggleLike { like: LikeRecord, told: GatheredNotice } -> (Bool, Boo
     ), told AS (\
         INSERT INTO notifications (id, recipient_id, kind, post_id, day, target_id, created_at, updated_at, count, is_empty, is_read) \
         SELECT n.id, n.recipient, n.kind, p.id, n.day, p.id, l.created_at, l.created_at, 1, false, false \
-        FROM post p CROSS JOIN liked l CROSS JOIN (SELECT CAST(" told.id as Nullable<Id>, " AS uuid) id, CAST(" told.recipient as Nullable<Id>,
-    " AS uuid) recipient, CAST(" told.kind as SmallInt, " AS smallint) kind, CAST(" told.day as Integer, " AS integer) day) n \
+        FROM post p CROSS JOIN liked l CROSS JOIN (SELECT CAST(" told.id as Nullable<Id>, " AS uuid) AS id, CAST(" told.recipient as Nullable<Id>,
+    " AS uuid) AS recipient, CAST(" told.kind as SmallInt, " AS smallint) AS kind, CAST(" told.day as Integer, " AS integer) AS day) n \
         WHERE n.id IS NOT NULL AND NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = " like.user_id as Id, "))) \
@@ -107,8 +107,8 @@ statement! { InsertComment { row: CommentRow, told: Notices } -> Id:
         INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, comment_id, created_at, updated_at, count, is_empty, is_read) \
         SELECT n.id, n.recipient, n.kind, c.author, p.id, c.id, c.at, c.at, 1, false, false FROM post p CROSS JOIN unnest("
     told.ids as Array<Id>, "::uuid[], " told.kinds as Array<SmallInt>, "::smallint[], " told.recipients as Array<Id>,
-    "::uuid[]) n(id, kind, recipient) CROSS JOIN (SELECT CAST(" row.id as Id, " AS uuid) id, CAST(" row.author_id as Id,
-    " AS uuid) author, CAST(" row.created_at as Instant, " AS timestamptz) at) c WHERE NOT EXISTS (\
+    "::uuid[]) n(id, kind, recipient) CROSS JOIN (SELECT CAST(" row.id as Id, " AS uuid) AS id, CAST(" row.author_id as Id,
+    " AS uuid) AS author, CAST(" row.created_at as Instant, " AS timestamptz) AS at) c WHERE NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = c.author)))) \
     INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities) SELECT " row.id as Id,

@@ -55,11 +55,11 @@ pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Resul
 
 /// Toggles a like.
 pub(super) async fn toggle_like(database: &Postgres, like: LikeRecord) -> Result<bool> {
-    database.statement(move |conn| Box::pin(queries::posts::toggle_like(conn, like.clone()))).await
+    database.statement(move |conn| Box::pin(queries::posts::toggle_like(conn, like.clone(), None))).await
 }
 
 async fn insert_comment(database: &Postgres, row: CommentRow) -> Result<()> {
-    database.statement(move |conn| Box::pin(queries::comments::insert(conn, row.clone()))).await
+    database.statement(move |conn| Box::pin(queries::comments::insert(conn, row.clone(), vec![]))).await
 }
 
 /// Runs statements as one write.

@@ -40,7 +40,7 @@ pub trait NotificationRepository: Send + Sync {
     /// Returns how many of a viewer's notifications are unread.
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64>;
 
-    /// Marks a recipient's notification and all older ones as read.
+    /// Marks a recipient's notification and all older ones as read, those out of sight as well.
     ///
     /// MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the recipient was never told so, or it is no longer kept.
     async fn mark_read(&self, recipient: UserId, up_to: NotificationId) -> Result<()>;

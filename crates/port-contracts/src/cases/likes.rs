@@ -162,7 +162,7 @@ pub async fn paging_through_likers_survives_new_likes_and_unlikes(db: Repositori
     let users: [_; 9] = w.accounts().await;
     let ids: Vec<RelationId> = w.ids(9);
     for (n, (&id, user)) in shuffled((0..).zip(ids.iter().zip(&users))) {
-        db.posts.set_like(post, user.id, NewRelation { id, at: at(n / 3) }).await.unwrap();
+        db.posts.set_like(post, user.id, NewRelation { id, at: at(n / 3), notice: None }).await.unwrap();
     }
     let disturb = async |read: &[Liker]| {
         let [newcomer] = w.users().await;

@@ -158,7 +158,7 @@ pub async fn what_an_edited_comment_names_is_kept_with_it(db: Repositories) {
         let named = entities(text).unwrap();
         db.comments.update(id, &comment_text(text), &named, at(n)).await.unwrap();
         let comment = Comment { content: comment_text(text), updated_at: at(n), ..new.comment.clone() };
-        let expected = NewComment { comment, reply: None, entities: Some(named) };
+        let expected = NewComment { comment, reply: None, entities: Some(named), notices: vec![] };
         assert_eq!(found(&db, id, ada.id).await, untouched_comment(&expected, &ada), "{text}");
     }
     assert_eq!(db.texts.count().await.unwrap(), 0);

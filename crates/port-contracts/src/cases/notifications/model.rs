@@ -295,8 +295,11 @@ pub async fn whatever_happens_everybody_is_told_what_the_model_says(db: Reposito
                 let shown: Vec<_> = both.model.shown(user).iter().map(|told| (told.updated_at, told.id)).collect();
                 if let Some(up_to) = (!shown.is_empty()).then(|| shown[roll(shown.len())]) {
                     db.notifications.mark_read(user, up_to.1).await.unwrap();
-                    let older: Vec<_> = shown.into_iter().filter(|place| *place <= up_to).map(|(_, id)| id).collect();
-                    let read = both.model.told.iter_mut().filter(|told| older.contains(&told.id));
+                    // Those out of sight as well.
+                    let is_older = |told: &&mut Told| {
+                        told.recipient == user && !told.actors.is_empty() && (told.updated_at, told.id) <= up_to
+                    };
+                    let read = both.model.told.iter_mut().filter(is_older);
                     read.for_each(|told| told.read = true);
                 }
             }
