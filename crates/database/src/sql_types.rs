@@ -32,6 +32,12 @@ diesel::define_sql_function! {
     fn coalesce(first: diesel::sql_types::Nullable<Instant>, otherwise: Instant) -> Instant;
 }
 
+diesel::define_sql_function! {
+    /// Returns the first argument that is not null.
+    #[sql_name = "coalesce"]
+    fn coalesce_id(first: diesel::sql_types::Nullable<Id>, otherwise: Id) -> Id;
+}
+
 /// An identifier of any kind.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, AsExpression, FromSqlRow, Serialize, Deserialize,

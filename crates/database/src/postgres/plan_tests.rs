@@ -218,7 +218,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     };
     let about = |n, kind, subject| {
         let (recipient, actor) = (id(1, 3).0.into(), viewer.0.into());
-        Notice { id: id(17, n).0.into(), kind, recipient, actor, subject, at: at.0 }
+        Notice { id: id(17 + kind as u64, n).0.into(), kind, recipient, actor, subject, at: at.0 }
     };
     let notice = |n| Some(about(n, NotificationKind::Like, Subject::Post(id(2, 200).0.into())));
     let notices = |n| vec![about(n, NotificationKind::Comment, Subject::Comment(post.0.into(), id(10, n).0.into()))];
@@ -249,7 +249,6 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| comments::insert(conn, comment(n), notices(n)),
         |conn| notifications::count_unread(conn, visible),
         |conn| notifications::settings(conn, viewer),
-        |conn| notifications::recipients(conn, id(1, 500)),
     }
     for toward in [Toward::Older, Toward::Newer] {
         let slice = |limit| Slice::new(toward, None, limit);

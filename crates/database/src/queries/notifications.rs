@@ -12,6 +12,8 @@ use diesel::{
     SelectableHelper,
 };
 
+use uuid::Uuid;
+
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
 use crate::error::{Failure, Outcome};
@@ -19,7 +21,7 @@ use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
 use crate::rows::{After, PreviewRow, Slice, Toward};
 use crate::schema::{SettingRecord, comments, notification_actors, notification_settings, notifications, posts, users};
-use crate::sql_types::{DbId, DbInstant, coalesce};
+use crate::sql_types::{DbId, DbInstant, coalesce, coalesce_id};
 use crate::values::{Kinds, NotificationRow, Visible, VisiblePosts};
 
 /// How many rows of what is no longer kept are deleted at once: a write that takes longer has others wait.
@@ -127,11 +129,12 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
         .select(newest.field(notification_actors::id))
         .limit(1)
         .offset(SHOWN_ACTORS as i64 - 1);
-    let has_few = notifications::count.le(SHOWN_ACTORS as i64);
+    // What decides is an expression of the notification alone: of a group with many actors, the index is entered there.
+    let oldest_shown = coalesce_id(oldest_shown.single_value(), DbId(Uuid::nil()));
     let shown = notifications::table
         .inner_join(notification_actors::table.inner_join(users::table))
         .filter(id_in(notifications::id, ids))
-        .filter(has_few.nullable().or(notification_actors::id.nullable().ge(oldest_shown.single_value())))
+        .filter(notification_actors::id.ge(oldest_shown))
         .order((notifications::id, notification_actors::id.desc()))
         .select((notifications::id, PreviewRow::as_select()));
     let shown: Vec<(DbId, PreviewRow)> = shown.load(conn).await?;
