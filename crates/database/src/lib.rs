@@ -22,6 +22,7 @@ mod expression;
 mod feeds;
 mod figures;
 mod follows;
+mod gathered;
 mod health;
 mod idempotency;
 mod images;

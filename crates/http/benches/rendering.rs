@@ -20,6 +20,7 @@ use agora_domain::id::{MockIdGenerator, PostId, UserId};
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
+use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::page::{Keyset, Page, Position};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility};
@@ -61,6 +62,7 @@ fn services() -> Services {
         media: Media::new(Arc::clone(&images.store)),
         accounts: Accounts::new(accounts.clone(), sessions, passwords, images.clone(), clock.clone(), ids.clone()),
         posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+        notifications: Notifications { notifications: Arc::new(MockNotificationRepository::new()) },
         bookmarks: Bookmarks {
             bookmarks: Arc::new(MockBookmarkRepository::new()),
             posts: posts.clone(),

@@ -9,6 +9,7 @@ mod connect;
 mod database;
 mod dialect;
 mod feeds;
+mod gathered;
 mod likers;
 mod pipeline;
 #[cfg(test)]

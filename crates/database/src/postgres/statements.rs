@@ -6,15 +6,13 @@ use agora_domain::notices::{Notice, NotificationKind};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, Bool, Integer, Nullable, SmallInt, Text};
-use diesel::upsert::DecoratableTarget;
-use diesel::{ExpressionMethods, OptionalExtension, QueryResult};
+use diesel::{OptionalExtension, QueryResult};
 
 use super::dialect::{Conn, RunQueryDsl};
-use super::queries::notices;
 use crate::error::{Failure, Outcome};
 use crate::notices::{GatheredNotice, Notices};
 use crate::rows::{AuthorRow, CommentRow, PostRow};
-use crate::schema::{LikeRecord, NotificationRecord, notifications};
+use crate::schema::LikeRecord;
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, Id, Instant};
 
@@ -170,17 +168,4 @@ pub(crate) async fn insert_post(
         Some((_, false)) => Err(Failure::Rule(Error::unavailable(ImageCollected))),
         None => Err(Failure::Rule(Error::NotFound(Resource::User))),
     }
-}
-
-/// Adds somebody's act to the notification of its day, or makes that; which it is.
-pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
-    let at = row.updated_at;
-    let gathered = diesel::insert_into(notifications::table)
-        .values(row)
-        .on_conflict((notifications::day, notifications::kind, notifications::target_id))
-        .filter_target(notifications::day.is_not_null())
-        .do_update()
-        .set(notices::with_one_more(at, actor))
-        .returning(notifications::id);
-    Ok(gathered.get_result(conn).await?)
 }

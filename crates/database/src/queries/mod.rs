@@ -11,9 +11,10 @@ pub(crate) use super::dialect::{
     word_in,
 };
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
+pub(crate) use super::gathered::gather;
 pub(crate) use super::likers::{likers, with_likers};
 pub(crate) use super::postings::postings_between;
-pub(crate) use super::statements::{gather, insert_comment, insert_post, toggle_like};
+pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;

@@ -9,6 +9,7 @@ mod connect;
 mod database;
 mod dialect;
 mod feeds;
+mod gathered;
 mod is_in;
 mod jobs;
 mod likers;

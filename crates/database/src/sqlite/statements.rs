@@ -3,16 +3,15 @@
 use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::notices::Notice;
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl};
 use super::queries::{images, likes, notices, search, texts};
 use crate::error::{Failure, Outcome};
 use crate::prepared::prepared;
 use crate::rows::{AuthorRow, CommentRow, PostRow};
-use crate::schema::{LikeRecord, NotificationRecord, comments, notifications, posts, users};
+use crate::schema::{LikeRecord, comments, posts, users};
 use crate::search_index::TextRow;
-use crate::sql_types::DbId;
 
 /// Turns the like on if it is off, off if it is on.
 pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: Option<Notice>) -> Outcome<bool> {
@@ -51,20 +50,4 @@ pub(crate) async fn insert_post(
     images::replace(conn, None, image.as_deref(), at).await?;
     notices::tell(conn, &told).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
-}
-
-/// Adds somebody's act to the notification of its day, or makes that; which it is.
-pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
-    let of_day = notifications::table
-        .filter(notifications::day.eq(row.day))
-        .filter(notifications::kind.eq(row.kind))
-        .filter(notifications::target_id.eq(row.target_id));
-    let gathered =
-        diesel::update(of_day).set(notices::with_one_more(row.updated_at, actor)).returning(notifications::id);
-    if let Some(id) = prepared(gathered).get_result(conn).await.optional()? {
-        return Ok(id);
-    }
-    let id = row.id;
-    diesel::insert_into(notifications::table).values(row).execute(conn).await?;
-    Ok(id)
 }

@@ -19,6 +19,7 @@ use agora_domain::id::MockIdGenerator;
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters, Window};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
+use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
@@ -126,6 +127,7 @@ impl Ports {
             },
             accounts: Accounts::new(accounts.clone(), sessions, passwords, images.clone(), clock.clone(), ids.clone()),
             posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+            notifications: Notifications { notifications: Arc::new(MockNotificationRepository::new()) },
             bookmarks: Bookmarks {
                 bookmarks: Arc::new(MockBookmarkRepository::new()),
                 posts: posts.clone(),

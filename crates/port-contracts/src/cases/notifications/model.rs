@@ -1,5 +1,6 @@
 //! Whatever is done in whatever order, every recipient is told what a model of the rules says.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -177,9 +178,8 @@ impl Both {
         let key = (kind, target, actor);
         if !on {
             model.withdraw(key);
-        } else if !model.relations.contains_key(&key) {
-            // Whether the recipient follows the actor is asked when it is stored: for a follow, that changes nothing.
-            model.relations.insert(key, (relation.id, self.now));
+        } else if let Entry::Vacant(place) = model.relations.entry(key) {
+            place.insert((relation.id, self.now));
             model.tell(relation.id.uuid(), notice);
         }
     }
