@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::error::Outcome;
 use crate::notices::{kind, policy};
 use crate::rows::{Slice, page_of};
-use crate::sql_types::DbId;
+use crate::sql_types::{DbId, DbInstant};
 use crate::values::{NotificationRow, VisiblePosts, kind_codes};
 use crate::{Database, call};
 
@@ -81,7 +81,7 @@ impl NotificationRepository for Database {
     }
 
     async fn delete_made_before(&self, at: Timestamp) -> Result<usize> {
-        call!(self, write notifications::delete_before(least_id(at)))
+        call!(self, write notifications::delete_before(DbInstant(at), least_id(at)))
     }
 
     async fn trim(&self, after: Option<UserId>) -> Result<(usize, Option<UserId>)> {

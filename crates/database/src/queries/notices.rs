@@ -2,7 +2,7 @@
 
 use agora_domain::notices::Notice;
 use diesel::dsl::exists;
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::{Conn, RunQueryDsl};
 use crate::error::Outcome;
@@ -57,11 +57,13 @@ pub(crate) async fn withdraw(
     let of_day = notifications::table
         .filter(notifications::day.eq(Some(day)))
         .filter(notifications::kind.eq(kind_code(kind)))
-        .filter(notifications::target_id.eq(Some(target)));
-    let Some(id) = of_day.select(notifications::id).get_result::<DbId>(conn).await.optional()? else { return Ok(()) };
-    if diesel::delete(notification_actors::table.find((id, relation))).execute(conn).await? == 0 {
-        return Ok(());
-    }
+        .filter(notifications::target_id.eq(Some(target)))
+        .select(notifications::id);
+    let told = notification_actors::table
+        .filter(notification_actors::notification_id.nullable().eq(of_day.single_value()))
+        .filter(notification_actors::id.eq(relation));
+    let taken_out = diesel::delete(told).returning(notification_actors::notification_id);
+    let Some(id) = taken_out.get_result::<DbId>(conn).await.optional()? else { return Ok(()) };
     let is_last = notifications::count.eq(1);
     let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
     prepared(diesel::update(notifications::table.find(id)).set(one_less)).execute(conn).await?;

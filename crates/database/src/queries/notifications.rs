@@ -230,9 +230,10 @@ pub(crate) async fn change_settings(
     settings(conn, user).await
 }
 
-/// Deletes some notifications with ids before one; how many rows.
-pub(crate) async fn delete_before(conn: &mut Conn<'_>, id: DbId) -> Outcome<usize> {
-    let old = notifications::table.filter(notifications::id.lt(id)).order(notifications::id).limit(DELETED_AT_ONCE);
+/// Deletes some notifications that were made before an instant and have ids before one; how many rows.
+pub(crate) async fn delete_before(conn: &mut Conn<'_>, at: DbInstant, id: DbId) -> Outcome<usize> {
+    let old = notifications::table.filter(notifications::id.lt(id)).filter(notifications::created_at.lt(at));
+    let old = old.order(notifications::id).limit(DELETED_AT_ONCE);
     let old: Vec<(DbId, i64)> = old.select((notifications::id, notifications::count)).load(conn).await?;
     delete(conn, old).await
 }
