@@ -24,9 +24,10 @@ CREATE TABLE notifications (
 CREATE INDEX notifications_by_time ON notifications (recipient_id, is_empty, updated_at, id, is_read);
 CREATE UNIQUE INDEX notifications_of_day ON notifications (day, kind, target_id) WHERE day IS NOT NULL;
 
--- Of whose likes or follows one tells; the id is that of the like or follow.
+-- Of whose likes or follows one tells; the id is that of the like or follow. No foreign key, neither here nor below: each act would
+-- check it. Whoever deletes a notification deletes these first.
 CREATE TABLE notification_actors (
-    notification_id BLOB NOT NULL REFERENCES notifications (id) ON DELETE CASCADE,
+    notification_id BLOB NOT NULL,
     id BLOB NOT NULL,
     actor_id BLOB NOT NULL,
     PRIMARY KEY (notification_id, id)
@@ -34,7 +35,7 @@ CREATE TABLE notification_actors (
 
 -- Who took such a like or follow back: one who acts again on the same day is told of no second time.
 CREATE TABLE notification_withdrawals (
-    notification_id BLOB NOT NULL REFERENCES notifications (id) ON DELETE CASCADE,
+    notification_id BLOB NOT NULL,
     actor_id BLOB NOT NULL,
     PRIMARY KEY (notification_id, actor_id)
 ) STRICT, WITHOUT ROWID;

@@ -20,7 +20,10 @@ use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
 use crate::rows::{After, PreviewRow, Slice, Toward};
-use crate::schema::{SettingRecord, comments, notification_actors, notification_settings, notifications, posts, users};
+use crate::schema::{
+    SettingRecord, comments, notification_actors, notification_settings, notification_withdrawals, notifications,
+    posts, users,
+};
 use crate::sql_types::{DbId, DbInstant, coalesce, coalesce_id};
 use crate::values::{Kinds, NotificationRow, Visible, VisiblePosts};
 
@@ -275,8 +278,12 @@ async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<usize> {
     });
     let small: Vec<DbId> = small.map(|(id, _)| id).collect();
     if !small.is_empty() {
-        // Their actors go with them.
-        return Ok(diesel::delete(notifications::table.filter(id_in(notifications::id, small))).execute(conn).await?);
+        let of_small = id_in(notification_actors::notification_id, small.clone());
+        let actors = diesel::delete(notification_actors::table.filter(of_small)).execute(conn).await?;
+        let of_small = id_in(notification_withdrawals::notification_id, small.clone());
+        diesel::delete(notification_withdrawals::table.filter(of_small)).execute(conn).await?;
+        let small = notifications::table.filter(id_in(notifications::id, small));
+        return Ok(actors + diesel::delete(small).execute(conn).await?);
     }
     let actors = notification_actors::table.filter(notification_actors::notification_id.eq(first));
     let some = actors.select(notification_actors::id).limit(DELETED_AT_ONCE);

@@ -14,8 +14,8 @@ use crate::schema::{
     ActorRecord, AnyKey, AnyRows, BookmarkRecord, CommentLikeRecord, CommentRecord, FollowRecord, ImageRow, LikeRecord,
     NotificationRecord, Position, PostRecord, ProductRow, Rows, SessionRecord, SettingRecord, Table, UserRecord,
     VariantRow, bookmarks, comment_likes, comments, follows, for_table, idempotency, likes, notification_actors,
-    notification_settings, notifications, posts, product_images, product_variants, products, sessions, unnamed_images,
-    user_counts, users,
+    notification_settings, notification_withdrawals, notifications, posts, product_images, product_variants, products,
+    sessions, unnamed_images, user_counts, users,
 };
 use crate::version::Backlog;
 
@@ -99,6 +99,7 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     // First, so that nothing is counted down, or forgotten, row by row.
     diesel::delete(user_counts::table).execute(conn).await?;
     super::search::clear(conn).await?;
+    diesel::delete(notification_withdrawals::table).execute(conn).await?;
     macro_rules! clear {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             diesel::delete($table::table).execute(conn).await?
