@@ -61,9 +61,9 @@ INSERT INTO comment_likes (comment_id, user_id, id, created_at)
 
 INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, created_at, updated_at, count, is_empty, is_read)
 {rows 20000} SELECT {told 1 + n}, {mallory}, 3, {user n}, CASE n % 10 WHEN 0 THEN {large n % 1000} ELSE {hidden 1 + n} END,
-                    {at n}, {at n}, 1, FALSE, FALSE FROM n;
+                    {now}, {at n}, 1, FALSE, FALSE FROM n;
 INSERT INTO notifications (id, recipient_id, kind, day, target_id, created_at, updated_at, count, is_empty, is_read)
-VALUES ({told 0}, {mallory}, 4, 0, {mallory}, {at 700000}, {at 700000}, 10000, FALSE, FALSE);
+VALUES ({told 0}, {mallory}, 4, 0, {mallory}, {now}, {at 700000}, 10000, FALSE, FALSE);
 INSERT INTO notification_actors (notification_id, id, actor_id)
 {rows 10000} SELECT {told 0}, {follow 10000 + n}, {user 10000 + n} FROM n;
 

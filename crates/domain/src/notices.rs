@@ -71,7 +71,7 @@ pub enum Subject {
 /// Somebody who is told of an act, if that one wants to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notice {
-    /// Names the notification, unless one that is there already tells of this act as well.
+    /// Names the notification, unless one that is there already tells of this act as well: a UUIDv7 of about [`at`](Self::at).
     pub id: NotificationId,
     /// What kind of act.
     pub kind: NotificationKind,

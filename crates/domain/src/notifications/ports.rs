@@ -63,7 +63,7 @@ pub trait NotificationRepository: Send + Sync {
         changes: &[(NotificationKind, NotificationPolicy)],
     ) -> Result<NotificationSettings>;
 
-    /// Deletes some notifications that were made before an instant, no more at a time than others can wait for; returns how
+    /// Deletes some notifications that were made before an instant, by their ids as well, no more at a time than others can wait for; returns how
     /// many rows, 0 when nothing is left.
     async fn delete_made_before(&self, at: Timestamp) -> Result<usize>;
 
