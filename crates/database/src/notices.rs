@@ -1,11 +1,11 @@
 //! Notices as rows.
 
-use agora_domain::Error;
 use agora_domain::clock::Timestamp;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::notifications::NotificationPolicy;
 
-use crate::error::{Failure, Outcome};
+use crate::error::Outcome;
+use crate::rows::corrupt;
 use crate::schema::NotificationRecord;
 use crate::sql_types::{DbId, DbInstant};
 
@@ -37,10 +37,6 @@ pub(crate) const fn policy_code(policy: NotificationPolicy) -> i16 {
 pub(crate) fn policy(code: i16) -> Outcome<NotificationPolicy> {
     let known = NotificationPolicy::ALL.into_iter().find(|policy| policy_code(*policy) == code);
     known.ok_or_else(|| corrupt("policy of notifications"))
-}
-
-fn corrupt(what: &str) -> Failure {
-    Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
 }
 
 /// What a gathered notification tells of: it is one of its kind, target and day.

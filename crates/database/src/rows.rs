@@ -18,7 +18,7 @@ use crate::schema::{UserRecord, comments, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Returns a stored value that no longer makes sense: somebody else changed the database.
-fn corrupt(what: &str) -> Failure {
+pub(crate) fn corrupt(what: &str) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
 }
 

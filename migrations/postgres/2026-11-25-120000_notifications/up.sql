@@ -25,7 +25,7 @@ CREATE INDEX notifications_by_time ON notifications (recipient_id, is_empty, upd
 CREATE UNIQUE INDEX notifications_of_day ON notifications (day, kind, target_id) WHERE day IS NOT NULL;
 
 -- Of whose likes or follows one tells; the id is that of the like or follow. No foreign key, neither here nor below: each act would
--- check it. Whoever deletes a notification deletes these first.
+-- check it. Whoever deletes a notification deletes these with it.
 CREATE TABLE notification_actors (
     notification_id uuid NOT NULL,
     id uuid NOT NULL,

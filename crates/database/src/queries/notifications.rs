@@ -270,7 +270,7 @@ pub(crate) async fn trim(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize>
 /// Deletes the first of some notifications, each given with of how many it tells, or some actors of the first: no more rows
 /// than others can wait for; how many.
 async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<usize> {
-    let [(first, _), ..] = rows[..] else { return Ok(0) };
+    let [(first, told), ..] = rows[..] else { return Ok(0) };
     let mut total = 0;
     let small = rows.into_iter().take_while(|(_, count)| {
         total += 1 + count;
@@ -278,19 +278,21 @@ async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<usize> {
     });
     let small: Vec<DbId> = small.map(|(id, _)| id).collect();
     if !small.is_empty() {
-        let of_small = id_in(notification_actors::notification_id, small.clone());
-        let actors = diesel::delete(notification_actors::table.filter(of_small)).execute(conn).await?;
+        // First, so that nobody adds an actor meanwhile.
+        let of_small = notifications::table.filter(id_in(notifications::id, small.clone()));
+        let deleted = diesel::delete(of_small).execute(conn).await?;
         let of_small = id_in(notification_withdrawals::notification_id, small.clone());
         diesel::delete(notification_withdrawals::table.filter(of_small)).execute(conn).await?;
-        let small = notifications::table.filter(id_in(notifications::id, small));
-        return Ok(actors + diesel::delete(small).execute(conn).await?);
+        let of_small = notification_actors::table.filter(id_in(notification_actors::notification_id, small));
+        return Ok(deleted + diesel::delete(of_small).execute(conn).await?);
     }
     let actors = notification_actors::table.filter(notification_actors::notification_id.eq(first));
     let some = actors.select(notification_actors::id).limit(DELETED_AT_ONCE);
     let some: Vec<DbId> = some.load(conn).await?;
     let deleted = diesel::delete(actors.filter(id_in(notification_actors::id, some))).execute(conn).await?;
-    // One that says that it tells of more than it does is deleted the next time.
-    let count = notifications::count - i64::try_from(deleted.max(1)).unwrap_or(i64::MAX);
+    // Of one that says that it tells of more than it does, nothing is left.
+    let is_more = limit(deleted) == DELETED_AT_ONCE;
+    let count = if is_more { told - DELETED_AT_ONCE } else { 0 };
     diesel::update(notifications::table.find(first)).set(notifications::count.eq(count)).execute(conn).await?;
     Ok(deleted.max(1))
 }
