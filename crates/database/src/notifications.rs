@@ -15,7 +15,7 @@ use crate::error::Outcome;
 use crate::notices::{kind, policy};
 use crate::rows::{Slice, page_of};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{NotificationRow, VisiblePosts, kind_codes};
+use crate::values::{ToldRow, VisiblePosts, kind_codes};
 use crate::{Database, call};
 
 /// The least UUIDv7 of an instant.
@@ -45,7 +45,7 @@ impl NotificationRepository for Database {
     ) -> Result<Page<Notification>> {
         let (visible, kinds, slice) = (VisiblePosts::of(visible), kind_codes(kinds), Slice::newest_first(page));
         let rows = call!(self, search notifications::list(visible, kinds, slice))?;
-        page_of(page, rows, |(row, actors): (NotificationRow, _)| Ok((row.keyset(), row.notification(actors)?)))
+        page_of(page, rows, |told: ToldRow| Ok((told.keyset(), told.notification()?)))
     }
 
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64> {

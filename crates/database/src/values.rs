@@ -5,11 +5,12 @@ use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{CommentExcerpt, Excerpt, Notification, PostExcerpt};
 use agora_domain::page::Keyset;
 use agora_domain::posts::{Liker, PostView, Visibility, VisibleTo};
-use diesel::Queryable;
+use diesel::{Queryable, Selectable};
 
 use crate::error::Outcome;
 use crate::notices::{kind, kind_code};
 use crate::rows::{CommentRow, PostRow, PreviewRow, SummaryRow, count, image_key, keyset, visibility_code};
+use crate::schema::notifications;
 use crate::sql_types::{DbId, DbInstant};
 
 /// A post as a viewer sees it, its author in the columns `R`, and of its likers what the columns `L` say.
@@ -145,47 +146,53 @@ impl ThreadedRow {
     }
 }
 
-/// What a user is told, but for the actors.
-#[derive(Debug, Clone, Queryable)]
+/// What a user is told, as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = notifications)]
 pub(crate) struct NotificationRow {
-    told: (DbId, i16, DbInstant, DbInstant),
-    /// Whether it was read, of how many it tells, whose act it is where it tells of one alone.
-    state: (bool, i64, Option<DbId>),
-    post: Option<(DbId, String, Option<String>)>,
-    comment: Option<(DbId, String)>,
+    pub(crate) id: DbId,
+    kind: i16,
+    created_at: DbInstant,
+    updated_at: DbInstant,
+    is_read: bool,
+    count: i64,
+    /// Whose act it is where it tells of one alone.
+    pub(crate) actor_id: Option<DbId>,
+    pub(crate) post_id: Option<DbId>,
+    pub(crate) comment_id: Option<DbId>,
 }
 
-impl NotificationRow {
-    pub(crate) fn id(&self) -> DbId {
-        self.told.0
-    }
+/// What a user is told, with the newest actors, the text and the image of the post, and the text of the comment.
+#[derive(Debug, Clone)]
+pub(crate) struct ToldRow {
+    pub(crate) row: NotificationRow,
+    pub(crate) actors: Vec<PreviewRow>,
+    pub(crate) post: Option<(String, Option<String>)>,
+    pub(crate) comment: Option<String>,
+}
 
-    /// Returns whose act it is where it tells of one alone.
-    pub(crate) fn actor(&self) -> Option<DbId> {
-        self.state.2
-    }
-
+impl ToldRow {
     /// Returns its position among those of its recipient.
     pub(crate) fn keyset(&self) -> Keyset {
-        keyset(self.told.3, self.told.0)
+        keyset(self.row.updated_at, self.row.id)
     }
 
-    pub(crate) fn notification(self, actors: Vec<PreviewRow>) -> Outcome<Notification> {
-        let ((id, code, created_at, updated_at), (read, told, _)) = (self.told, self.state);
-        let post = |(id, text, image): (DbId, _, _)| {
+    pub(crate) fn notification(self) -> Outcome<Notification> {
+        let Self { row, actors, post, comment } = self;
+        let post_excerpt = |(id, (text, image)): (DbId, (_, _))| {
             Outcome::Ok(PostExcerpt { id: id.0.into(), content: Excerpt::of(text), image: image_key(image)? })
         };
-        let comment = |(id, text): (DbId, _)| CommentExcerpt { id: id.0.into(), content: Excerpt::of(text) };
+        let comment_excerpt = |(id, text): (DbId, _)| CommentExcerpt { id: id.0.into(), content: Excerpt::of(text) };
         Ok(Notification {
-            id: id.0.into(),
-            kind: kind(code)?,
-            created_at: created_at.0,
-            updated_at: updated_at.0,
-            read,
-            count: count(told),
+            id: row.id.0.into(),
+            kind: kind(row.kind)?,
+            created_at: row.created_at.0,
+            updated_at: row.updated_at.0,
+            read: row.is_read,
+            count: count(row.count),
             actors: actors.into_iter().map(PreviewRow::preview).collect::<Outcome<_>>()?,
-            post: self.post.map(post).transpose()?,
-            comment: self.comment.map(comment),
+            post: row.post_id.zip(post).map(post_excerpt).transpose()?,
+            comment: row.comment_id.zip(comment).map(comment_excerpt),
         })
     }
 }

@@ -8,8 +8,7 @@ use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{MAX_NOTIFICATIONS, NotificationPolicy, SHOWN_ACTORS};
 use diesel::dsl::{auto_type, exists};
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
-    SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
 
 use uuid::Uuid;
@@ -25,7 +24,7 @@ use crate::schema::{
     posts, users,
 };
 use crate::sql_types::{DbId, DbInstant, coalesce, coalesce_id};
-use crate::values::{Kinds, NotificationRow, Visible, VisiblePosts};
+use crate::values::{Kinds, NotificationRow, ToldRow, Visible, VisiblePosts};
 
 /// How many rows of what is no longer kept are deleted at once: a write that takes longer has others wait.
 const DELETED_AT_ONCE: i64 = 500;
@@ -49,12 +48,16 @@ fn oldest_kept(recipient: DbId) -> _ {
     coalesce(oldest.single_value(), first)
 }
 
-/// Whether a notification is about nothing that is gone or that the recipient may not view.
+/// Whether a notification is about nothing that is gone or that the recipient may not view: asked for each by itself, where
+/// PostgreSQL may join with all posts there are.
 #[auto_type]
 fn is_about_visible(viewer: DbId, followed: Visible, visible_of_others: Visible) -> _ {
     let visible: visible_to = visible_to(viewer, followed, visible_of_others);
-    let has_comment = notifications::comment_id.is_null().or(comments::id.is_not_null());
-    notifications::post_id.is_null().or(posts::deleted_at.is_null().and(visible).and(has_comment))
+    let post = posts::table.filter(posts::id.nullable().eq(notifications::post_id));
+    let may_view_post = post.filter(posts::deleted_at.is_null()).select(visible).single_value();
+    let comment = comments::table.filter(comments::id.nullable().eq(notifications::comment_id)).select(comments::id);
+    let has_comment = notifications::comment_id.is_null().or(comment.single_value().is_not_null());
+    notifications::post_id.is_null().nullable().or(may_view_post.and(has_comment.nullable()))
 }
 
 /// The notifications that a recipient sees.
@@ -62,12 +65,26 @@ macro_rules! seen_by {
     ($visible:expr) => {{
         let VisiblePosts { viewer, followed, others } = $visible;
         notifications::table
-            .left_join(posts::table.on(posts::id.nullable().eq(notifications::post_id)))
-            .left_join(comments::table.on(comments::id.nullable().eq(notifications::comment_id)))
             .filter(notifications::recipient_id.eq(viewer))
             .filter(notifications::is_empty.eq(false))
             .filter(notifications::updated_at.ge(oldest_kept(viewer)))
             .filter(is_about_visible(viewer, followed, others))
+    }};
+}
+
+/// Loads what some rows of a table say, by their ids.
+macro_rules! subjects {
+    ($table:ident($($column:ident),+), $ids:expr, $conn:expr) => {{
+        let mut ids: Vec<DbId> = $ids.collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut found = HashMap::new();
+        if !ids.is_empty() {
+            let subjects = $table::table.filter(id_in($table::id, ids)).select(($table::id, ($($table::$column),+)));
+            let subjects: Vec<(DbId, _)> = subjects.load($conn).await?;
+            found.extend(subjects);
+        }
+        found
     }};
 }
 
@@ -83,31 +100,31 @@ fn is_one_of(kinds: Kinds) -> _ {
     first.or(notifications::kind.eq(four)).or(notifications::kind.eq(five)).or(notifications::kind.eq(six))
 }
 
-/// Returns a part of what a recipient sees, each with the newest actors.
+/// Returns a part of what a recipient sees, each with what it is about and the newest actors.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     visible: VisiblePosts,
     kinds: Kinds,
     slice: Slice,
-) -> Outcome<Vec<(NotificationRow, Vec<PreviewRow>)>> {
-    let columns = (
-        (notifications::id, notifications::kind, notifications::created_at, notifications::updated_at),
-        (notifications::is_read, notifications::count, notifications::actor_id),
-        (posts::id, posts::content, posts::image).nullable(),
-        (comments::id, comments::content).nullable(),
-    );
-    let seen = seen_by!(visible).filter(is_one_of(kinds)).select(columns);
+) -> Outcome<Vec<ToldRow>> {
+    let seen = seen_by!(visible).filter(is_one_of(kinds)).select(NotificationRow::as_select());
     let rows: Vec<NotificationRow> =
         crate::rows::load_by!(seen, notifications::updated_at, notifications::id, slice, conn)?;
-    let (alone, gathered): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.actor().is_some());
-    let alone = actors(conn, alone.into_iter().filter_map(NotificationRow::actor).collect()).await?;
-    let mut newest = newest_actors(conn, gathered.into_iter().map(NotificationRow::id).collect()).await?;
-    let with_actors = |row: NotificationRow| {
-        let actor = row.actor().and_then(|actor| alone.get(&actor)).cloned();
-        let actors = newest.remove(&row.id()).unwrap_or_else(|| actor.into_iter().collect());
-        (row, actors)
+    let (alone, gathered): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.actor_id.is_some());
+    let alone = actors(conn, alone.into_iter().filter_map(|row| row.actor_id).collect()).await?;
+    let mut newest = newest_actors(conn, gathered.into_iter().map(|row| row.id).collect()).await?;
+    let posts = subjects!(posts(content, image), rows.iter().filter_map(|row| row.post_id), conn);
+    let comments = subjects!(comments(content), rows.iter().filter_map(|row| row.comment_id), conn);
+    let told = |row: NotificationRow| {
+        let actor = row.actor_id.and_then(|actor| alone.get(&actor)).cloned();
+        let actors = newest.remove(&row.id).unwrap_or_else(|| actor.into_iter().collect());
+        let post = row.post_id.map(|id| posts.get(&id).cloned());
+        let comment = row.comment_id.map(|id| comments.get(&id).cloned());
+        // What it is about may be deleted meanwhile.
+        let is_whole = post != Some(None) && comment != Some(None);
+        is_whole.then_some(ToldRow { row, actors, post: post.flatten(), comment: comment.flatten() })
     };
-    Ok(rows.into_iter().map(with_actors).collect())
+    Ok(rows.into_iter().filter_map(told).collect())
 }
 
 async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, PreviewRow>> {
