@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./agora.js";
+import { listen } from "./events.js";
 
 type Failure = components["schemas"]["Failure"];
 
@@ -55,10 +56,11 @@ async function join(username: string, password: string) {
   const email = `${username}@example.org`;
   expect(await anybody.POST("/api/auth/register", { body: { username, email, password } }));
   const { token } = expect(await anybody.POST("/api/auth/login", { body: { identifier: email, password } }));
-  return client(token);
+  return token;
 }
-const ada = await join("ada", "correct horse");
-const bob = await join("bob", "battery staple");
+const adasToken = await join("ada", "correct horse");
+const ada = client(adasToken);
+const bob = client(await join("bob", "battery staple"));
 
 // A field that is not valid is named, with what is wrong about it.
 const invalid = await anybody.POST("/api/auth/register", { body: { username: "eve", email: "eve", password: "short" } });
@@ -153,6 +155,51 @@ const tag = (await readPost()).response.headers.get("ETag");
 assert(tag !== null);
 assert.equal((await readPost(tag)).response.status, 304);
 
+// Ada follows Bob and listens to what happens. `cut` stands for a network that fails.
+expect(await ada.PUT("/api/follow/{followedId}", { params: { path: { followedId: question.author.id } } }));
+let cut = () => {};
+const events = listen({
+  service,
+  token: adasToken,
+  topics: ["notifications", "feed"],
+  signal: AbortSignal.timeout(60_000),
+  fetch: (address, init) => {
+    const connection = new AbortController();
+    cut = () => connection.abort();
+    init?.signal?.addEventListener("abort", cut);
+    return fetch(address, { ...init, signal: connection.signal });
+  },
+});
+const seen: string[] = [];
+async function nextEvent() {
+  const { value } = await events.next();
+  assert(value, "no event came in time");
+  seen.push(value.event);
+  return value;
+}
+assert.equal((await nextEvent()).event, "open");
+
+// Her connection is lost, and he comments before she is back. Once she is, she is told.
+cut();
+const { data: missed } = expect(
+  await bob.POST("/api/posts/{postId}/comments", {
+    params: { path: { postId: post.id } },
+    body: { content: "Are you there?" },
+  }),
+);
+assert.equal((await nextEvent()).event, "open");
+const told = await nextEvent();
+assert(told.event === "notification");
+const { data: notifications } = expect(await ada.GET("/api/notifications"));
+assert.equal(notifications.find(({ id }) => id === told.data.id)?.comment?.id, missed.id);
+
+// She is told once: the next event is about his next act.
+const { data: reply } = expect(await bob.POST("/api/posts/create", { body: { text: "Hello, Ada!" } }));
+const news = await nextEvent();
+assert(news.event === "feed");
+assert.equal(news.data.postId, reply.id);
+await events.return();
+
 // The catalog is public, and empty until an administrator fills it.
 const { products } = expect(await anybody.GET("/api/products/findAll"));
-console.log(`${feed.length} post, ${comments.length} comments, ${products.length} products`);
+console.log(`${feed.length} post, ${comments.length} comments, ${products.length} products; events: ${seen.join(", ")}`);

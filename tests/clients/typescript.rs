@@ -17,7 +17,7 @@ fn a_client_made_from_the_document_goes_the_tour_of_the_readme() {
     // As in the repository, since the example takes the document from there.
     let example = home.path("examples/typescript");
     fs::create_dir_all(&example).unwrap();
-    for file in ["generate.mjs", "package.json", "package-lock.json", "tour.ts", "tsconfig.json"] {
+    for file in ["events.ts", "generate.mjs", "package.json", "package-lock.json", "tour.ts", "tsconfig.json"] {
         fs::copy(repository("examples/typescript").join(file), example.join(file)).unwrap();
     }
     fs::create_dir(home.path("docs")).unwrap();
@@ -28,7 +28,7 @@ fn a_client_made_from_the_document_goes_the_tour_of_the_readme() {
     npm(&home, &example, &["run", "build"]);
     let service = home.start();
     let written = npm(&home, &example, &["run", "tour", "--", &format!("http://{}", service.address)]);
-    assert!(written.contains("1 post, 3 comments, 0 products"), "{written}");
+    assert!(written.contains("1 post, 3 comments, 0 products; events: open, open, notification, feed\n"), "{written}");
     service.stop();
 }
 

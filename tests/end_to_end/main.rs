@@ -57,8 +57,11 @@ mod retries;
 mod rotation;
 mod secrecy;
 mod shutdown;
+#[path = "../support/sse.rs"]
+mod sse;
 #[path = "../support/store.rs"]
 mod store;
+mod streams;
 mod times;
 mod tour;
 #[path = "../support/world.rs"]

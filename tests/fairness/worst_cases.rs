@@ -163,6 +163,10 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/notifications/settings",        Member,  &[("", "", Json(r#"{"like":"none","comment":"none","reply":"none","mention":"none","follow":"none","commentLike":"none"}"#)), ("", "", Json(r#"{"like":"everyone","comment":"everyone","reply":"everyone","mention":"everyone","follow":"everyone","commentLike":"everyone"}"#))]),
     case("GET",    "/api/notifications/{notificationId}/actors", Member, &[("{told}", "?size=100", None)]),
 
+    // One that is refused after all of its topics were looked at: an open one has no end.
+    case("GET",    "/api/events",                        Member,  &[("", "?topics=public,feed,post:00000000-0000-7000-8000-000000000000", None)]),
+    case("POST",   "/api/events/ticket",                 Member,  PLAIN),
+
     case("GET",    "/api/products/findAll",              Nobody,  SEARCHES),
     case("GET",    "/api/products/category/{category}",  Nobody,  &[("everything", "?q=zzzz", None), ("everything", "", None)]),
     case("GET",    "/api/products",                      Member,  PLAIN),

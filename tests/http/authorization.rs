@@ -82,6 +82,9 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("PUT",    "/api/notifications/settings",          [401, 401, 403, 200, 200]),
     ("GET",    "/api/notifications/{notificationId}/actors", [401, 401, 403, 404, 404]),
 
+    ("GET",    "/api/events",                          [401, 401, 403, 400, 400]),
+    ("POST",   "/api/events/ticket",                   [401, 401, 403, 200, 200]),
+
     ("GET",    "/api/products/findAll",                [200, 200, 200, 200, 200]),
     ("GET",    "/api/products/category/{category}",    [200, 200, 200, 200, 200]),
     ("GET",    "/api/products",                        [401, 401, 403, 200, 200]),

@@ -16,6 +16,7 @@ mod comments;
 mod contract;
 mod docs;
 mod errors;
+mod events;
 mod follows;
 mod health;
 mod idempotency;
@@ -31,6 +32,8 @@ mod privacy;
 mod private_postgres;
 mod products;
 mod search;
+#[path = "../support/sse.rs"]
+mod sse;
 mod support;
 mod tags;
 mod threads;

@@ -4,6 +4,7 @@ mod images;
 mod model;
 mod reads;
 mod steps;
+mod streams;
 
 use proptest::collection::vec;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
@@ -24,6 +25,7 @@ async fn live(server: Server, history: &[Step]) {
         }
     }
     world.expect_everything().await;
+    world.expect_streams().await;
 }
 
 /// Tries out random histories, each on a server of its own.

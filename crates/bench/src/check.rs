@@ -19,6 +19,8 @@ const PACE: Duration = Duration::from_millis(50);
 pub(crate) const LIKED: &str = "Post liked successfully";
 pub(crate) const UNLIKED: &str = "Post unliked successfully";
 
+pub(crate) const COMMENTED: &str = "Comment created successfully";
+
 pub(crate) const FOLLOWED: &str = "Followed user successfully";
 pub(crate) const UNFOLLOWED: &str = "Unfollowed user successfully";
 

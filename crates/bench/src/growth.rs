@@ -1,6 +1,7 @@
 //! Whether reads stay as fast as the network grows, and as more are followed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -24,7 +25,7 @@ const READERS: usize = 16;
 const SILENT_READERS: usize = 4;
 
 /// Few, so that what is measured is the time of an answer and not of a queue.
-const LOAD: Load = Load { connections: 2, threads: 1, seconds: 1 };
+const LOAD: Load = Load { connections: 2, threads: 1, seconds: 1, pause: Duration::ZERO };
 
 /// What a read costs.
 #[derive(Debug, Clone, Copy)]

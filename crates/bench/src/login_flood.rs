@@ -48,7 +48,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     };
     let logins: Vec<Request> = (1..=CLIENTS).map(login).collect();
     let load = Load { connections: READERS, ..options.load() };
-    let flood = Load { connections: CLIENTS, threads: 1, seconds: load.seconds + 2 * BEGINNING.as_secs() };
+    let flood = Load { connections: CLIENTS, threads: 1, seconds: load.seconds + 2 * BEGINNING.as_secs(), ..load };
     let (mut idle, mut flooded, mut rates) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         idle.push(round::service((&place, &service), keeper, &work.traffic, load)?);

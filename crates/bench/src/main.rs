@@ -10,6 +10,7 @@ mod connections;
 mod follows;
 mod growth;
 mod keeper;
+mod listeners;
 mod login_flood;
 mod mixed;
 mod network;
@@ -25,6 +26,7 @@ mod search;
 mod service;
 mod stalled;
 mod start;
+mod streams;
 mod table;
 mod timeline;
 mod usage;
@@ -68,6 +70,7 @@ fn run(options: &Options) -> Result<()> {
             What::LoginFlood => login_flood::run(&keeper, options, &mut report)?,
             What::Stalled => stalled::run(&keeper, options, &mut report)?,
             What::Start => start::run(&keeper, options, &mut report)?,
+            What::Streams => streams::run(&keeper, options, &mut report)?,
             What::Mixed => mixed::run(&keeper, options, &mut report)?,
             What::All => {}
         }

@@ -64,7 +64,7 @@ impl Sample {
         let tokens = People { service }.readers(1000, 1)?;
         let token = tokens.first().context("a reader")?;
         let mut dice = Dice::new(1);
-        let mut authors = followed(api, token)?;
+        let mut authors = followed(api, token)?.iter().map(id).collect::<Result<Vec<_>>>()?;
         dice.shuffle(&mut authors);
         authors.truncate(AUTHORS);
         let (mut found, mut productive) = (Vec::new(), Vec::new());
@@ -108,14 +108,13 @@ pub(crate) fn me(api: &Api, token: &str) -> Result<String> {
     id(&api.data("/api/users/me", token)?)
 }
 
-fn followed(api: &Api, token: &str) -> Result<Vec<String>> {
+/// Returns the users whom an account follows.
+fn followed(api: &Api, token: &str) -> Result<Vec<Value>> {
     let mut followed = Vec::new();
     let mut page = Some(format!("/api/follow/followed/{}?size=100", me(api, token)?));
     while let Some(path) = page {
         let answer = api.expect(&Request::get(path, token))?;
-        for user in answer.body["data"].as_array().context("a list of users")? {
-            followed.push(id(user)?);
-        }
+        followed.extend_from_slice(answer.body["data"].as_array().context("a list of users")?);
         page = answer.next;
     }
     Ok(followed)
@@ -135,6 +134,15 @@ impl People<'_> {
     /// Returns those who follow 5,000, most of whom never post.
     pub(crate) fn silent(&self, count: usize) -> Result<Vec<String>> {
         self.service.log_in("silent_5000", count)
+    }
+
+    /// Returns ordinary accounts whom many follow, 1,000 at most.
+    pub(crate) fn popular(&self, count: usize) -> Result<Vec<String>> {
+        let reader = self.service.log_in_as("reader_1000_1")?;
+        let mut users = followed(&self.service.api, &reader)?;
+        ensure!(users.len() >= count, "{} accounts instead of {count}", users.len());
+        users.truncate(count);
+        users.iter().map(|user| self.service.log_in_as(user["username"].as_str().context("a name")?)).collect()
     }
 
     /// Returns those who write.

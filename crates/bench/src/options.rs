@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
@@ -90,6 +91,8 @@ pub(crate) enum What {
     Stalled,
     /// From the start to the first answer, and memory when idle
     Start,
+    /// Live updates: memory of idle streams, lag of events, reads and writes beside streams
+    Streams,
     /// Reads and writes for minutes
     Mixed,
     /// Everything
@@ -163,7 +166,7 @@ impl Options {
 
     /// Returns how wrk drives.
     pub(crate) fn load(&self) -> Load {
-        Load { connections: self.connections, threads: self.threads, seconds: self.seconds }
+        Load { connections: self.connections, threads: self.threads, seconds: self.seconds, pause: Duration::ZERO }
     }
 
     /// Returns the service's binary.

@@ -110,9 +110,15 @@ impl SeededDatabase {
 
     /// Starts the service and waits until it answers.
     pub(crate) fn serve(&self) -> Result<Service> {
+        self.serve_with(&[])
+    }
+
+    /// Starts the service with some more settings and waits until it answers.
+    pub(crate) fn serve_with(&self, settings: &[(&str, String)]) -> Result<Service> {
         let port = free_port()?;
         let log = File::options().create(true).append(true).open(self.data.join("log"))?;
         let mut command = self.command(port);
+        command.envs(settings.iter().map(|(name, value)| (name, value)));
         let begun = Instant::now();
         let mut running = self.keeper.start(command.stdout(Stdio::null()).stderr(log), "TERM")?;
         let api = Api::new(port)?;

@@ -128,6 +128,14 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
+/// The least value that such a part of all does not exceed.
+pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, part: f64) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let rank = (values.len() as f64 * part).ceil() as usize;
+    values.get(rank.saturating_sub(1)).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,5 +171,12 @@ mod tests {
         assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median([4.0, 1.0]), Some(1.0));
         assert_eq!(median([]), None);
+    }
+
+    #[test]
+    fn a_quantile_is_not_exceeded_by_its_part() {
+        let values = || (1..=200).rev().map(f64::from);
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|part| quantile(values(), part)), [1.0, 100.0, 198.0, 200.0].map(Some));
+        assert_eq!(quantile([], 0.5), None);
     }
 }

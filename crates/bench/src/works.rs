@@ -274,6 +274,24 @@ fn likes(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
     work(requests, groups, Choice::OfOwnUser(tokens.len()), check, answers)
 }
 
+/// Each account comments on posts; what the last one writes is checked.
+pub(crate) fn new_comments(people: &People<'_>, sample: &Sample) -> Result<Traffic> {
+    let api = &people.service.api;
+    let tokens = people.readers(20, ACCOUNTS + 1)?;
+    let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
+    let comment = |(post, token): (&String, &String)| {
+        let body = json!({ "postId": post, "content": "A comment as people write them: a sentence, and no more." });
+        Request::post("/api/comments/create", token, Some(&body))
+    };
+    let requests: Vec<Request> = sample.posts.iter().zip(tokens.iter().cycle()).map(comment).collect();
+    for request in &requests {
+        let answer = api.expect(request)?;
+        ensure!(answer.body["message"] == check::COMMENTED, "{}: {}", request.path, answer.text);
+    }
+    let check = Check::Posts { token: checker.clone(), author: crate::network::me(api, checker)? };
+    Ok(Traffic { requests, check, size: None })
+}
+
 /// Returns each account writes; what the last one writes is checked.
 fn new_posts(api: &Api, tokens: &[String]) -> Result<Work> {
     let (checker, tokens) = tokens.split_last().context("there are no accounts")?;

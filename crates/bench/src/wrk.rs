@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -10,8 +11,9 @@ use serde::Deserialize;
 use crate::api::Request;
 use crate::keeper::Keeper;
 
-/// Builds the requests of the file that the argument names, sends them in turn, and prints what came of it as a line of
-/// JSON.
+/// Builds the requests of the file that the first argument names, sends them in turn, and prints what came of it as a line
+/// of JSON. The second argument is the pause of each connection before a request, in milliseconds: on average, so that the
+/// connections do not send at the same time.
 const SCRIPT: &str = r#"
 local requests, count, at, threads = {}, 0, 0, 0
 function setup(thread)
@@ -28,6 +30,10 @@ function init(arguments)
         requests[count] = wrk.format(method, path, headers, body)
     end
     at = math.floor(count / (number + 1)) % count
+    local pause = tonumber(arguments[2])
+    if pause > 0 then
+        function delay() return math.random(0, 2 * pause) end
+    end
 end
 function request()
     at = at % count + 1
@@ -99,6 +105,8 @@ pub(crate) struct Load {
     pub(crate) connections: u32,
     pub(crate) threads: u32,
     pub(crate) seconds: u64,
+    /// Of each connection between two requests, on average.
+    pub(crate) pause: Duration,
 }
 
 /// Sends these requests, again and again.
@@ -118,6 +126,7 @@ pub(crate) fn drive(keeper: &Keeper, base: &str, requests: &[Request], load: Loa
     let mut wrk = Command::new("wrk");
     wrk.arg(format!("-t{threads}")).arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.seconds));
     wrk.args(["--timeout", "30s", "-s"]).arg(script).arg(base).arg("--").arg(list.path());
+    wrk.arg(load.pause.as_millis().to_string());
     read(&keeper.output(&mut wrk)?)
 }
 

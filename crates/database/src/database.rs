@@ -7,6 +7,7 @@ use std::thread;
 use agora_domain::accounts::{AccountRepository, SessionRepository};
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
+use agora_domain::events::{EventAudience, EventLog};
 use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
@@ -212,6 +213,10 @@ ports! {
     people: PeopleRepository;
     /// Returns what users are told.
     notifications: NotificationRepository;
+    /// Returns what happened, for those who listen.
+    events: EventLog;
+    /// Returns who may be told of what happened.
+    event_audience: EventAudience;
     /// Returns the follow relations.
     follows: FollowRepository;
     /// Returns the catalog.

@@ -5,7 +5,9 @@ use agora_domain::accounts::UserPreview;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{NotificationId, UserId};
 use agora_domain::notices::NotificationKind;
-use agora_domain::notifications::{Notification, NotificationPolicy, NotificationRepository, NotificationSettings};
+use agora_domain::notifications::{
+    Notification, NotificationPolicy, NotificationRepository, NotificationSettings, NotificationState,
+};
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::VisibleTo;
 use async_trait::async_trait;
@@ -50,6 +52,15 @@ impl NotificationRepository for Database {
 
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64> {
         Ok(crate::rows::count(call!(self, list notifications::count_unread(VisiblePosts::of(visible)))?))
+    }
+
+    async fn find_state(&self, visible: VisibleTo, ids: Vec<NotificationId>) -> Result<NotificationState> {
+        let (visible, ids) = (VisiblePosts::of(visible), ids.into_iter().map(|id| DbId(id.uuid())).collect::<Vec<_>>());
+        let (unread, seen) = call!(self, list notifications::find_state(visible, ids))?;
+        Ok(NotificationState {
+            unread: crate::rows::count(unread),
+            seen: seen.into_iter().map(|id| id.0.into()).collect(),
+        })
     }
 
     async fn mark_read(&self, recipient: UserId, up_to: NotificationId) -> Result<()> {

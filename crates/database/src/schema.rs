@@ -408,6 +408,43 @@ table! {
 }
 
 table! {
+    use diesel::sql_types::{BigInt, Nullable, SmallInt};
+    use crate::sql_types::Id;
+
+    /// On PostgreSQL alone, as is the next one.
+    events (id) {
+        id -> BigInt,
+        number -> Nullable<BigInt>,
+        kind -> SmallInt,
+        post_id -> Nullable<Id>,
+        comment_id -> Nullable<Id>,
+        user_id -> Nullable<Id>,
+        notification_id -> Nullable<Id>,
+        detail -> Nullable<SmallInt>,
+    }
+}
+
+table! {
+    use diesel::sql_types::{BigInt, SmallInt};
+
+    event_log (id) {
+        id -> SmallInt,
+        epoch -> BigInt,
+        last_number -> BigInt,
+        trimmed -> BigInt,
+    }
+}
+
+table! {
+    use crate::sql_types::{Id, Instant};
+
+    used_tickets (id) {
+        id -> Id,
+        expires_at -> Instant,
+    }
+}
+
+table! {
     use diesel::sql_types::{Bool, Text};
     use crate::sql_types::Instant;
 
@@ -465,3 +502,4 @@ allow_tables_to_appear_in_same_query!(
     search_texts
 );
 allow_tables_to_appear_in_same_query!(products, product_variants, product_images);
+allow_tables_to_appear_in_same_query!(events, event_log);

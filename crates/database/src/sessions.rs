@@ -3,7 +3,7 @@
 use agora_domain::Result;
 use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState};
 use agora_domain::clock::Timestamp;
-use agora_domain::id::SessionId;
+use agora_domain::id::{SessionId, TicketId};
 use async_trait::async_trait;
 
 use crate::schema::SessionRecord;
@@ -12,6 +12,9 @@ use crate::{Database, call};
 
 /// How many sessions are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
 const BATCH: i64 = 1_000;
+
+/// How long a used ticket is kept after it has expired: another node's clock may be behind.
+const CLOCKS_DIFFER_MILLIS: i64 = 60_000;
 
 #[async_trait]
 impl SessionRepository for Database {
@@ -25,6 +28,16 @@ impl SessionRepository for Database {
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
         call!(self, read sessions::find(DbId(id.uuid())))
+    }
+
+    async fn find_all(&self, ids: Vec<SessionId>) -> Result<Vec<SessionState>> {
+        let ids: Vec<_> = ids.into_iter().map(|id| DbId(id.uuid())).collect();
+        call!(self, list sessions::find_all(ids))
+    }
+
+    async fn use_ticket(&self, id: TicketId, expires_at: Timestamp, now: Timestamp) -> Result<bool> {
+        let expired_before = DbInstant(now.plus_millis(-CLOCKS_DIFFER_MILLIS));
+        call!(self, write sessions::use_ticket(DbId(id.uuid()), DbInstant(expires_at), expired_before))
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {

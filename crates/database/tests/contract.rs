@@ -22,6 +22,8 @@ async fn open(url: &str) -> Repositories {
         notifications: database.notifications(),
         texts: database.text_backlog(),
         comments: database.comments(),
+        events: database.events(),
+        event_audience: database.event_audience(),
         follows: database.follows(),
         people: database.people(),
         products: database.products(),

@@ -151,6 +151,8 @@ fn repositories(database: &Database) -> Repositories {
         notifications: database.notifications(),
         texts: database.text_backlog(),
         comments: database.comments(),
+        events: database.events(),
+        event_audience: database.event_audience(),
         follows: database.follows(),
         people: database.people(),
         products: database.products(),

@@ -328,6 +328,8 @@ pub enum FieldName {
     SearchAuthor,
     /// Up to which notification.
     UpTo,
+    /// What is listened to.
+    Topics,
     /// Whose likes of posts are told.
     LikePolicy,
     /// Whose comments are told.

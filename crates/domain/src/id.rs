@@ -51,6 +51,8 @@ ids! {
     ProductId;
     /// Names a notification.
     NotificationId;
+    /// Names a ticket to a stream of events.
+    TicketId;
 }
 
 /// The source of new identifiers.

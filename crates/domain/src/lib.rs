@@ -14,6 +14,7 @@
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`notices`] | what a change tells whom |
 //! | [`notifications`] | what users were told, and what they want to be told |
+//! | [`events`] | what happens, told to those who listen while they do |
 //! | [`people`] | what users see of each other, and how they find each other |
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
@@ -48,6 +49,7 @@ pub mod clock;
 pub mod comments;
 pub mod entities;
 pub mod error;
+pub mod events;
 pub mod follows;
 pub mod health;
 pub mod id;

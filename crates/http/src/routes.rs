@@ -8,8 +8,8 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, bookmarks, comments, docs, follows, health, media, notifications, people, posts, products, search,
-    threads, users,
+    accounts, bookmarks, comments, docs, events, follows, health, media, notifications, people, posts, products,
+    search, threads, users,
 };
 use crate::middleware::authorize;
 
@@ -154,6 +154,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/notifications/settings",      Member,  notifications::settings),
         endpoint!(PUT,    "/api/notifications/settings",      Member,  notifications::change_settings),
         endpoint!(GET,    "/api/notifications/{notificationId}/actors", Member, notifications::list_actors),
+
+        endpoint!(GET,    "/api/events",                      MemberOrTicket, events::stream),
+        endpoint!(POST,   "/api/events/ticket",               Member,  events::issue_ticket),
 
         endpoint!(GET,    "/api/products/findAll",            Public,  products::list),
         endpoint!(GET,    "/api/products/category/{category}", Public, products::list_by_category),

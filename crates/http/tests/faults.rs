@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agora_domain::accounts::{Credentials, Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims};
+use agora_domain::accounts::{
+    Credentials, Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims, VerifiedToken,
+};
 use agora_domain::clock::Timestamp;
 use agora_domain::error::Conflict;
 use agora_domain::health::MockProbe;
@@ -125,7 +127,10 @@ async fn a_session_that_cannot_be_looked_up_is_not_an_invalid_token() {
     for (error, status, message) in failures {
         let mut ports = Ports::default();
         let (user, session) = (UserId::new(Uuid::nil()), SessionId::new(Uuid::nil()));
-        ports.tokens.expect_verify().returning(move |_, _| Ok(TokenClaims { user, session }));
+        ports.tokens.expect_verify().returning(move |_, _| {
+            let claims = TokenClaims { user, session };
+            Ok(VerifiedToken { claims, expires_at: Timestamp::from_unix_millis(i64::MAX) })
+        });
         ports.sessions.expect_find().returning(move |_| Err(error()));
         expect_failure(get(&ports.start(), "/api/users/me").await, status, message);
     }

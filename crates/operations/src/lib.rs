@@ -24,6 +24,7 @@ pub mod doctor;
 pub mod health;
 pub mod host;
 pub mod indexer;
+pub mod live;
 pub mod media;
 pub mod migrate;
 pub mod open;

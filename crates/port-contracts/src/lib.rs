@@ -12,6 +12,7 @@ use std::sync::Arc;
 use agora_domain::accounts::{AccountRepository, SessionRepository};
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
+use agora_domain::events::{EventAudience, EventLog};
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
@@ -44,6 +45,10 @@ pub struct Repositories {
     pub comments: Arc<dyn CommentRepository>,
     /// What users are told.
     pub notifications: Arc<dyn NotificationRepository>,
+    /// What happened.
+    pub events: Arc<dyn EventLog>,
+    /// Who may be told of it.
+    pub event_audience: Arc<dyn EventAudience>,
     /// Follows.
     pub follows: Arc<dyn FollowRepository>,
     /// Users as others see them.
@@ -155,6 +160,8 @@ contract! { $
         a_session_is_found_with_the_state_of_its_account,
         the_instant_of_login_is_kept_to_the_millisecond,
         a_session_is_none_until_it_is_opened,
+        many_sessions_are_found_at_once,
+        a_ticket_is_used_once,
         a_session_is_revoked_alone_at_once_and_for_good,
         revoking_an_unknown_session_is_no_error,
         a_session_shows_the_present_roles_and_state_once_told_of_a_change,
@@ -277,6 +284,16 @@ contract! { $
         of_very_many_notifications_the_newest_are_kept,
         whatever_many_do_at_once_is_counted_exactly,
         whatever_happens_everybody_is_told_what_the_model_says,
+    }
+    /// What happens, for those who listen.
+    events {
+        each_change_puts_its_event_on_the_log,
+        what_changes_nothing_puts_nothing_on_the_log,
+        a_notification_that_is_stored_or_grows_is_an_event_with_its_id,
+        the_log_is_read_in_parts_from_any_place,
+        what_many_do_at_once_is_on_the_log_once_each_in_the_order_of_each,
+        what_decides_who_is_told_is_found_for_many_at_once,
+        the_state_of_notifications_is_what_their_recipient_sees,
     }
     /// Who follows whom.
     follows {

@@ -12,7 +12,7 @@ use agora_domain::accounts::{
     SessionState, TokenClaims, TokenIssuer,
 };
 use agora_domain::clock::{Clock, Timestamp};
-use agora_domain::id::{MockIdGenerator, SessionId, UserId};
+use agora_domain::id::{MockIdGenerator, SessionId, TicketId, UserId};
 use agora_domain::limits::{Limits, MockCounters};
 use agora_security::{CachedSessions, JwtIssuer};
 use async_trait::async_trait;
@@ -44,6 +44,14 @@ impl SessionRepository for AnySession {
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
         let session = Session { id, user: CLAIMS.user, opened_at: NOW };
         Ok(Some(SessionState { session, revoked: false, enabled: true, roles: Roles::USER }))
+    }
+
+    async fn find_all(&self, _: Vec<SessionId>) -> Result<Vec<SessionState>> {
+        Ok(Vec::new())
+    }
+
+    async fn use_ticket(&self, _: TicketId, _: Timestamp, _: Timestamp) -> Result<bool> {
+        Ok(true)
     }
 
     async fn revoke(&self, _: SessionId, _: Timestamp) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agora_domain::Result;
 use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState};
 use agora_domain::clock::{Clock, Timestamp};
-use agora_domain::id::{SessionId, UserId};
+use agora_domain::id::{SessionId, TicketId, UserId};
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
 
@@ -99,6 +99,14 @@ impl SessionRepository for CachedSessions {
             self.remember(id, Entry { state, read_at }, changes_before);
         }
         Ok(found)
+    }
+
+    async fn find_all(&self, ids: Vec<SessionId>) -> Result<Vec<SessionState>> {
+        self.inner.find_all(ids).await
+    }
+
+    async fn use_ticket(&self, id: TicketId, expires_at: Timestamp, now: Timestamp) -> Result<bool> {
+        self.inner.use_ticket(id, expires_at, now).await
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
@@ -289,6 +297,14 @@ mod tests {
                 self.let_go.notified().await;
             }
             Ok(Some(state(id, ALICE, revoked)))
+        }
+
+        async fn find_all(&self, _: Vec<SessionId>) -> Result<Vec<SessionState>> {
+            Ok(Vec::new())
+        }
+
+        async fn use_ticket(&self, _: TicketId, _: Timestamp, _: Timestamp) -> Result<bool> {
+            Ok(false)
         }
 
         async fn revoke(&self, _: SessionId, _: Timestamp) -> Result<()> {

@@ -3,17 +3,21 @@
 use std::fmt;
 use std::time::Duration;
 
-use agora_domain::accounts::{TokenClaims, TokenIssuer};
+use agora_domain::accounts::{Ticket, TokenClaims, TokenIssuer, VerifiedToken};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, UserId};
 use agora_domain::{Error, Result};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 const ALGORITHM: Algorithm = Algorithm::HS256;
 const ISSUER: &str = "agora";
+
+/// The issuer of tickets: another one, so that none is taken for a token.
+const TICKET_ISSUER: &str = "agora/events";
 
 /// A key by which tokens are checked.
 struct CheckingKey {
@@ -45,24 +49,29 @@ pub struct JwtIssuer {
     own: CheckingKey,
     accepted: Option<CheckingKey>,
     validation: Validation,
+    ticket_validation: Validation,
     lifetime_seconds: i64,
 }
 
 impl JwtIssuer {
     /// An issuer with this secret, which all nodes share. Its tokens live as long as given, in whole seconds.
     pub fn new(secret: &[u8], lifetime: Duration) -> Self {
-        let mut validation = Validation::new(ALGORITHM);
-        validation.set_issuer(&[ISSUER]);
-        validation.set_required_spec_claims(&["iss", "sub", "exp"]);
-        // The library would compare with the system's clock; `verify` compares with the time it is given.
-        validation.validate_exp = false;
+        let validation = |issuer| {
+            let mut validation = Validation::new(ALGORITHM);
+            validation.set_issuer(&[issuer]);
+            validation.set_required_spec_claims(&["iss", "sub", "exp"]);
+            // The library would compare with the system's clock; `verify` compares with the time it is given.
+            validation.validate_exp = false;
+            validation
+        };
         let own = CheckingKey::new(secret);
         Self {
             signing_key: EncodingKey::from_secret(secret),
             header: Header { kid: Some(own.id.clone()), ..Header::new(ALGORITHM) },
             own,
             accepted: None,
-            validation,
+            validation: validation(ISSUER),
+            ticket_validation: validation(TICKET_ISSUER),
             lifetime_seconds: i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX),
         }
     }
@@ -75,8 +84,8 @@ impl JwtIssuer {
     }
 
     /// Returns the claims of a token that is rightly signed.
-    fn claims(&self, token: &str) -> Option<Claims> {
-        let check = |key: &CheckingKey| jsonwebtoken::decode(token, &key.key, &self.validation).ok();
+    fn claims<T: DeserializeOwned>(&self, token: &str, validation: &Validation) -> Option<T> {
+        let check = |key: &CheckingKey| jsonwebtoken::decode(token, &key.key, validation).ok();
         let Some(accepted) = &self.accepted else { return check(&self.own).map(|token| token.claims) };
         let named = jsonwebtoken::decode_header(token).ok()?.kid;
         // A token without a name of its key may be of either.
@@ -101,6 +110,26 @@ struct Claims {
     exp: i64,
 }
 
+impl Claims {
+    /// Returns the token that they are of.
+    fn token(&self) -> Result<VerifiedToken> {
+        let user = UserId::new(Uuid::parse_str(&self.sub).map_err(|_| Error::InvalidToken)?);
+        let session = SessionId::new(Uuid::parse_str(&self.sid).map_err(|_| Error::InvalidToken)?);
+        let expires_at = Timestamp::from_unix_millis(self.exp.saturating_mul(1000));
+        Ok(VerifiedToken { claims: TokenClaims { user, session }, expires_at })
+    }
+}
+
+/// The claims in a ticket: those of the token, whose time it keeps, and its own.
+#[derive(Serialize, Deserialize)]
+struct TicketClaims {
+    #[serde(flatten)]
+    token: Claims,
+    jti: String,
+    /// Until when it can be used, in milliseconds since 1970.
+    until: i64,
+}
+
 impl TokenIssuer for JwtIssuer {
     fn issue(&self, TokenClaims { user, session }: TokenClaims, now: Timestamp) -> Result<String> {
         let iat = now.unix_seconds();
@@ -114,16 +143,40 @@ impl TokenIssuer for JwtIssuer {
         jsonwebtoken::encode(&self.header, &claims, &self.signing_key).map_err(Error::internal)
     }
 
-    fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims> {
-        let claims = self.claims(token).ok_or(Error::InvalidToken)?;
+    fn verify(&self, token: &str, now: Timestamp) -> Result<VerifiedToken> {
+        let claims: Claims = self.claims(token, &self.validation).ok_or(Error::InvalidToken)?;
         let now = now.unix_seconds();
         if claims.iat > now.saturating_add(ISSUED_AHEAD_SECONDS) {
             return Err(Error::InvalidToken);
         }
-        let user = UserId::new(Uuid::parse_str(&claims.sub).map_err(|_| Error::InvalidToken)?);
-        let session = SessionId::new(Uuid::parse_str(&claims.sid).map_err(|_| Error::InvalidToken)?);
+        let token = claims.token()?;
         let has_expired = claims.exp.saturating_add(EXPIRED_SINCE_SECONDS) <= now;
-        if has_expired { Err(Error::ExpiredToken) } else { Ok(TokenClaims { user, session }) }
+        if has_expired { Err(Error::ExpiredToken) } else { Ok(token) }
+    }
+
+    fn issue_ticket(&self, Ticket { id, token, expires_at }: Ticket) -> Result<String> {
+        let claims = TicketClaims {
+            token: Claims {
+                iss: TICKET_ISSUER.to_owned(),
+                sub: token.claims.user.to_string(),
+                sid: token.claims.session.to_string(),
+                iat: 0,
+                exp: token.expires_at.unix_seconds(),
+            },
+            jti: id.to_string(),
+            until: expires_at.unix_millis(),
+        };
+        jsonwebtoken::encode(&self.header, &claims, &self.signing_key).map_err(Error::internal)
+    }
+
+    fn verify_ticket(&self, ticket: &str, now: Timestamp) -> Result<Ticket> {
+        let claims: TicketClaims = self.claims(ticket, &self.ticket_validation).ok_or(Error::InvalidToken)?;
+        let id = Uuid::parse_str(&claims.jti).map_err(|_| Error::InvalidToken)?;
+        let expires_at = Timestamp::from_unix_millis(claims.until);
+        if expires_at <= now {
+            return Err(Error::InvalidToken);
+        }
+        Ok(Ticket { id: id.into(), token: claims.token.token()?, expires_at })
     }
 }
 
@@ -144,7 +197,7 @@ mod tests {
 
     impl JwtIssuer {
         fn valid_claims(&self, token: &str, now: Timestamp) -> Option<TokenClaims> {
-            self.verify(token, now).ok()
+            self.verify(token, now).ok().map(|token| token.claims)
         }
     }
 

@@ -11,6 +11,7 @@ use agora_domain::accounts::{Accounts, Authentication};
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
 use agora_domain::comments::Comments;
+use agora_domain::events::{EventPorts, LiveUpdates};
 use agora_domain::follows::Follows;
 use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
@@ -42,6 +43,7 @@ pub(crate) struct Adapters {
     pub(crate) passwords: Arc<BcryptHasher>,
     pub(crate) cleaner: Arc<Cleaner>,
     pub(crate) store: Arc<ObjectImageStore>,
+    pub(crate) live: Arc<LiveUpdates>,
     images: ImagePorts,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
@@ -65,8 +67,17 @@ impl Adapters {
         let parallel = agora_workers::default_parallelism();
         let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
         let cleaner = Arc::new(Cleaner::new(limits, at_once, config.decode_memory.into()));
+        let sessions = Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock)));
+        let live = Arc::new(LiveUpdates::new(EventPorts {
+            log: database.events(),
+            audience: database.event_audience(),
+            notifications: database.notifications(),
+            sessions: sessions.clone(),
+            clock: Arc::clone(&clock),
+        }));
         Ok(Self {
-            sessions: Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock))),
+            sessions,
+            live,
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
             images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.unnamed_images() },
             cleaner,
@@ -125,6 +136,7 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
+            live: Arc::clone(&self.live),
             notifications: Notifications { notifications: self.database.notifications() },
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
             people: People { people: self.database.people(), follows: self.database.follows() },

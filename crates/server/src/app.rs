@@ -9,9 +9,11 @@ use actix_web::dev::Server;
 use agora_config::Config;
 use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::clock::Clock;
+use agora_domain::events::LiveUpdates;
 use agora_http::{MacKeys, Settings, Stopping};
 use agora_operations::host::{listen, reachable};
 use agora_operations::indexer::Indexer;
+use agora_operations::live::{LagMeter, LiveFeed};
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::sweep::Sweep;
 use agora_operations::{data_dir, host};
@@ -45,6 +47,9 @@ pub struct App {
     metrics: Option<Server>,
     /// Has the service say that it is not ready, from when it is going to be stopped.
     pub(crate) stopping: Stopping,
+    /// The streams of events, which end when the service is stopped.
+    pub(crate) live: Arc<LiveUpdates>,
+    lag: Option<LagMeter>,
     sweep: Sweep,
     indexer: Indexer,
     database: Database,
@@ -124,10 +129,13 @@ impl App {
             stopping: Stopping::default(),
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
         };
+        let lag = metrics.as_ref().map(|metrics| metrics.lag.clone());
+        let lag = lag.map(|lag| Arc::new(move |late: Duration| lag.observe(late.as_secs_f64())) as LagMeter);
         let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
         let indexer = adapters.indexer();
+        let live = Arc::clone(&adapters.live);
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
         let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), adapters };
         let metrics = metrics.map(|metrics| metrics.serve(figures)).transpose()?;
@@ -141,6 +149,8 @@ impl App {
             server,
             metrics,
             stopping,
+            live,
+            lag,
             sweep,
             indexer,
             database,
@@ -154,10 +164,12 @@ impl App {
     pub async fn run(self) -> Result<()> {
         let sweep = tokio::spawn(self.sweep.run());
         let indexer = tokio::spawn(self.indexer.run());
+        let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
         sweep.abort();
         indexer.abort();
+        live.abort();
         if let Some((handle, server)) = metrics {
             // To its end, since it holds a part of the database.
             handle.stop(false).await;

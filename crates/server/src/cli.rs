@@ -354,7 +354,7 @@ async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
     let app = App::start(Arc::new(SystemClock), config).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let (server, stopping) = (app.server.handle(), app.stopping.clone());
+    let (server, stopping, live) = (app.server.handle(), app.stopping.clone(), Arc::clone(&app.live));
     tokio::spawn(async move {
         // The first word lets requests in flight finish, the second does not.
         for graceful in [true, false] {
@@ -363,11 +363,12 @@ async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
                 _ = terminate.recv() => {}
             }
             stopping.begin();
-            let server = server.clone();
+            let (server, live) = (server.clone(), Arc::clone(&live));
             tokio::spawn(async move {
                 if graceful {
                     tokio::time::sleep(ARRIVING).await;
                 }
+                live.close();
                 server.stop(graceful).await;
             });
         }

@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::model::{Account, Comment, Model, Post, Visibility, Who, set};
+use crate::sse::EventStream;
 use crate::support::{Response, Server, User};
 
 /// Something that somebody does, or tries to. A post is meant by a number, in the order in which they were made.
@@ -120,6 +121,8 @@ pub(super) struct World {
     requests: Vec<Visibility>,
     /// How many comments were sent.
     comments: usize,
+    /// Where a stream of events begins that tells all that happens.
+    pub(super) beginning: String,
 }
 
 impl World {
@@ -135,7 +138,8 @@ impl World {
             }
             model.accounts.push(Account { is_user: true, is_admin: who == 0, enabled: true });
         }
-        Self { server, users, model, requests: Vec::new(), comments: 0 }
+        let beginning = EventStream::open(&server, &users[0], "public").await.last_id().to_owned();
+        Self { server, users, model, requests: Vec::new(), comments: 0, beginning }
     }
 
     /// Sends a request of somebody, and checks that it is answered as those with a role are to be answered.

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use super::connect::Connector;
 use super::dialect::{ATTEMPTS, RunQueryDsl, Work};
+use super::events::Events;
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
@@ -78,6 +79,7 @@ pub(crate) struct Postgres {
     /// outlives every request and every thread that serves them.
     runtime: Handle,
     limits: Limits,
+    pub(crate) events: Events,
     /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
     running: Mutex<Option<Sender<Infallible>>>,
     /// Ends with the last of these.
@@ -122,6 +124,7 @@ impl Postgres {
             searches_in_line: Semaphore::new(SEARCHES_IN_LINE),
             runtime,
             limits,
+            events: Events::default(),
             running: Mutex::new(Some(running)),
             ended,
         })

@@ -8,6 +8,7 @@ mod comments;
 mod connect;
 mod database;
 mod dialect;
+mod events;
 mod feeds;
 mod gathered;
 mod likers;

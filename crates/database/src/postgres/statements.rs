@@ -70,7 +70,7 @@ statement! { ToggleLike { like: LikeRecord, told: GatheredNotice } -> (Bool, Boo
                 WHERE w.notification_id = notifications.id AND w.actor_id = " like.user_id as Id, "), \
             updated_at = CASE WHEN EXISTS (SELECT FROM notification_withdrawals w \
                 WHERE w.notification_id = notifications.id AND w.actor_id = " like.user_id as Id, ") \
-                THEN notifications.updated_at ELSE greatest(notifications.updated_at, excluded.updated_at) END RETURNING id\
+                THEN notifications.updated_at ELSE greatest(notifications.updated_at, excluded.updated_at) END RETURNING id, recipient_id, kind\
     ), gathered AS (\
         INSERT INTO notification_actors (notification_id, id, actor_id) SELECT t.id, l.id, " like.user_id as Id,
     " FROM told t CROSS JOIN liked l\
@@ -83,6 +83,11 @@ statement! { ToggleLike { like: LikeRecord, told: GatheredNotice } -> (Bool, Boo
     ), withdrawn AS (\
         INSERT INTO notification_withdrawals (notification_id, actor_id) SELECT notification_id, " like.user_id as Id,
     " FROM taken_out ON CONFLICT DO NOTHING\
+    ), recorded AS (\
+        INSERT INTO events (kind, post_id, user_id, notification_id, detail) \
+        SELECT CAST(4 AS smallint), id, CAST(NULL AS uuid), CAST(NULL AS uuid), CAST(NULL AS smallint) FROM post \
+        WHERE EXISTS (SELECT FROM liked) OR EXISTS (SELECT FROM unliked) \
+        UNION ALL SELECT 5, NULL, recipient_id, id, kind FROM told\
     ) SELECT EXISTS (SELECT FROM post), EXISTS (SELECT FROM liked), EXISTS (SELECT FROM unliked)"
 }
 
@@ -108,7 +113,13 @@ statement! { InsertComment { row: CommentRow, told: Notices } -> Id:
     "::uuid[]) n(id, kind, recipient) CROSS JOIN (SELECT CAST(" row.id as Id, " AS uuid) AS id, CAST(" row.author_id as Id,
     " AS uuid) AS author, CAST(" row.created_at as Instant, " AS timestamptz) AS at) c WHERE NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
-                SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = c.author)))) \
+                SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = c.author))) \
+        RETURNING id, recipient_id, kind\
+    ), recorded AS (\
+        INSERT INTO events (kind, post_id, comment_id, user_id, notification_id, detail) \
+        SELECT CAST(3 AS smallint), id, CAST(" row.id as Id, " AS uuid), CAST(NULL AS uuid), CAST(NULL AS uuid), \
+            CAST(NULL AS smallint) FROM post \
+        UNION ALL SELECT 5, NULL, NULL, recipient_id, id, kind FROM told) \
     INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities) SELECT " row.id as Id,
     ", id, " row.author_id as Id, ", " row.content as Text, ", " row.created_at as Instant,
     ", " row.updated_at as Instant, ", " row.entities as Nullable<Text>, " FROM post RETURNING id"
@@ -145,7 +156,12 @@ statement! { InsertPost { row: PostRow, tags: Vec<String>, text: TextRow, told: 
         FROM stored p CROSS JOIN unnest(" told.ids as Array<Id>, "::uuid[], " told.kinds as Array<SmallInt>, "::smallint[], "
     told.recipients as Array<Id>, "::uuid[]) n(id, kind, recipient) WHERE NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
-                SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = p.author_id)))\
+                SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = p.author_id))) \
+        RETURNING id, recipient_id, kind\
+    ), recorded AS (\
+        INSERT INTO events (kind, post_id, user_id, notification_id, detail) \
+        SELECT CAST(0 AS smallint), id, author_id, CAST(NULL AS uuid), CAST(NULL AS smallint) FROM stored \
+        UNION ALL SELECT 5, NULL, recipient_id, id, kind FROM told\
     ) SELECT id, username, email, display_name, biography, profile_picture, EXISTS (SELECT FROM stored) FROM users WHERE id = "
     row.author_id as Id
 }

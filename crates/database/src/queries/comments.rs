@@ -1,6 +1,7 @@
 use agora_domain::Error;
 use agora_domain::comments::{CommentAccess, CommentTarget, Deletion};
 use agora_domain::error::Resource;
+use agora_domain::events::Event;
 use agora_domain::notices::{Notice, NotificationKind};
 use agora_domain::posts::PostAccess;
 use diesel::dsl::{auto_type, case_when, exists};
@@ -74,7 +75,9 @@ pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec
     if counted == 0 || answered != parent && !diesel::select(exists(is_in_thread)).get_result::<bool>(conn).await? {
         return Err(NO_COMMENT);
     }
+    let event = Event::Commented(row.post_id.0.into(), row.id.0.into());
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
+    super::record(conn, event).await?;
     notices::tell(conn, &told).await
 }
 

@@ -1,5 +1,6 @@
 use agora_domain::Error;
 use agora_domain::error::Resource;
+use agora_domain::events::Event;
 use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
@@ -53,6 +54,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord, notice: Option
         .map_err(Failure::missing(Resource::Post))?;
     if inserted > 0 {
         count(conn, post, 1).await?;
+        super::record(conn, Event::Liked(post.0.into())).await?;
         notices::gather(conn, id, notice).await?;
     }
     Ok(inserted > 0)
@@ -63,6 +65,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outco
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
     if let Some((like, made)) = deleted {
         count(conn, post, -1).await?;
+        super::record(conn, Event::Liked(post.0.into())).await?;
         notices::withdraw(conn, Gathered::new(NotificationKind::Like, post, made), like, user).await?;
     }
     Ok(deleted.is_some())

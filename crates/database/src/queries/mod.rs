@@ -10,6 +10,7 @@ pub(crate) use super::dialect::{
     lock_counters, lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in,
     word_in,
 };
+pub(crate) use super::events::record;
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
 pub(crate) use super::gathered::gather;
 pub(crate) use super::likers::{likers, with_likers};
@@ -20,6 +21,7 @@ pub(crate) use super::text_in::may_have_text;
 pub(crate) mod accounts;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
+pub(crate) mod events;
 pub(crate) mod feeds;
 pub(crate) mod follows;
 pub(crate) mod idempotency;

@@ -1,5 +1,7 @@
 //! What a change tells whom, stored with it.
 
+use agora_domain::events::Event;
+use agora_domain::id::NotificationId;
 use agora_domain::notices::Notice;
 use diesel::dsl::exists;
 use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl};
@@ -23,12 +25,17 @@ async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     Ok(policy(code)?.admits(follows))
 }
 
+fn told(notice: &Notice, id: NotificationId) -> Event {
+    Event::Notified(notice.recipient, id, notice.kind)
+}
+
 /// Stores notices that stand alone.
 pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()> {
     // Each by itself: a statement of several rows would be prepared anew at each execution.
     for notice in notices {
         if is_wanted(conn, notice).await? {
             diesel::insert_into(notifications::table).values(row(notice)).execute(conn).await?;
+            super::record(conn, told(notice, notice.id)).await?;
         }
     }
     Ok(())
@@ -42,6 +49,7 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
     }
     let actor = DbId(notice.actor.uuid());
     let notification_id = super::gather(conn, gathered_row(&notice), actor).await?;
+    super::record(conn, told(&notice, notification_id.0.into())).await?;
     let actor = ActorRecord { notification_id, id: relation, actor_id: actor };
     diesel::insert_into(notification_actors::table).values(actor).execute(conn).await?;
     Ok(())

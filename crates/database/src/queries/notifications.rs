@@ -170,6 +170,17 @@ pub(crate) async fn count_unread(conn: &mut Conn<'_>, visible: VisiblePosts) -> 
     Ok(built(unread.count()).get_result(conn).await?)
 }
 
+/// Returns how many of what a recipient sees are unread, and which of some the recipient sees.
+pub(crate) async fn find_state(
+    conn: &mut Conn<'_>,
+    visible: VisiblePosts,
+    ids: Vec<DbId>,
+) -> Outcome<(i64, Vec<DbId>)> {
+    let seen = seen_by!(visible).filter(id_in(notifications::id, ids)).select(notifications::id);
+    let seen = seen.load(conn).await?;
+    Ok((count_unread(conn, visible).await?, seen))
+}
+
 /// Marks what a recipient sees as read, up to one.
 pub(crate) async fn mark_read(conn: &mut Conn<'_>, recipient: DbId, up_to: DbId) -> Outcome<()> {
     let place = notifications::table.find(up_to).filter(notifications::recipient_id.eq(recipient));

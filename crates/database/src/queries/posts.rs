@@ -1,4 +1,5 @@
 use agora_domain::clock::Timestamp;
+use agora_domain::events::Event;
 use agora_domain::notices::Notice;
 use agora_domain::posts::{EditedPost, FoundPost, PostAccess, PostEdit, PostView};
 use agora_domain::search::{IndexedText, Kind};
@@ -53,6 +54,8 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
         None => mark_deleted(conn, id, at).await?,
     };
     super::images::replace(conn, row.image.as_deref(), None, at).await?;
+    let (author, visibility) = (row.author_id.0.into(), visibility(row.visibility)?);
+    super::record(conn, Event::PostDeleted(id.0.into(), author, visibility)).await?;
     Ok(row)
 }
 
@@ -134,8 +137,9 @@ pub(crate) async fn edit(
 ) -> Outcome<EditedPost> {
     let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     let (author, old, old_content) = (row.author_id, row.image.clone(), row.content.clone());
-    let (edited, replaced_image) = row.post()?.apply(&edit, at)?;
-    let row = PostRow::of(&edited);
+    let before = row.post()?;
+    let (edited, replaced_image) = before.clone().apply(&edit, at)?;
+    let (has_changed, row) = (edited != before, PostRow::of(&edited));
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
     if let Some(words) = words {
         let words = words.by(edited.author);
@@ -144,6 +148,9 @@ pub(crate) async fn edit(
     super::images::replace(conn, old.as_deref(), row.image.as_deref(), DbInstant(at)).await?;
     if let Some(entities) = row.entities.filter(|_| row.content != old_content) {
         texts::resolve(conn, id, row.content, entities).await?;
+    }
+    if has_changed {
+        super::record(conn, Event::PostUpdated(id.0.into())).await?;
     }
     let FoundPost { view, .. } = find(conn, id, author).await?.ok_or(NO_POST)?;
     Ok(EditedPost { view, replaced_image })

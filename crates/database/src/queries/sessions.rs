@@ -2,23 +2,59 @@ use agora_domain::accounts::{Session, SessionState};
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
 use crate::rows::roles;
-use crate::schema::{SessionRecord, sessions, users};
+use crate::schema::{SessionRecord, sessions, used_tickets, users};
 use crate::sql_types::{DbId, DbInstant};
+
+/// How many tickets are forgotten with each that is used.
+const FORGOTTEN_AT_ONCE: i64 = 4;
+
+type Standing = (bool, bool, bool);
+
+fn state((session, (enabled, is_admin, is_user)): (SessionRecord, Standing)) -> SessionState {
+    SessionState {
+        session: Session { id: session.id.0.into(), user: session.user_id.0.into(), opened_at: session.opened_at.0 },
+        revoked: session.revoked_at.is_some(),
+        enabled,
+        roles: roles(is_admin, is_user),
+    }
+}
 
 /// Finds a session, with what its account may do.
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<SessionState>> {
     let standing = (users::enabled, users::is_admin, users::is_user);
     let session = sessions::table.inner_join(users::table).filter(sessions::id.eq(id));
     let found = session.select((SessionRecord::as_select(), standing)).get_result(conn).await.optional()?;
-    Ok(found.map(|(session, (enabled, is_admin, is_user)): (SessionRecord, _)| SessionState {
-        session: Session { id: id.0.into(), user: session.user_id.0.into(), opened_at: session.opened_at.0 },
-        revoked: session.revoked_at.is_some(),
-        enabled,
-        roles: roles(is_admin, is_user),
-    }))
+    Ok(found.map(state))
+}
+
+/// Finds some sessions, each with what its account may do.
+pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<SessionState>> {
+    let standing = (users::enabled, users::is_admin, users::is_user);
+    let these = sessions::table.inner_join(users::table).filter(id_in(sessions::id, ids));
+    let found: Vec<_> = these.select((SessionRecord::as_select(), standing)).load(conn).await?;
+    Ok(found.into_iter().map(state).collect())
+}
+
+/// Says that a ticket is used, and forgets some that expired before an instant; whether it was not used before.
+pub(crate) async fn use_ticket(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    expires_at: DbInstant,
+    expired_before: DbInstant,
+) -> Outcome<bool> {
+    let expired = used_tickets::table.filter(used_tickets::expires_at.lt(expired_before));
+    let expired = expired.order(used_tickets::expires_at).limit(FORGOTTEN_AT_ONCE).select(used_tickets::id);
+    let expired: Vec<DbId> = expired.load(conn).await?;
+    if !expired.is_empty() {
+        diesel::delete(used_tickets::table.filter(id_in(used_tickets::id, expired))).execute(conn).await?;
+    }
+    let used = diesel::insert_into(used_tickets::table)
+        .values((used_tickets::id.eq(id), used_tickets::expires_at.eq(expires_at)))
+        .on_conflict_do_nothing();
+    Ok(used.execute(conn).await? > 0)
 }
 
 /// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.

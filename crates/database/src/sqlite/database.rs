@@ -15,6 +15,7 @@ use super::locks::{lock_companion, lock_directory, lock_service};
 use super::workers::Workers;
 use super::{migrate, queries};
 use crate::error::OpenError;
+use crate::event_window::Window;
 use crate::figures::{Lane, WriteGroups};
 use crate::mutex::lock;
 use crate::version;
@@ -39,6 +40,8 @@ pub(crate) struct Sqlite {
     writer: Workers<Box<dyn WriteJob>>,
     /// What it has committed.
     done: Arc<Mutex<WriteGroups>>,
+    /// What happened.
+    pub(crate) events: Arc<Window>,
     /// The right to serve it, until it is closed.
     service: Mutex<Option<File>>,
 }
@@ -75,10 +78,11 @@ impl Sqlite {
         };
         let (readers, lists) = (start_readers("agora-reader", QUEUE)?, start_readers("agora-lists", LIST_QUEUE)?);
         let done = Arc::<Mutex<WriteGroups>>::default();
-        let counted = Arc::clone(&done);
-        let write = move |conn, jobs: &_, busy: &_| write_loop(conn, jobs, busy, &counted);
+        let events = Arc::new(Window::new());
+        let (counted, log) = (Arc::clone(&done), Arc::clone(&events));
+        let write = move |conn, jobs: &_, busy: &_| write_loop(conn, jobs, busy, &counted, &log);
         let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
-        Ok(Self { file: file.to_owned(), asked, readers, lists, writer, done, service: Mutex::new(service) })
+        Ok(Self { file: file.to_owned(), asked, readers, lists, writer, done, events, service: Mutex::new(service) })
     }
 
     /// Brings the schema of the file, which is made when missing, up to date, and does no more.

@@ -12,7 +12,9 @@ use diesel::result::Error as DieselError;
 use diesel::{Connection, SqliteConnection};
 use tokio::sync::oneshot;
 
+use super::events::{forget_after, publish, recorded};
 use crate::error::{Failure, Outcome};
+use crate::event_window::Window;
 use crate::figures::WriteGroups;
 use crate::mutex::lock;
 
@@ -84,11 +86,15 @@ where
         let Some(work) = self.work.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
         // Kept before the savepoint is rolled back: when that fails too, its error takes the place of the cause.
         let mut cause = None;
+        let recorded = recorded();
         let outcome = conn.transaction(|conn| {
             let outcome = catching_panics(work, conn);
             cause = outcome.as_ref().err().filter(|failure| !failure.is_contained()).map(ToString::to_string);
             outcome
         });
+        if outcome.is_err() {
+            forget_after(recorded);
+        }
         match (cause, outcome) {
             (Some(cause), _) => Err(cause),
             (None, Err(failure)) if !failure.is_contained() => Err(failure.to_string()),
@@ -167,12 +173,13 @@ pub(super) fn write_loop(
     jobs: &Receiver<Box<dyn WriteJob>>,
     busy: &AtomicUsize,
     done: &Mutex<WriteGroups>,
+    log: &Window,
 ) {
     while let Ok(first) = jobs.recv() {
         let group: Vec<_> = iter::once(first).chain(jobs.try_iter()).take(GROUP).collect();
         let writes = group.len();
         busy.store(writes, Relaxed);
-        write_group(&mut conn, group);
+        write_group(&mut conn, group, log);
         busy.store(0, Relaxed);
         let mut done = lock(done);
         done.groups += 1;
@@ -180,7 +187,7 @@ pub(super) fn write_loop(
     }
 }
 
-fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>) {
+fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>, log: &Window) {
     let mut cause = None;
     let committed = conn.immediate_transaction(|conn| {
         group.iter_mut().try_for_each(|job| job.run(conn)).map_err(|text| {
@@ -191,7 +198,10 @@ fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>) {
     let failure = committed.err().map(|error| cause.unwrap_or_else(|| error.to_string()));
     if let Some(cause) = &failure {
         tracing::error!(cause, jobs = group.len(), "a group of writes was rolled back");
+        forget_after(0);
     }
+    // Before anybody is told that it is done.
+    publish(log);
     for job in group {
         job.finish(failure.as_deref().map_or(Ok(()), Err));
     }

@@ -2,10 +2,12 @@
 
 use agora_domain::Error;
 use agora_domain::error::Resource;
+use agora_domain::events::Event;
 use agora_domain::notices::Notice;
 use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl};
+use super::events::record;
 use super::queries::{images, likes, notices, search, texts};
 use crate::error::{Failure, Outcome};
 use crate::prepared::prepared;
@@ -31,7 +33,9 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     if counted == 0 {
         return Err(Failure::Rule(Error::NotFound(Resource::Post)));
     }
+    let event = Event::Commented(row.post_id.0.into(), row.id.0.into());
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
+    record(conn, event).await?;
     notices::tell(conn, &told).await
 }
 
@@ -48,6 +52,7 @@ pub(crate) async fn insert_post(
     texts::insert_tags(conn, &row).await?;
     search::insert(conn, text).await?;
     images::replace(conn, None, image.as_deref(), at).await?;
+    record(conn, Event::PostCreated(row.id.0.into(), author.0.into())).await?;
     notices::tell(conn, &told).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::id::{SessionId, UserId};
+use crate::id::{SessionId, TicketId, UserId};
 use crate::idempotency::AttemptId;
 use crate::limits::Requester;
 use crate::media::ImageKey;
@@ -114,6 +114,12 @@ pub trait SessionRepository: Send + Sync {
     /// Returns the session with the present state of its account; `None` when there is none.
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>>;
 
+    /// Returns those of some sessions that there are, with the present state of their accounts, which is never remembered.
+    async fn find_all(&self, ids: Vec<SessionId>) -> Result<Vec<SessionState>>;
+
+    /// Says that a ticket is used; returns whether it was not before, on any node. It may be forgotten once it has expired.
+    async fn use_ticket(&self, id: TicketId, expires_at: Timestamp, now: Timestamp) -> Result<bool>;
+
     /// Ends a session; no error when it has ended already.
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()>;
 
@@ -161,7 +167,27 @@ pub struct TokenClaims {
     pub session: SessionId,
 }
 
-/// Issues and checks access tokens.
+/// A token that is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifiedToken {
+    /// What it says.
+    pub claims: TokenClaims,
+    /// Until when it is valid.
+    pub expires_at: Timestamp,
+}
+
+/// What opens one stream of events in the place of a token (contract: Live updates).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    /// Names it.
+    pub id: TicketId,
+    /// The token that it was issued for.
+    pub token: VerifiedToken,
+    /// Until when it can be used.
+    pub expires_at: Timestamp,
+}
+
+/// Issues and checks access tokens, and tickets. Neither is good in the place of the other.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait TokenIssuer: Send + Sync {
     /// Returns a signed token that is valid from `now` for the configured lifetime.
@@ -175,5 +201,17 @@ pub trait TokenIssuer: Send + Sync {
     /// # Errors
     /// [`Error::InvalidToken`](crate::Error::InvalidToken) unless it was issued here and is unaltered;
     /// [`Error::ExpiredToken`](crate::Error::ExpiredToken) when it has expired at `now`.
-    fn verify(&self, token: &str, now: Timestamp) -> Result<TokenClaims>;
+    fn verify(&self, token: &str, now: Timestamp) -> Result<VerifiedToken>;
+
+    /// Returns a signed ticket.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) when signing fails.
+    fn issue_ticket(&self, ticket: Ticket) -> Result<String>;
+
+    /// Returns what a ticket says.
+    ///
+    /// # Errors
+    /// [`Error::InvalidToken`](crate::Error::InvalidToken) unless it was issued here, is unaltered and has not expired.
+    fn verify_ticket(&self, ticket: &str, now: Timestamp) -> Result<Ticket>;
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHash,
-    PasswordHasher, Session, SessionRepository, TokenClaims, TokenIssuer,
+    PasswordHasher, Session, SessionRepository, Ticket, TokenClaims, TokenIssuer, VerifiedToken,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldName, Resource, Result, Violation, ViolationKind};
 use crate::id::{IdGenerator, SessionId, UserId};
 use crate::limits::{ClientAddress, Counted, Limits, Requester};
@@ -26,6 +26,18 @@ pub struct LoggedIn {
     pub token: String,
     /// What remains to be done with [`Authentication::rehash`], if the stored hash cost less than those made now.
     pub rehash: Option<Rehash>,
+}
+
+/// How long a ticket can be used (contract: Live updates).
+const TICKET_MILLIS: i64 = 30_000;
+
+/// A caller whose token or ticket is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Authenticated {
+    /// Who it is.
+    pub caller: Caller,
+    /// Until when the token is valid.
+    pub token_expires_at: Timestamp,
 }
 
 /// A password that was verified, to be hashed anew.
@@ -137,10 +149,41 @@ impl Authentication {
     /// # Errors
     /// [`Error::ExpiredToken`] when the token has expired; [`Error::InvalidToken`] when it is not valid, its session revoked
     /// or its account disabled.
-    pub async fn authenticate(&self, token: &str) -> Result<Caller> {
-        let claims = self.tokens.verify(token, self.clock.now())?;
-        let state = self.sessions.find(claims.session).await?.ok_or(Error::InvalidToken)?;
-        Caller::of(state).filter(|caller| caller.user == claims.user).ok_or(Error::InvalidToken)
+    pub async fn authenticate(&self, token: &str) -> Result<Authenticated> {
+        self.authenticated(self.tokens.verify(token, self.clock.now())?).await
+    }
+
+    async fn authenticated(&self, token: VerifiedToken) -> Result<Authenticated> {
+        let state = self.sessions.find(token.claims.session).await?.ok_or(Error::InvalidToken)?;
+        let caller = Caller::of(state).filter(|caller| caller.user == token.claims.user).ok_or(Error::InvalidToken)?;
+        Ok(Authenticated { caller, token_expires_at: token.expires_at })
+    }
+
+    /// Returns a ticket that opens one stream of events in the place of the caller's token, and until when.
+    ///
+    /// # Errors
+    /// Those of the issuer.
+    pub fn issue_ticket(&self, caller: &Member, token_expires_at: Timestamp) -> Result<(String, Timestamp)> {
+        let session = caller.session();
+        let expires_at = self.clock.now().plus_millis(TICKET_MILLIS);
+        let claims = TokenClaims { user: session.user, session: session.id };
+        let token = VerifiedToken { claims, expires_at: token_expires_at };
+        let ticket = self.tokens.issue_ticket(Ticket { id: self.ids.generate().into(), token, expires_at })?;
+        Ok((ticket, expires_at))
+    }
+
+    /// Who presents a ticket, which is used then.
+    ///
+    /// # Errors
+    /// [`Error::InvalidToken`] when it is not valid, was used or has expired, its session revoked or its account disabled.
+    pub async fn redeem_ticket(&self, ticket: &str) -> Result<Authenticated> {
+        let now = self.clock.now();
+        let Ticket { id, token, expires_at } = self.tokens.verify_ticket(ticket, now)?;
+        let authenticated = self.authenticated(token).await?;
+        if !self.sessions.use_ticket(id, expires_at, now).await? {
+            return Err(Error::InvalidToken);
+        }
+        Ok(authenticated)
     }
 
     /// Returns a new token of the same session.

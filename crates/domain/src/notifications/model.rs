@@ -1,5 +1,6 @@
 //! Notifications, and what their recipients have chosen.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use crate::accounts::UserPreview;
@@ -149,4 +150,13 @@ impl NotificationSettings {
     pub fn iter(&self) -> impl Iterator<Item = (NotificationKind, NotificationPolicy)> {
         NotificationKind::ALL.map(|kind| (kind, self.get(kind))).into_iter()
     }
+}
+
+/// What a user sees of notifications that were just made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotificationState {
+    /// How many of all of the user's are unread.
+    pub unread: u64,
+    /// Those that the user sees.
+    pub seen: BTreeSet<NotificationId>,
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Notification, NotificationPolicy, NotificationSettings};
+use super::{Notification, NotificationPolicy, NotificationSettings, NotificationState};
 use crate::accounts::UserPreview;
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -39,6 +39,9 @@ pub trait NotificationRepository: Send + Sync {
 
     /// Returns how many of a viewer's notifications are unread.
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64>;
+
+    /// Returns how many of a viewer's notifications are unread, and which of some are among the viewer's.
+    async fn find_state(&self, visible: VisibleTo, ids: Vec<NotificationId>) -> Result<NotificationState>;
 
     /// Marks a recipient's notification and all older ones as read, those out of sight as well.
     ///

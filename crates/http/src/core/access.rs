@@ -9,6 +9,8 @@ pub enum Access {
     Account,
     /// An account with USER or ADMIN.
     Member,
+    /// The same, and whoever has a ticket of one.
+    MemberOrTicket,
     /// An account with ADMIN.
     Admin,
 }

@@ -63,6 +63,7 @@ spellings! {
     Kind "type",
     SearchAuthor "from",
     UpTo "upTo",
+    Topics "topics",
     LikePolicy "like",
     CommentPolicy "comment",
     ReplyPolicy "reply",

@@ -38,6 +38,7 @@ pub(crate) use self::memory_budget::{MemoryBudget, MemoryPermit};
 pub(crate) use self::request_context::RequestContext;
 pub(crate) use self::route::{Paths, Target};
 pub(crate) use self::schema::schema_variants;
+pub(crate) use self::state::EventStream;
 pub(crate) use self::state::State;
 pub use self::state::{Services, Stopping};
 pub use self::trusted_proxies::TrustedProxies;

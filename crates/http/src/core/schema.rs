@@ -177,6 +177,7 @@ schemas! {
         visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())));
     created_at = instant("When it was made, with milliseconds and offset.");
     updated_at = instant("When it was last changed; at first, when it was made.");
+    expires_at = instant("Until when it can be used.");
     /// An image in a form.
     image_file = ObjectBuilder::new()
         .schema_type(Type::String)

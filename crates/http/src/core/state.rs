@@ -7,6 +7,7 @@ use std::time::Duration;
 use agora_domain::accounts::{Accounts, Authentication};
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
+use agora_domain::events::LiveUpdates;
 use agora_domain::follows::Follows;
 use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
@@ -35,6 +36,8 @@ pub struct Services {
     pub comments: Comments,
     /// What users were told.
     pub notifications: Notifications,
+    /// What happens, for those who listen.
+    pub live: Arc<LiveUpdates>,
     /// Who follows whom.
     pub follows: Follows,
     /// What users see of each other.
@@ -69,6 +72,9 @@ impl Stopping {
         self.0.load(Ordering::Acquire)
     }
 }
+
+/// Marks an answer that is a stream of events: no request in flight once it has begun.
+pub(crate) struct EventStream;
 
 /// What every layer may need: the use cases, and what the operator has set.
 pub(crate) struct State {

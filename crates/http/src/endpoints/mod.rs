@@ -7,6 +7,7 @@ pub(crate) mod accounts;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
 pub(crate) mod docs;
+pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod health;
 pub(crate) mod media;

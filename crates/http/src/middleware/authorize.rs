@@ -10,10 +10,11 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
+use url::form_urlencoded;
 
 use crate::core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared};
 use crate::middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency};
-use crate::request::{BodyDeadline, in_time};
+use crate::request::{BodyDeadline, TICKET, in_time};
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
 pub(crate) async fn authorize(
@@ -82,14 +83,20 @@ async fn authenticate(
     if access == Access::Public {
         return Ok(None);
     }
-    let token = bearer_token(request).ok_or(ApiError::NoToken)?;
-    let caller = state.services.authentication.authenticate(token).await?;
+    let authentication = &state.services.authentication;
+    let ticket = || (access == Access::MemberOrTicket).then(|| ticket(request)).flatten();
+    let authenticated = match bearer_token(request) {
+        Some(token) => authentication.authenticate(token).await?,
+        None => authentication.redeem_ticket(&ticket().ok_or(ApiError::NoToken)?).await?,
+    };
+    let caller = authenticated.caller;
     // Before what may refuse it: the log tells who that was.
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(authenticated);
     limiter.check_account(state, &caller, request)?;
     match access {
         Access::Public | Access::Account => {}
-        Access::Member => caller.member().map(drop)?,
+        Access::Member | Access::MemberOrTicket => caller.member().map(drop)?,
         Access::Admin => caller.admin().map(drop)?,
     }
     Ok(Some(caller))
@@ -99,6 +106,12 @@ pub(crate) fn bearer_token(request: &HttpRequest) -> Option<&str> {
     let (scheme, token) = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Returns the ticket in the query.
+fn ticket(request: &HttpRequest) -> Option<String> {
+    let mut parameters = form_urlencoded::parse(request.query_string().as_bytes());
+    parameters.find(|(name, _)| name == TICKET).map(|(_, ticket)| ticket.into_owned())
 }
 
 /// Refuses a NUL character in path or query, which means nothing to any endpoint.

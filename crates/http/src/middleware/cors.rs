@@ -17,6 +17,7 @@ use url::Url;
 use crate::core::ApiError;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The sites whose pages may call the service from a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,7 +59,17 @@ impl CorsOrigins {
     /// Returns the middleware that lets their pages in. Cookies are not allowed: there are none.
     pub(crate) fn middleware(&self) -> Cors {
         let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
-        let taken = [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, IDEMPOTENCY_KEY];
+        let taken = [
+            ACCEPT,
+            AUTHORIZATION,
+            CONTENT_TYPE,
+            IF_MATCH,
+            IF_NONE_MATCH,
+            IF_RANGE,
+            RANGE,
+            IDEMPOTENCY_KEY,
+            LAST_EVENT_ID,
+        ];
         let shown = "Accept-Ranges Content-Range ETag Idempotency-Replayed Link RateLimit-Limit RateLimit-Remaining \
                      RateLimit-Reset Retry-After WWW-Authenticate X-Request-Id"
             .split(' ');

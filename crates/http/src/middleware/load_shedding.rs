@@ -22,7 +22,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
 
-use crate::core::{ApiError, Capacity, MemoryPermit, Permit, is_health_probe, shared};
+use crate::core::{ApiError, Capacity, EventStream, MemoryPermit, Permit, is_health_probe, shared};
 use crate::middleware::AccountPermit;
 use crate::request::body_deadline;
 use crate::transport::{Answering, Connection, framing};
@@ -47,10 +47,16 @@ pub(crate) async fn shed_load(
     };
     // The answer is made, and compressed.
     drop(response.response_mut().extensions_mut().remove::<AccountPermit>());
-    if let Some(permit) = place.flatten() {
+    // What goes on for as long as its client listens is bounded by itself.
+    if let Some(permit) = place.flatten().filter(|_| !is_stream(&response)) {
         response.response_mut().extensions_mut().insert(permit);
     }
     Ok(response)
+}
+
+/// Returns whether an answer is a stream of events.
+fn is_stream(response: &ServiceResponse<impl MessageBody>) -> bool {
+    response.response().extensions().contains::<EventStream>()
 }
 
 /// Has the connection closed after an answer behind which nothing can follow, and says so in it.

@@ -12,7 +12,7 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{OpenApi, Ref, RefOr, Required, ResponseBuilder};
 
 use crate::core::{Access, IdempotencySupport};
-use crate::openapi::{SECURITY, examples};
+use crate::openapi::{SECURITY, TICKET_SECURITY, examples};
 use crate::request::parameters;
 use crate::response::{ResponseHeader, failures, files};
 use crate::routes;
@@ -65,6 +65,9 @@ fn mark_alias(operation: &mut Operation, preferred: &str) {
 fn complete_operation(endpoint: &Endpoint, operation: &mut Operation) {
     operation.security = Some(match endpoint.access {
         Access::Public => Vec::new(),
+        Access::MemberOrTicket => {
+            [SECURITY, TICKET_SECURITY].map(|name| SecurityRequirement::new(name, <[&str; 0]>::default())).to_vec()
+        }
         _ => vec![SecurityRequirement::new(SECURITY, <[&str; 0]>::default())],
     });
     let description = operation.description.take().unwrap_or_default();
@@ -96,7 +99,7 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
     let standard = [
         ("BadRequest", true),
         ("Unauthorized", endpoint.access != Access::Public),
-        ("Forbidden", matches!(endpoint.access, Access::Member | Access::Admin)),
+        ("Forbidden", !matches!(endpoint.access, Access::Public | Access::Account)),
         // Whatever looks at what is stored can meet a conflict that no rule foresaw.
         ("Conflict", endpoint.path.starts_with("/api/")),
         ("PreconditionFailed", takes(operation, parameters::IF_MATCH)),
@@ -152,6 +155,7 @@ fn who(access: Access) -> &'static str {
     match access {
         Access::Public => "Public: no token is needed.",
         Access::Account => "For any account with a valid token, even one without a role.",
+        Access::MemberOrTicket => "For accounts with the role USER or ADMIN, by token or by ticket.",
         Access::Member => "For accounts with the role USER or ADMIN.",
         Access::Admin => "For accounts with the role ADMIN.",
     }

@@ -11,9 +11,10 @@ mod examples;
 
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::core::{ErrorCode, FailureBody};
+use crate::request::TICKET;
 use crate::response::{
     AdminAuthorBody, AuthorBody, EntityBody, LikerBody, MiniBody, PublicAuthorBody, RelationshipBody, UserSummaryBody,
     failures, headers,
@@ -21,6 +22,9 @@ use crate::response::{
 
 /// The name of the way in which callers authenticate.
 const SECURITY: &str = "bearerAuth";
+
+/// The name of the other way, which opens a stream of events.
+const TICKET_SECURITY: &str = "ticket";
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -41,6 +45,7 @@ const SECURITY: &str = "bearerAuth";
         (name = "Posts", description = "Posts and likes."),
         (name = "Comments", description = "Comments on posts, replies and likes."),
         (name = "Notifications", description = "What users are told of the acts of others."),
+        (name = "Live updates", description = "What happens, told while it does."),
         (name = "Follows", description = "Who follows whom."),
         (name = "Products", description = "The catalog."),
         (name = "Search", description = "What is found by its words."),
@@ -62,6 +67,8 @@ pub fn document() -> OpenApi {
         .bearer_format("JWT")
         .description(Some("The token that login answers with; renewed by `POST /api/auth/refresh`."));
     components.add_security_scheme(SECURITY, SecurityScheme::Http(bearer.build()));
+    let ticket = ApiKeyValue::with_description(TICKET, "From `POST /api/events/ticket`: for 30 seconds, once.");
+    components.add_security_scheme(TICKET_SECURITY, SecurityScheme::ApiKey(ApiKey::Query(ticket)));
     complete::complete(&mut document);
     document
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use actix_web::{HttpMessage, HttpRequest};
-use agora_domain::accounts::{Admin, Caller, Member};
+use agora_domain::accounts::{Admin, Authenticated, Caller, Member};
 use agora_domain::entities::Hashtag;
 use agora_domain::limits::Requester;
 use uuid::Uuid;
@@ -24,6 +24,13 @@ impl<C> Deref for Auth<C> {
 fn caller(request: &HttpRequest) -> Result<Caller, ApiError> {
     request.extensions().get::<Caller>().copied().ok_or(ApiError::NoToken)
 }
+
+/// The caller, and until when the token is valid.
+pub(crate) struct Until(pub(crate) Authenticated);
+
+extractor!(Until, |request| {
+    request.extensions().get::<Authenticated>().copied().map(Self).ok_or(ApiError::NoToken)
+});
 
 extractor!(Auth<Caller>, |request| caller(request).map(Self));
 extractor!(Auth<Member>, |request| Ok(Self(caller(request)?.member()?)));

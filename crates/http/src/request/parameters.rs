@@ -18,6 +18,10 @@ use crate::core::schema::{format, username};
 /// The names of the headers.
 pub(crate) const IF_NONE_MATCH: &str = "If-None-Match";
 pub(crate) const IF_MATCH: &str = "If-Match";
+pub(crate) const LAST_EVENT_ID: &str = "Last-Event-ID";
+
+/// The name of the parameter with a ticket.
+pub(crate) const TICKET: &str = "ticket";
 
 /// Names groups of parameters, by which operations refer to them.
 macro_rules! groups {
@@ -93,6 +97,17 @@ groups! {
     IfNoneMatch = [header(
         IF_NONE_MATCH, "The `ETag` of an answer that is there already: if it still holds, the answer is 304.", TAG,
     )];
+    /// What a stream tells, and from where on.
+    StreamParameters = [
+        required(query(
+            "topics",
+            "What to listen to, 1 to 50 separated by commas: `notifications`, `feed`, `public`, `post:{id}`.",
+            text().min_length(Some(1)).examples([json!("notifications,feed")]),
+        )),
+        query(TICKET, "From `POST /api/events/ticket`, where no `Authorization` can be sent.", text()),
+        query("lastEventId", "What `Last-Event-ID` says, where that cannot be sent. The header counts first.", text()),
+        header(LAST_EVENT_ID, "The id that came last: the stream goes on behind it.", "1a2b3c-4d"),
+    ];
     /// The version that an edit is meant for.
     IfMatchHeader = [header(
         IF_MATCH,

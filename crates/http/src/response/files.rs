@@ -1,4 +1,4 @@
-//! The answers that are no envelope: images, this document, and the page to read it.
+//! The answers that are no envelope: images, streams of events, this document, and the page to read it.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +42,16 @@ answers! {
         ("404".to_owned(), failures::reference("NotFound")),
         ("416".to_owned(), failures::reference("RangeNotSatisfiable")),
     ];
+    /// A stream of events.
+    Events = [answer(
+        200,
+        "The events as they come, each an `event`, its `data` in JSON and an `id`. `notification`: `{id, type, unread}`; `feed` \
+         and `public`: `{postId, authorId}`; `comment`: `{postId, commentId}`; `like`: `{postId, likeCount}`; `post`: `{postId, \
+         change}` with `updated` or `deleted`; `reset`: `{}`; `end`: `{reason}` with `session_ended`, `token_expired`, \
+         `shutting_down` or `too_slow`.",
+        [("text/event-stream", text())],
+        &[],
+    )];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
     /// Leads to the interactive page.

@@ -168,7 +168,9 @@ async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
     let mut ports = Ports::default();
     let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
     let roles = Roles::NONE.with(Role::User, true);
-    ports.tokens.expect_verify().returning(move |_, _| Ok(TokenClaims { user, session: session.id }));
+    let claims = TokenClaims { user, session: session.id };
+    let token = VerifiedToken { claims, expires_at: Timestamp::from_unix_millis(i64::MAX) };
+    ports.tokens.expect_verify().returning(move |_, _| Ok(token));
     ports
         .sessions
         .expect_find()

@@ -13,6 +13,7 @@ use agora_domain::accounts::{
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
+use agora_domain::events::{EventPorts, LiveUpdates, MockEventAudience, MockEventLog};
 use agora_domain::follows::{Follows, MockFollowRepository};
 use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::MockIdGenerator;
@@ -127,6 +128,13 @@ impl Ports {
             },
             accounts: Accounts::new(accounts.clone(), sessions, passwords, images.clone(), clock.clone(), ids.clone()),
             posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
+            live: Arc::new(LiveUpdates::new(EventPorts {
+                log: Arc::new(MockEventLog::new()),
+                audience: Arc::new(MockEventAudience::new()),
+                notifications: Arc::new(MockNotificationRepository::new()),
+                sessions: sessions.clone(),
+                clock: clock.clone(),
+            })),
             notifications: Notifications { notifications: Arc::new(MockNotificationRepository::new()) },
             bookmarks: Bookmarks {
                 bookmarks: Arc::new(MockBookmarkRepository::new()),

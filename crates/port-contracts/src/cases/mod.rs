@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod bookmarks;
 pub(crate) mod catalog;
 pub(crate) mod comments;
+pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod idempotency;
 pub(crate) mod images;

@@ -1,10 +1,13 @@
 //! Sessions.
 
+use std::sync::Arc;
+
 use agora_domain::accounts::{
     PasswordChange, PasswordHash, Role, RoleAction, RoleChange, Roles, Session, SessionState,
 };
 use agora_domain::clock::Timestamp;
-use agora_domain::id::SessionId;
+use agora_domain::id::{SessionId, TicketId};
+use tokio::task::JoinSet;
 
 use crate::Repositories;
 use crate::run::together;
@@ -36,6 +39,37 @@ pub async fn a_session_is_none_until_it_is_opened(db: Repositories) {
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
     assert!(w.open(&session).await);
     assert!(db.sessions.find(session.id).await.unwrap().is_some(), "seen at once, though it was looked for before");
+}
+
+pub async fn many_sessions_are_found_at_once(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await.id, w.admin("Bob").await.id);
+    let sessions = [w.session(ada).await.id, w.session(bob).await.id, w.session(bob).await.id];
+    db.sessions.revoke(sessions[1], w.now()).await.unwrap();
+    let mut found = db.sessions.find_all(vec![sessions[2], w.id(), sessions[1], sessions[0]]).await.unwrap();
+    found.sort_by_key(|state| state.session.id);
+    for (state, id) in found.iter().zip(sessions) {
+        assert_eq!(Some(*state), db.sessions.find(id).await.unwrap());
+    }
+    assert_eq!(found.len(), 3);
+}
+
+pub async fn a_ticket_is_used_once(db: Repositories) {
+    let w = World::new(&db);
+    let (begun, minute) = (w.now(), 60_000);
+    let first: TicketId = w.id();
+    let expires_at = begun.plus_millis(30_000);
+    let mut tries = JoinSet::new();
+    for _ in 0..8 {
+        let sessions = Arc::clone(&db.sessions);
+        tries.spawn(async move { sessions.use_ticket(first, expires_at, begun).await.unwrap() });
+    }
+    let used = tries.join_all().await;
+    assert_eq!(used.into_iter().filter(|is_first| *is_first).count(), 1);
+    assert!(db.sessions.use_ticket(w.id(), expires_at, begun).await.unwrap(), "another one");
+    // Whoever's clock is behind by less than that does not take it for new.
+    let later = expires_at.plus_millis(minute);
+    assert!(!db.sessions.use_ticket(first, expires_at, later).await.unwrap());
 }
 
 pub async fn a_session_is_revoked_alone_at_once_and_for_good(db: Repositories) {

@@ -28,6 +28,8 @@ pub(crate) struct Metrics {
     pub(crate) http: Arc<HttpMetrics>,
     /// What is measured of calls of the database.
     pub(crate) calls: Arc<CallTimes>,
+    /// How late streams of events are told what happened.
+    pub(crate) lag: Histogram,
 }
 
 impl Metrics {
@@ -37,7 +39,14 @@ impl Metrics {
         registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let http = HttpMetrics::register(&mut registry);
         let calls = CallTimes::register(&mut registry);
-        Self { listener, registry, http, calls }
+        let lag = Histogram::new(TIMES);
+        registry.register_with_unit(
+            "agora_event_lag",
+            "The time from the commit of what happened until it was handed to the streams of this node",
+            Unit::Seconds,
+            lag.clone(),
+        );
+        Self { listener, registry, http, calls, lag }
     }
 
     /// Shows all that, and this as well: where, and the server.

@@ -35,6 +35,7 @@ impl Collector for ServiceMetrics {
         self.hashing(&mut page)?;
         self.checks(&mut page)?;
         page.gauge("agora_sessions_cached", "Sessions in memory", self.adapters.sessions.remembered_sessions())?;
+        self.streams(&mut page)?;
         self.sweep(&mut page)?;
         self.disks(&mut page)
     }
@@ -97,6 +98,15 @@ impl ServiceMetrics {
         page.gauge("agora_image_check_memory_bytes", "Memory reckoned for images being checked", figures.memory)?;
         page.gauge("agora_image_check_memory_bytes_max", "The most memory for that", figures.most_memory)?;
         page.counter("agora_image_checks_refused", "Images that were refused, since too many waited", figures.refused)
+    }
+
+    fn streams(&self, page: &mut Page<'_>) -> fmt::Result {
+        let figures = self.adapters.live.figures();
+        page.gauge("agora_event_streams", "Streams of events that are open", figures.open)?;
+        page.counter("agora_events_sent", "Events that were handed to streams", figures.deliveries)?;
+        page.counter("agora_event_resets", "Streams that were told to read anew", figures.resets)?;
+        let ended = figures.ended.iter().map(|(reason, count)| (reason.as_str(), *count));
+        page.counters("agora_event_streams_ended", "Streams that the service has ended", "reason", ended)
     }
 
     fn sweep(&self, page: &mut Page<'_>) -> fmt::Result {

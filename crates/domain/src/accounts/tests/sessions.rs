@@ -3,6 +3,11 @@
 use super::*;
 
 const CLAIMS: TokenClaims = TokenClaims { user: ALICE, session: SESSION };
+const EXPIRY: Timestamp = NOW.plus_millis(3_600_000);
+
+fn verified(claims: TokenClaims) -> VerifiedToken {
+    VerifiedToken { claims, expires_at: EXPIRY }
+}
 
 fn login() -> Login {
     attempt("Alice", "password")
@@ -119,7 +124,7 @@ async fn a_token_stands_for_its_caller_while_session_and_account_do() {
             .expect_verify()
             .once()
             .withf(|token, now| token == "token" && *now == NOW)
-            .returning(move |_, _| claims.ok_or(Error::InvalidToken));
+            .returning(move |_, _| claims.map(verified).ok_or(Error::InvalidToken));
         ports
             .sessions
             .expect_find()
@@ -127,9 +132,10 @@ async fn a_token_stands_for_its_caller_while_session_and_account_do() {
             .withf(|id| *id == SESSION)
             .returning(move |_| Ok(state));
         match ports.authentication().authenticate("token").await {
-            Ok(caller) => {
+            Ok(authenticated) => {
                 assert!(accepted, "{case}");
-                assert_eq!(caller, alice(state.unwrap().roles), "{case}");
+                let caller = alice(state.unwrap().roles);
+                assert_eq!(authenticated, Authenticated { caller, token_expires_at: EXPIRY }, "{case}");
             }
             Err(error) => assert!(!accepted && matches!(error, Error::InvalidToken), "{case}: {error:?}"),
         }
@@ -139,9 +145,54 @@ async fn a_token_stands_for_its_caller_while_session_and_account_do() {
 #[tokio::test]
 async fn a_session_that_cannot_be_looked_up_is_no_invalid_token() {
     let mut ports = Ports::default();
-    ports.tokens.expect_verify().returning(|_, _| Ok(CLAIMS));
+    ports.tokens.expect_verify().returning(|_, _| Ok(verified(CLAIMS)));
     ports.sessions.expect_find().returning(|_| Err(Error::unavailable("no connection")));
     assert!(matches!(ports.authentication().authenticate("token").await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn a_ticket_is_for_the_session_of_the_token_as_long_as_that_is_valid() {
+    let ticket = Ticket { id: NEW_ID.into(), token: verified(CLAIMS), expires_at: NOW.plus_millis(30_000) };
+    let mut ports = Ports::default();
+    let issue = ports.tokens.expect_issue_ticket().once();
+    issue.withf(move |issued| *issued == ticket).returning(|_| Ok("ticket".to_owned()));
+    let issued = ports.authentication().issue_ticket(&member(), EXPIRY).unwrap();
+    assert_eq!(issued, ("ticket".to_owned(), ticket.expires_at));
+}
+
+#[tokio::test]
+async fn a_ticket_stands_for_its_caller_once() {
+    let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
+    let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN };
+    let revoked = SessionState { revoked: true, ..good };
+    for (case, is_valid, state, is_unused, accepted) in [
+        ("good", true, good, true, true),
+        ("used before", true, good, false, false),
+        ("revoked session", true, revoked, true, false),
+        ("bad or expired", false, good, true, false),
+    ] {
+        let ticket = Ticket { id: NEW_ID.into(), token: verified(CLAIMS), expires_at: NOW.plus_millis(30_000) };
+        let mut ports = Ports::default();
+        ports
+            .tokens
+            .expect_verify_ticket()
+            .withf(|given, now| given == "ticket" && *now == NOW)
+            .returning(move |_, _| if is_valid { Ok(ticket) } else { Err(Error::InvalidToken) });
+        ports.sessions.expect_find().returning(move |_| Ok(Some(state)));
+        ports
+            .sessions
+            .expect_use_ticket()
+            .times(usize::from(is_valid && !state.revoked))
+            .withf(move |id, expires_at, now| (*id, *expires_at, *now) == (ticket.id, ticket.expires_at, NOW))
+            .returning(move |_, _, _| Ok(is_unused));
+        match ports.authentication().redeem_ticket("ticket").await {
+            Ok(authenticated) => {
+                let expected = Authenticated { caller: alice(ADMIN), token_expires_at: EXPIRY };
+                assert!(accepted && authenticated == expected, "{case}");
+            }
+            Err(error) => assert!(!accepted && matches!(error, Error::InvalidToken), "{case}: {error:?}"),
+        }
+    }
 }
 
 #[tokio::test]

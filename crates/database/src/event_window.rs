@@ -1,0 +1,144 @@
+//! The newest events, in memory.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use agora_domain::events::{Event, LoggedEvent, Position};
+
+use crate::mutex::lock;
+
+/// How long an event is kept: five minutes (contract: Live updates), and what a client takes to come back.
+pub(crate) const KEPT: Duration = Duration::from_secs(5 * 60 + 30);
+
+/// The most events that are kept, of which each takes some 80 bytes: those of five minutes at 800 a second.
+pub(crate) const CAPACITY: usize = 256 * 1024;
+
+/// The newest events, each with the number after that of the one before.
+pub(crate) struct Window(Mutex<State>);
+
+struct State {
+    epoch: u64,
+    /// The number before that of the first one.
+    before: u64,
+    events: VecDeque<(Event, Instant)>,
+}
+
+impl State {
+    fn end(&self) -> u64 {
+        self.before + self.events.len() as u64
+    }
+
+    fn trim(&mut self) {
+        let is_old = |(_, at): &(Event, Instant)| at.elapsed() > KEPT;
+        while self.events.len() > CAPACITY || self.events.front().is_some_and(is_old) {
+            self.events.pop_front();
+            self.before += 1;
+        }
+    }
+}
+
+impl Window {
+    /// Creates an empty one of a log that begins.
+    pub(crate) fn new() -> Self {
+        // Another one each time: what std seeds its tables with.
+        let epoch = RandomState::new().build_hasher().finish();
+        Self(Mutex::new(State { epoch, before: 0, events: VecDeque::new() }))
+    }
+
+    /// Begins again, behind a number of a log.
+    pub(crate) fn restart(&self, epoch: u64, before: u64) {
+        *lock(&self.0) = State { epoch, before, events: VecDeque::new() };
+    }
+
+    /// Adds the next events, each with its age.
+    pub(crate) fn extend(&self, events: impl IntoIterator<Item = (Event, Duration)>) {
+        let (mut state, now) = (lock(&self.0), Instant::now());
+        state.events.extend(events.into_iter().map(|(event, age)| (event, now.checked_sub(age).unwrap_or(now))));
+        state.trim();
+    }
+
+    /// Drops what is too old.
+    pub(crate) fn trim(&self) {
+        lock(&self.0).trim();
+    }
+
+    /// Returns the place behind the last one.
+    pub(crate) fn end(&self) -> Position {
+        let state = lock(&self.0);
+        Position::after(state.epoch, state.end())
+    }
+
+    /// Returns the next events after a place; nothing when not all of them are here.
+    pub(crate) fn after(&self, position: Position, most: usize) -> Option<Vec<LoggedEvent>> {
+        let (state, complete) = (lock(&self.0), position.complete());
+        if position.epoch != state.epoch || complete < state.before || complete > state.end() {
+            return None;
+        }
+        let skipped = usize::try_from(complete - state.before).ok()?;
+        let next = state.events.range(skipped..).take(most).zip(complete + 1..);
+        Some(next.map(|((event, at), number)| LoggedEvent { number, event: *event, age: at.elapsed() }).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agora_domain::events::Part;
+    use agora_domain::id::PostId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn liked(n: u128) -> Event {
+        Event::Liked(PostId::new(Uuid::from_u128(n)))
+    }
+
+    fn window(events: u128) -> Window {
+        let window = Window::new();
+        window.restart(7, 0);
+        window.extend((1..=events).map(|n| (liked(n), Duration::ZERO)));
+        window
+    }
+
+    fn numbers(window: &Window, position: Position, most: usize) -> Option<Vec<u64>> {
+        let found = window.after(position, most)?;
+        assert!(found.iter().all(|logged| logged.event == liked(logged.number.into())));
+        Some(found.into_iter().map(|logged| logged.number).collect())
+    }
+
+    #[test]
+    fn what_comes_after_a_place_is_returned_in_order() {
+        let window = window(5);
+        assert_eq!(window.end(), Position::after(7, 5));
+        assert_eq!(numbers(&window, Position::after(7, 0), 9), Some(vec![1, 2, 3, 4, 5]));
+        assert_eq!(numbers(&window, Position::after(7, 2), 2), Some(vec![3, 4]));
+        assert_eq!(numbers(&window, Position::after(7, 5), 9), Some(vec![]));
+        let within = Position { epoch: 7, number: 3, part: Part::Feed };
+        assert_eq!(numbers(&window, within, 1), Some(vec![3]), "not all of 3 was told");
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_is_not_known() {
+        let window = window(5);
+        assert_eq!(numbers(&window, Position::after(8, 2), 9), None, "another log");
+        assert_eq!(numbers(&window, Position::after(7, 6), 9), None, "not there yet");
+        window.restart(7, 3);
+        assert_eq!(numbers(&window, Position::after(7, 2), 9), None, "gone");
+        assert_eq!(numbers(&window, Position::after(7, 3), 9), Some(vec![]));
+    }
+
+    #[test]
+    fn what_is_old_or_too_much_is_dropped() {
+        let window = window(2);
+        window.extend([(liked(3), KEPT + Duration::from_secs(1))]);
+        assert_eq!(window.end(), Position::after(7, 3), "it stands behind what is kept");
+        window.restart(7, 0);
+        window.extend([(liked(1), KEPT + Duration::from_secs(1)), (liked(2), Duration::ZERO)]);
+        assert_eq!(numbers(&window, Position::after(7, 0), 9), None);
+        assert_eq!(numbers(&window, Position::after(7, 1), 9), Some(vec![2]));
+        window.extend((3..=CAPACITY as u128 + 5).map(|n| (liked(n), Duration::ZERO)));
+        assert_eq!(numbers(&window, Position::after(7, 4), 1), None);
+        assert_eq!(numbers(&window, Position::after(7, 5), 1), Some(vec![6]));
+    }
+}

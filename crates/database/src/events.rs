@@ -1,0 +1,75 @@
+//! The log of events, and who may be told of them.
+//!
+//! Each node keeps the newest events in memory. On SQLite, where it is the only one, the writer thread puts them there when they
+//! are committed. On PostgreSQL they are rows of the table `events`, written in the transaction of what they tell of; each
+//! node reads them, in the order of their numbers, which one node at a time gives to those that are committed.
+
+use agora_domain::Result;
+use agora_domain::events::{EventAudience, EventLog, LoggedEvent, Position, PostState};
+use agora_domain::id::{PostId, UserId};
+use async_trait::async_trait;
+
+use crate::backend::Backend;
+use crate::event_window::Window;
+use crate::sql_types::DbId;
+use crate::{Database, call};
+
+impl Database {
+    fn window(&self) -> &Window {
+        match &self.backend {
+            Backend::Sqlite(database) => &database.events,
+            Backend::Postgres(database) => &database.events.window,
+        }
+    }
+}
+
+#[async_trait]
+impl EventLog for Database {
+    async fn refresh(&self) -> Result<()> {
+        match &self.backend {
+            // What is committed is there.
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(database) => {
+                let call = self.calls.begin("events.refresh");
+                call.end(database.refresh_events().await)
+            }
+        }
+    }
+
+    async fn trim(&self) -> Result<()> {
+        self.window().trim();
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(()),
+            Backend::Postgres(database) => {
+                let call = self.calls.begin("events.trim");
+                call.end(database.trim_events().await)
+            }
+        }
+    }
+
+    fn end(&self) -> Position {
+        self.window().end()
+    }
+
+    fn after(&self, position: Position, most: usize) -> Option<Vec<LoggedEvent>> {
+        self.window().after(position, most)
+    }
+}
+
+fn db_ids<T>(ids: impl IntoIterator<Item = T>, id: impl Fn(T) -> uuid::Uuid) -> Vec<DbId> {
+    ids.into_iter().map(|each| DbId(id(each))).collect()
+}
+
+#[async_trait]
+impl EventAudience for Database {
+    async fn find_posts(&self, ids: Vec<PostId>) -> Result<Vec<PostState>> {
+        let ids = db_ids(ids, PostId::uuid);
+        call!(self, list events::find_posts(ids))
+    }
+
+    async fn find_follows(&self, followers: Vec<UserId>, followed: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {
+        let (followers, followed) = (db_ids(followers, UserId::uuid), db_ids(followed, UserId::uuid));
+        let found: Vec<(DbId, DbId)> = call!(self, list events::find_follows(followers, followed))?;
+        Ok(found.into_iter().map(|(follower, followed)| (follower.0.into(), followed.0.into())).collect())
+    }
+}

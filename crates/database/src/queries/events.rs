@@ -1,0 +1,33 @@
+//! Who may be told of events.
+
+use agora_domain::events::PostState;
+use diesel::{ExpressionMethods, QueryDsl};
+
+use super::{Conn, RunQueryDsl, id_in, post_in};
+use crate::error::Outcome;
+use crate::rows::{count, visibility};
+use crate::schema::{follows, posts, users};
+use crate::sql_types::DbId;
+
+/// Returns the state of those of some posts that are there.
+pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<PostState>> {
+    let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(posts::deleted_at.is_null());
+    let found = found.select((posts::id, posts::author_id, users::enabled, posts::visibility, posts::like_count));
+    let found: Vec<(DbId, DbId, bool, i16, i64)> = found.load(conn).await?;
+    let state = |(id, author, is_author_enabled, code, likes): (DbId, DbId, _, _, _)| {
+        let (visibility, like_count) = (visibility(code)?, count(likes));
+        Ok(PostState { id: id.0.into(), author: author.0.into(), is_author_enabled, visibility, like_count })
+    };
+    found.into_iter().map(state).collect()
+}
+
+/// Returns which of some users follow which of some others.
+pub(crate) async fn find_follows(
+    conn: &mut Conn<'_>,
+    followers: Vec<DbId>,
+    followed: Vec<DbId>,
+) -> Outcome<Vec<(DbId, DbId)>> {
+    let these = follows::table.filter(id_in(follows::follower_id, followers));
+    let these = these.filter(id_in(follows::followed_id, followed));
+    Ok(these.select((follows::follower_id, follows::followed_id)).load(conn).await?)
+}

@@ -1,0 +1,273 @@
+//! The log of what happens, and who may be told of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::events::{Event, LoggedEvent, Position, PostState};
+use agora_domain::id::{CommentId, NotificationId, PostId, UserId};
+use agora_domain::notices::{Notice, NotificationKind, Subject};
+use agora_domain::notifications::{NotificationPolicy, NotificationState};
+use agora_domain::posts::{PostEdit, Visibility, VisibleTo};
+use agora_domain::relation::NewRelation;
+use tokio::task::JoinSet;
+
+use crate::Repositories;
+use crate::run::assert_fails;
+use crate::world::{World, post_text};
+
+/// Returns the place behind all that has happened.
+async fn now(db: &Repositories) -> Position {
+    db.events.refresh().await.unwrap();
+    db.events.end()
+}
+
+/// Returns what has happened since a place.
+async fn since(db: &Repositories, position: Position) -> Vec<Event> {
+    now(db).await;
+    let logged: Vec<LoggedEvent> = db.events.after(position, 10_000).unwrap();
+    assert!(logged.iter().map(|logged| logged.number).eq((position.number + 1..).take(logged.len())));
+    logged.into_iter().map(|logged| logged.event).collect()
+}
+
+fn edit(alter: impl FnOnce(&mut PostEdit)) -> PostEdit {
+    let mut edit = PostEdit::default();
+    alter(&mut edit);
+    edit
+}
+
+pub async fn each_change_puts_its_event_on_the_log(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let mut at = now(&db).await;
+    let mut expect = async |case: &str, expected: &[Event]| {
+        assert_eq!(since(&db, at).await, expected, "{case}");
+        at = now(&db).await;
+    };
+    let post = w.post(ada).await.id;
+    expect("a post is created", &[Event::PostCreated(post, ada)]).await;
+    let to_followers = edit(|edit| edit.visibility = Some(Visibility::Followers));
+    db.posts.edit(post, &to_followers, w.now()).await.unwrap();
+    expect("it is edited", &[Event::PostUpdated(post)]).await;
+    let comment = w.comment(post, bob).await;
+    expect("a comment is made", &[Event::Commented(post, comment.id)]).await;
+    let reply = w.reply(&comment, ada).await.id;
+    expect("it is answered", &[Event::Commented(post, reply)]).await;
+    db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
+    expect("a like is turned on", &[Event::Liked(post)]).await;
+    db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
+    expect("a like is turned off", &[Event::Liked(post)]).await;
+    w.like(post, bob).await;
+    expect("a like is set", &[Event::Liked(post)]).await;
+    db.posts.unset_like(post, bob).await.unwrap();
+    expect("a like is unset", &[Event::Liked(post)]).await;
+    db.posts.delete(post, w.now()).await.unwrap();
+    expect("the post is deleted", &[Event::PostDeleted(post, ada, Visibility::Followers)]).await;
+}
+
+pub async fn what_changes_nothing_puts_nothing_on_the_log(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let post = w.post_with(ada, |post| post.text = post_text("as it is")).await.id;
+    w.like(post, bob).await;
+    let at = now(&db).await;
+    w.like(post, bob).await;
+    db.posts.unset_like(post, ada).await.unwrap();
+    db.posts.edit(post, &PostEdit::default(), w.now()).await.unwrap();
+    let same = edit(|edit| edit.visibility = Some(Visibility::Public));
+    db.posts.edit(post, &same, w.now()).await.unwrap();
+    let gone: PostId = w.id();
+    assert_fails!(db.posts.toggle_like(gone, bob, w.new_relation(), None).await, Error::NotFound(Resource::Post));
+    assert_fails!(db.posts.delete(gone, w.now()).await, Error::NotFound(Resource::Post));
+    assert_fails!(db.comments.create(&w.new_comment(gone, bob), None).await, Error::NotFound(Resource::Post));
+    let unnamed = w.new_post(ada);
+    let with_unknown_image = agora_domain::posts::Post { image: Some(w.new_image()), ..unnamed };
+    assert!(db.posts.create(&with_unknown_image, &[], None).await.is_err());
+    db.follows.set(bob, ada, w.new_relation()).await.unwrap();
+    assert_eq!(since(&db, at).await, []);
+}
+
+fn notice(w: &World, kind: NotificationKind, recipient: UserId, actor: UserId, subject: Subject) -> Notice {
+    Notice { id: w.id(), kind, recipient, actor, subject, at: w.now() }
+}
+
+pub async fn a_notification_that_is_stored_or_grows_is_an_event_with_its_id(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob, cleo] = w.users().await;
+    let post = w.post(ada).await.id;
+    let mut at = now(&db).await;
+    let mut told = async || {
+        let happened = since(&db, at).await;
+        at = now(&db).await;
+        let told = happened.into_iter().filter_map(|event| match event {
+            Event::Notified(recipient, id, kind) => Some((recipient, id, kind)),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    let like = |actor| {
+        let notice = notice(&w, NotificationKind::Like, ada, actor, Subject::Post(post));
+        NewRelation { id: w.id(), at: notice.at, notice: Some(notice) }
+    };
+    let first = like(bob);
+    let gathered = first.notice.unwrap().id;
+    db.posts.toggle_like(post, bob, first, None).await.unwrap();
+    assert_eq!(told().await, [(ada, gathered, NotificationKind::Like)]);
+    db.posts.set_like(post, cleo, like(cleo)).await.unwrap();
+    assert_eq!(told().await, [(ada, gathered, NotificationKind::Like)], "it tells of one more");
+    db.posts.unset_like(post, cleo).await.unwrap();
+    assert_eq!(told().await, [], "one who takes a like back tells nobody");
+
+    let follow = notice(&w, NotificationKind::Follow, ada, bob, Subject::Recipient);
+    let relation = NewRelation { id: w.id(), at: follow.at, notice: Some(follow) };
+    db.follows.toggle(bob, ada, relation, None).await.unwrap();
+    assert_eq!(told().await, [(ada, follow.id, NotificationKind::Follow)]);
+
+    let mut comment = w.new_comment(post, bob);
+    let subject = Subject::Comment(post, comment.comment.id);
+    comment.notices = vec![
+        notice(&w, NotificationKind::Mention, cleo, bob, subject),
+        notice(&w, NotificationKind::Comment, ada, bob, subject),
+    ];
+    let expected: Vec<_> = comment.notices.iter().map(|notice| (notice.recipient, notice.id, notice.kind)).collect();
+    db.comments.create(&comment, None).await.unwrap();
+    assert_eq!(BTreeSet::from_iter(told().await), BTreeSet::from_iter(expected));
+
+    let liked = notice(&w, NotificationKind::CommentLike, bob, ada, subject);
+    let relation = NewRelation { id: w.id(), at: liked.at, notice: Some(liked) };
+    db.comments.set_like(comment.comment.id, ada, relation).await.unwrap();
+    assert_eq!(told().await, [(bob, liked.id, NotificationKind::CommentLike)]);
+
+    let new = w.new_post(bob);
+    let mention = notice(&w, NotificationKind::Mention, ada, bob, Subject::Post(new.id));
+    db.posts.create(&new, &[mention], None).await.unwrap();
+    assert_eq!(told().await, [(ada, mention.id, NotificationKind::Mention)]);
+
+    let nobodys =
+        [(NotificationKind::Like, NotificationPolicy::None), (NotificationKind::Comment, NotificationPolicy::None)];
+    db.notifications.change_settings(ada, &nobodys).await.unwrap();
+    db.posts.toggle_like(post, cleo, like(cleo), None).await.unwrap();
+    let mut unwanted = w.new_comment(post, bob);
+    unwanted.notices = vec![notice(&w, NotificationKind::Comment, ada, bob, Subject::Post(post))];
+    db.comments.create(&unwanted, None).await.unwrap();
+    assert_eq!(told().await, [], "what the recipient does not want to be told");
+}
+
+pub async fn the_log_is_read_in_parts_from_any_place(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let post = w.post(ada).await.id;
+    let begin = now(&db).await;
+    for _ in 0..10 {
+        db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
+    }
+    let end = now(&db).await;
+    assert_eq!((end.epoch, end.number), (begin.epoch, begin.number + 10));
+    for skipped in 0..=10 {
+        let place = Position::after(begin.epoch, begin.number + skipped);
+        let numbers: Vec<_> = db.events.after(place, 4).unwrap().into_iter().map(|logged| logged.number).collect();
+        assert!(numbers.iter().copied().eq((place.number + 1..=end.number).take(4)), "{numbers:?}");
+    }
+    let beyond = Position::after(end.epoch, end.number + 1);
+    assert_eq!(db.events.after(beyond, 1), None);
+    assert_eq!(db.events.after(Position::after(end.epoch ^ 1, end.number), 1), None);
+    db.events.trim().await.unwrap();
+    assert_eq!(db.events.after(begin, 100).unwrap().len(), 10, "what is young stays");
+}
+
+pub async fn what_many_do_at_once_is_on_the_log_once_each_in_the_order_of_each(db: Repositories) {
+    const WRITERS: usize = 8;
+    const COMMENTS: usize = 20;
+    let w = Arc::new(World::new(&db));
+    let users: Vec<UserId> = w.accounts::<WRITERS>().await.iter().map(|account| account.id).collect();
+    let post = w.post(users[0]).await.id;
+    let begin = now(&db).await;
+    let mut writers = JoinSet::new();
+    for user in users {
+        let (db, w) = (db.clone(), Arc::clone(&w));
+        writers.spawn(async move {
+            let mut made = Vec::with_capacity(COMMENTS);
+            for n in 0..COMMENTS {
+                made.push(w.comment(post, user).await.id);
+                if n % 5 == 0 {
+                    db.events.refresh().await.unwrap();
+                }
+            }
+            made
+        });
+    }
+    let made: Vec<Vec<CommentId>> = writers.join_all().await;
+    let logged = since(&db, begin).await;
+    let comment = |event| match event {
+        Event::Commented(on, comment) if on == post => comment,
+        other => panic!("{other:?}"),
+    };
+    let logged: Vec<_> = logged.into_iter().map(comment).collect();
+    assert_eq!(logged.len(), WRITERS * COMMENTS);
+    for by_one in made {
+        let mine: BTreeSet<_> = by_one.iter().copied().collect();
+        let of_one: Vec<_> = logged.iter().copied().filter(|id| mine.contains(id)).collect();
+        assert_eq!(of_one, by_one);
+    }
+}
+
+pub async fn what_decides_who_is_told_is_found_for_many_at_once(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob, cleo] = w.users().await;
+    let public = w.post(ada).await.id;
+    let private = w.post_with(bob, |post| post.visibility = Visibility::Private).await.id;
+    let deleted = w.post(ada).await.id;
+    db.posts.delete(deleted, w.now()).await.unwrap();
+    w.like(public, bob).await;
+    w.like(public, cleo).await;
+    db.accounts.set_enabled(bob, false, w.now()).await.unwrap();
+    let mut found = db.event_audience.find_posts(vec![private, deleted, public, w.id()]).await.unwrap();
+    found.sort_by_key(|state| state.id);
+    let state = |id, author, is_author_enabled, visibility, like_count| PostState {
+        id,
+        author,
+        is_author_enabled,
+        visibility,
+        like_count,
+    };
+    let expected =
+        [state(public, ada, true, Visibility::Public, 2), state(private, bob, false, Visibility::Private, 0)];
+    assert_eq!(found, expected);
+
+    w.follow(bob, ada).await;
+    w.follow(cleo, ada).await;
+    w.follow(ada, cleo).await;
+    let follows = async |followers: &[UserId], followed: &[UserId]| {
+        let found = db.event_audience.find_follows(followers.to_vec(), followed.to_vec()).await.unwrap();
+        BTreeSet::from_iter(found)
+    };
+    assert_eq!(follows(&[bob, cleo], &[ada, cleo]).await, BTreeSet::from([(bob, ada), (cleo, ada)]));
+    assert_eq!(follows(&[ada, bob], &[cleo]).await, BTreeSet::from([(ada, cleo)]));
+    assert_eq!(follows(&[ada], &[ada, bob]).await, BTreeSet::new());
+    assert_eq!(follows(&[], &[ada]).await, BTreeSet::new());
+}
+
+pub async fn the_state_of_notifications_is_what_their_recipient_sees(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let post = w.post(ada).await.id;
+    let mut told: Vec<NotificationId> = Vec::new();
+    for _ in 0..3 {
+        let mut comment = w.new_comment(post, bob);
+        let subject = Subject::Comment(post, comment.comment.id);
+        comment.notices = vec![notice(&w, NotificationKind::Comment, ada, bob, subject)];
+        told.push(comment.notices[0].id);
+        db.comments.create(&comment, None).await.unwrap();
+    }
+    let visible = |viewer| VisibleTo { viewer, followed: &[Visibility::Public], others: &[Visibility::Public] };
+    let unknown: NotificationId = w.id();
+    let of =
+        async |viewer| db.notifications.find_state(visible(viewer), vec![told[0], unknown, told[2]]).await.unwrap();
+    assert_eq!(of(ada).await, NotificationState { unread: 3, seen: BTreeSet::from([told[0], told[2]]) });
+    assert_eq!(of(bob).await, NotificationState { unread: 0, seen: BTreeSet::new() });
+    db.notifications.mark_read(ada, told[1]).await.unwrap();
+    assert_eq!(of(ada).await.unread, 1);
+    db.posts.delete(post, w.now()).await.unwrap();
+    assert_eq!(of(ada).await, NotificationState { unread: 0, seen: BTreeSet::new() });
+}
