@@ -40,10 +40,11 @@ async fn what_happens_is_told_to_those_who_listen() {
     assert_eq!(at_post.expect("like").await, json!({ "postId": post, "likeCount": 1 }));
     let told = at_ada.expect("notification").await;
     let listed = server.get(&ada, "/api/notifications").await.expect(200).data();
-    assert_eq!(told, json!({ "id": listed[0]["id"], "type": "like", "unread": 1 }));
+    // That Bob follows her is the other one.
+    assert_eq!(told, json!({ "id": listed[0]["id"], "type": "like", "unread": 2 }));
     let made = comment(&server, &bob, &post, "Welcome").await;
     assert_eq!(at_post.expect("comment").await, json!({ "postId": post, "commentId": made }));
-    assert_eq!(at_ada.expect("notification").await["unread"], 2);
+    assert_eq!(at_ada.expect("notification").await["unread"], 3);
     let path = format!("/api/posts/update/{post}");
     server.call_json(&ada, Method::PUT, &path, json!({ "text": "Good evening" })).await.expect(200);
     assert_eq!(at_post.expect("post").await, json!({ "postId": post, "change": "updated" }));
