@@ -19,6 +19,7 @@ use super::files::read;
 use crate::client::{Client, PASSWORD, Response, User, eventually, text};
 use crate::picture::{expect_picture, picture};
 use crate::process::{Home, Process, Service};
+use crate::sse::EventStream;
 
 const HOST: &str = "agora.example.org";
 
@@ -165,6 +166,26 @@ async fn a_client_is_served_as_without_a_proxy() {
     let answer = client.fetch("/api/products/findAll").await;
     assert!(answer.header(RETRY_AFTER).is_some());
     expect_error(answer, 503, "The service is not available");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_of_events_is_passed_on_as_it_comes() {
+    let home = Home::new();
+    let proxied = Proxied::start(&home).await;
+    let ada = proxied.client.user("ada").await;
+    let old = client(proxied.https, |builder| builder.http1_only());
+    let mut streams =
+        [EventStream::open(&proxied.client, &ada, "public").await, EventStream::open(&old, &ada, "public").await];
+    for content in ["one", "two"] {
+        let post = proxied.client.post(&ada, content, None).await;
+        for stream in &mut streams {
+            assert_eq!(stream.expect("public").await["postId"], post["id"]);
+        }
+    }
+    proxied.service.stop();
+    for stream in streams {
+        assert_eq!(stream.reason().await, "shutting_down");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

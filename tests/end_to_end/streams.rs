@@ -126,8 +126,8 @@ async fn write(nodes: Vec<Client>, user: User, post: String, rounds: usize) -> A
         let body = json!({ "text": content });
         let published = next().call_json(&user, Method::POST, "/api/posts/create", body).await.expect(201).data();
         acknowledged.posts.push(text(&published["id"]));
-        let api = next();
-        let commented = api.send(api.commenting(&user, &post, &content)).await.expect(201).data();
+        let (path, body) = (format!("/api/posts/{post}/comments"), json!({ "content": content }));
+        let commented = next().call_json(&user, Method::POST, &path, body).await.expect(201).data();
         acknowledged.comments.push(text(&commented["id"]));
         next().call(&user, Method::POST, &format!("/api/posts/like/{post}")).await.expect(200);
         acknowledged.likes += 1;
@@ -406,12 +406,14 @@ impl Unread {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
         let mut stream = socket.connect(service.address.parse().unwrap()).await.unwrap();
-        // Without chunks.
-        let head = format!("GET /api/events?topics={topics} HTTP/1.0\r\nHost: agora\r\n{}\r\n", user.authorization());
+        let head = format!(
+            "GET /api/events?topics={topics} HTTP/1.1\r\nHost: agora\r\n{}Connection: close\r\n\r\n",
+            user.authorization()
+        );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut first = [0; 12];
         timeout(HANG, stream.read_exact(&mut first)).await.expect("no response comes").unwrap();
-        assert_eq!(&first, b"HTTP/1.0 200");
+        assert_eq!(&first, b"HTTP/1.1 200");
         Self(stream)
     }
 
@@ -419,15 +421,27 @@ impl Unread {
     async fn read(mut self) -> (Vec<Event>, String) {
         let mut bytes = Vec::new();
         timeout(HANG, self.0.read_to_end(&mut bytes)).await.expect("it has no end").unwrap();
-        let head = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let mut rest = bytes.as_slice();
+        while !take_line(&mut rest).is_empty() {}
+        // Chunks: each is its length, its bytes and an end of line; the last one is empty.
         let mut parser = Parser::default();
-        parser.push(&bytes[head + 4..]);
+        while let length @ 1.. = usize::from_str_radix(take_line(&mut rest), 16).unwrap() {
+            parser.push(rest.split_off(..length).unwrap());
+            assert_eq!(take_line(&mut rest), "");
+        }
         let mut events = Vec::new();
         while let Some(event) = parser.take() {
             events.push(event);
         }
         (events, parser.last_id().to_owned())
     }
+}
+
+/// Takes a line from the beginning of bytes.
+fn take_line<'a>(bytes: &mut &'a [u8]) -> &'a str {
+    let end = bytes.windows(2).position(|two| two == b"\r\n").unwrap();
+    let line = bytes.split_off(..end + 2).unwrap();
+    str::from_utf8(&line[..end]).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -61,7 +61,14 @@ fn services() -> Services {
         },
         search: Search { found: Arc::new(MockSearchRepository::new()), people: Arc::new(MockPeopleRepository::new()) },
         media: Media::new(Arc::clone(&images.store)),
-        accounts: Accounts::new(accounts.clone(), sessions, passwords, images.clone(), clock.clone(), ids.clone()),
+        accounts: Accounts::new(
+            accounts.clone(),
+            sessions.clone(),
+            passwords,
+            images.clone(),
+            clock.clone(),
+            ids.clone(),
+        ),
         posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
         live: Arc::new(LiveUpdates::new(EventPorts {
             log: Arc::new(MockEventLog::new()),

@@ -43,19 +43,19 @@ impl LiveFeed {
         for tick in 0_u64.. {
             ticks.tick().await;
             let begun = Instant::now();
-            let told = self.live.dispatch().await;
             let mut failed = None;
-            match told {
+            match self.live.dispatch().await {
                 Ok(ages) => {
                     let took = begun.elapsed();
                     if let Some(lag) = &self.lag {
                         ages.into_iter().for_each(|age| lag(age + took));
                     }
-                    if tick % HEARTBEAT_TICKS == 0 {
-                        self.live.heartbeat(tick / HEARTBEAT_TICKS);
-                    }
                 }
                 Err(error) => failed = Some(error),
+            }
+            if tick % HEARTBEAT_TICKS == 0 {
+                // Whatever failed: what is between gives up on streams that are silent for long.
+                self.live.heartbeat(tick / HEARTBEAT_TICKS);
             }
             if tick % CHECK_TICKS == 0 {
                 failed = self.live.check().await.err().or(failed);

@@ -32,7 +32,8 @@ impl World {
         let told = self.streamed(&self.users[viewer], viewer, &topics, marks.last().unwrap()).await;
         let Some(told) = told else { return };
         let of = |name: &'static str| told.iter().filter(move |(event, _)| event == name).map(|(_, data)| data);
-        let posts = |name: &'static str| of(name).map(|data| data["postId"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+        let posts =
+            |name: &'static str| of(name).map(|data| data["postId"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let oldest_first = |posts: Vec<&Post>| posts.into_iter().rev().map(|post| post.id.clone()).collect::<Vec<_>>();
         assert_eq!(posts("feed"), oldest_first(self.model.feed(viewer)), "{viewer}");
         let public = [oldest_first(self.model.public()), marks.to_vec()].concat();

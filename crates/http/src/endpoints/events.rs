@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::fmt::Write as _;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
 
 use actix_web::http::{Method, header};
 use actix_web::web::Data;
@@ -14,7 +16,7 @@ use agora_domain::error::FieldName;
 use agora_domain::events::{Delivery, EndReason, Message, Outlet, PostChange, Resume, Subscription, Topics};
 use bytes::Bytes;
 use futures_util::Stream;
-use futures_util::stream::unfold;
+use futures_util::stream::{poll_fn, unfold};
 use serde::Serialize;
 use tokio::sync::mpsc;
 use url::form_urlencoded;
@@ -23,6 +25,7 @@ use utoipa::ToSchema;
 use crate::core::{ApiError, EventStream, State, schema};
 use crate::request::{Auth, StreamParameters, Until, parameters};
 use crate::response::{Events, HandlerResult, Instant, NotFound, SUCCESS, answers, ok};
+use crate::transport::Connection;
 
 /// How many messages wait for a listener at most; one with more is too slow.
 const QUEUE: usize = 256;
@@ -92,7 +95,12 @@ pub(crate) async fn stream(
     let expires_at = authenticated.token_expires_at;
     let (live, Parameters { topics, resume }) = (&state.services.live, parameters);
     let subscription = live.open(*caller, expires_at, topics, resume, Arc::clone(&queue) as Arc<dyn Outlet>).await?;
-    let mut response = headers(HttpResponse::Ok()).streaming(chunks(subscription, queue, messages));
+    let connection = request.conn_data::<Rc<Connection>>().map(Rc::clone);
+    // A reader that has gone would otherwise count as one until something is written to it.
+    let has_left = move || connection.as_ref().is_some_and(|connection| connection.has_left());
+    let mut chunks = Box::pin(chunks(subscription, queue, messages));
+    let chunks = poll_fn(move |cx| if has_left() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
+    let mut response = headers(HttpResponse::Ok()).streaming(chunks);
     response.extensions_mut().insert(EventStream);
     Ok(response)
 }

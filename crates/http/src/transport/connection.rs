@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     is_unread: Cell<bool>,
     /// Whether there is an answer that is not yet made, or not yet sent.
     owes_answer: Cell<bool>,
+    /// Whether the client has ended what it sends, before it was answered.
+    has_left: Cell<bool>,
     /// Whom to wake when it was sent.
     waiting: Cell<Option<Waker>>,
     /// Since when the client takes too little of what is there for it, and how much that was.
@@ -87,6 +89,7 @@ impl Connection {
             body: Cell::new(Body::Over),
             is_unread: Cell::new(false),
             owes_answer: Cell::new(false),
+            has_left: Cell::new(false),
             waiting: Cell::new(None),
             stalled: Cell::new(None),
         }
@@ -131,6 +134,17 @@ impl Connection {
     /// Returns whether there is an answer that was not yet sent. Without one, what is sent is none of ours.
     pub(crate) fn owes_answer(&self) -> bool {
         self.owes_answer.get()
+    }
+
+    /// Records that the client sends nothing more.
+    pub(crate) fn leave(&self) {
+        self.has_left.set(true);
+    }
+
+    /// Returns whether the client sends nothing more. It may still read: of an answer that ends, that is not known before it is
+    /// sent.
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.get()
     }
 
     /// Returns whether the body of the present request cannot be understood, so that nothing behind it can.

@@ -134,6 +134,7 @@ impl Stream {
             let before = buf.filled().len();
             ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
             if buf.filled().len() == before {
+                self.connection.leave();
                 return Poll::Ready(Ok(()));
             }
             self.held = BytesMut::from(&buf.filled()[before..]);

@@ -1,0 +1,155 @@
+//! The log of events of several nodes on one PostgreSQL database.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use agora_database::{Database, Options};
+use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Privacy, Roles, Username};
+use agora_domain::clock::Timestamp;
+use agora_domain::events::{Event, LoggedEvent, Position};
+use agora_domain::id::{PostId, RelationId, UserId};
+use agora_domain::posts::{Post, PostText, Visibility};
+use agora_domain::relation::NewRelation;
+use tokio::task::{JoinSet, spawn_blocking};
+use uuid::Uuid;
+
+#[path = "../../../tests/support/postgres.rs"]
+mod private_postgres;
+
+const AT: Timestamp = Timestamp::from_unix_millis(1_700_000_000_000);
+
+async fn node(url: &str) -> Database {
+    Database::open(url, &Options { connections: 8, ..Options::default() }).await.unwrap()
+}
+
+async fn user(node: &Database, n: u128) -> UserId {
+    let account = Account {
+        id: UserId::new(Uuid::from_u128(n)),
+        email: Email::parse(&format!("user{n}@example.org")).unwrap(),
+        username: Username::parse(&format!("user{n}")).unwrap(),
+        display_name: None,
+        biography: None,
+        profile_picture: None,
+        privacy: Privacy::default(),
+        roles: Roles::USER,
+        enabled: true,
+        created_at: AT,
+    };
+    let id = account.id;
+    node.accounts().create(&NewAccount { account, password: PasswordHash::new("$".to_owned()) }, None).await.unwrap();
+    id
+}
+
+async fn post(node: &Database, author: UserId, n: u128) -> PostId {
+    let post = Post {
+        id: PostId::new(Uuid::from_u128(n)),
+        author,
+        text: PostText::parse("text").unwrap(),
+        entities: None,
+        image: None,
+        visibility: Visibility::Public,
+        created_at: AT,
+        updated_at: AT,
+    };
+    node.posts().create(&post, &[], None).await.unwrap();
+    post.id
+}
+
+async fn toggle(node: &Database, post: PostId, user: UserId, n: u128) {
+    let like = NewRelation { id: RelationId::new(Uuid::from_u128(n)), at: AT, notice: None };
+    node.posts().toggle_like(post, user, like, None).await.unwrap();
+}
+
+/// Returns what a node's log has after a number.
+async fn logged(node: &Database, number: u64) -> Vec<(u64, Event)> {
+    let log = node.events();
+    log.refresh().await.unwrap();
+    let from = Position::after(log.end().epoch, number);
+    let logged: Vec<LoggedEvent> = log.after(from, 100_000).unwrap();
+    logged.into_iter().map(|logged| (logged.number, logged.event)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_node_reads_the_same_events_in_the_same_order() {
+    const WRITERS: u128 = 6;
+    const LIKES: u128 = 50;
+    let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let nodes = [node(&url).await, node(&url).await];
+    let author = user(&nodes[0], 1).await;
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let (node, other) = (nodes[writer as usize % 2].clone(), nodes[(writer as usize + 1) % 2].clone());
+        let (user, post) = (user(&node, 10 + writer).await, post(&node, author, 100 + writer).await);
+        writers.spawn(async move {
+            for n in 0..LIKES {
+                toggle(&node, post, user, 1_000 * writer + n).await;
+                // While others write, both nodes give numbers.
+                let (mine, theirs) = (node.events(), other.events());
+                let (mine, theirs) = tokio::join!(mine.refresh(), theirs.refresh());
+                mine.and(theirs).unwrap();
+            }
+            post
+        });
+    }
+    let posts = writers.join_all().await;
+    let [one, two] = [logged(&nodes[0], 0).await, logged(&nodes[1], 0).await];
+    assert_eq!(one, two);
+    assert!(one.iter().map(|(number, _)| *number).eq(1..=u64::try_from(WRITERS * (LIKES + 1)).unwrap()));
+    for post in posts {
+        let of_post = one.iter().filter(|(_, event)| *event == Event::Liked(post)).count();
+        assert_eq!(of_post, usize::try_from(LIKES).unwrap());
+    }
+    let late = node(&url).await;
+    assert_eq!(logged(&late, 0).await, one, "one that comes later reads what is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_lost_is_another_one() {
+    let (url, name) = spawn_blocking(|| {
+        let (name, url) = private_postgres::fresh_database_by_name();
+        (url, name)
+    })
+    .await
+    .unwrap();
+    let node = node(&url).await;
+    let author = user(&node, 1).await;
+    let liked = post(&node, author, 100).await;
+    let before = logged(&node, 0).await;
+    let end = node.events().end();
+    assert_eq!(before.len(), 1);
+    // As after a crash of the server.
+    let forget = move || private_postgres::shared().session(&name).run("TRUNCATE events, event_log;");
+    spawn_blocking(forget).await.unwrap();
+    toggle(&node, liked, author, 1).await;
+    assert_eq!(logged(&node, 0).await, [(1, Event::Liked(liked))]);
+    assert_ne!(node.events().end().epoch, end.epoch);
+    assert_eq!(node.events().after(end, 10), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
+    let (url, name) = spawn_blocking(|| {
+        let (name, url) = private_postgres::fresh_database_by_name();
+        (url, name)
+    })
+    .await
+    .unwrap();
+    let nodes = [node(&url).await, node(&url).await];
+    let author = user(&nodes[0], 1).await;
+    let liked = post(&nodes[0], author, 100).await;
+    let begin = (logged(&nodes[0], 0).await, logged(&nodes[1], 0).await);
+    assert_eq!(begin.0, begin.1);
+    toggle(&nodes[0], liked, author, 1).await;
+    let age =
+        move || private_postgres::shared().session(&name).run("UPDATE events SET at = at - interval '6 minutes';");
+    spawn_blocking(age).await.unwrap();
+    nodes[0].events().trim().await.unwrap();
+    toggle(&nodes[0], liked, author, 2).await;
+    // One of them was not read before it was deleted.
+    let log = nodes[1].events();
+    log.refresh().await.unwrap();
+    let epoch = log.end().epoch;
+    assert_eq!(log.after(Position::after(epoch, 1), 10), None);
+    let kept = log.after(Position::after(epoch, 2), 10).unwrap();
+    assert_eq!(kept.iter().map(|logged| (logged.number, logged.event)).collect::<Vec<_>>(), [(3, Event::Liked(liked))]);
+}
