@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use agora_domain::Result;
 use agora_domain::events::Event;
 use diesel::dsl::exists;
 use diesel::pg::Pg;
@@ -11,12 +10,11 @@ use diesel::sql_types::{BigInt, Double, Nullable, SmallInt};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult};
 use tokio::sync::Mutex;
 
-use super::database::Postgres;
 use super::dialect::{Conn, RunQueryDsl};
 use super::statements::statement;
 use crate::error::Outcome;
 use crate::event_rows::EventRow;
-use crate::event_window::{CAPACITY, KEPT, Window};
+use crate::event_window::{KEPT, Window};
 use crate::schema::{event_log, events};
 use crate::sql_types::Id;
 
@@ -27,7 +25,7 @@ const BATCH: i64 = 5_000;
 pub(crate) struct Events {
     pub(crate) window: Window,
     /// One reads at a time.
-    turn: Mutex<()>,
+    pub(super) turn: Mutex<()>,
 }
 
 impl Default for Events {
@@ -38,11 +36,14 @@ impl Default for Events {
 
 /// How far the log is.
 #[derive(Debug, Clone, Copy, diesel::Queryable)]
-struct Head {
-    epoch: i64,
-    last_number: i64,
-    trimmed: i64,
-    is_more: bool,
+pub(super) struct Head {
+    pub(super) epoch: i64,
+    /// The last number that was given.
+    pub(super) last_number: i64,
+    /// Up to which number they were deleted.
+    pub(super) trimmed: i64,
+    /// Whether there are some without a number.
+    pub(super) is_more: bool,
 }
 
 /// Records an event in the transaction of the write that it tells of.
@@ -51,7 +52,8 @@ pub(crate) async fn record(conn: &mut Conn<'_>, event: Event) -> Outcome<()> {
     Ok(())
 }
 
-async fn head(conn: &mut Conn<'_>) -> Outcome<Option<Head>> {
+/// Returns how far the log is; nothing when there is none yet.
+pub(super) async fn head(conn: &mut Conn<'_>) -> Outcome<Option<Head>> {
     let is_more = exists(events::table.filter(events::number.is_null()));
     let head = event_log::table.select((event_log::epoch, event_log::last_number, event_log::trimmed, is_more));
     Ok(head.get_result(conn).await.optional()?)
@@ -93,7 +95,7 @@ async fn lock(conn: &mut Conn<'_>) -> Outcome<i64> {
 }
 
 /// Gives some of the events that have none numbers; whether there may be more.
-async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
+pub(super) async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
     let last = lock(conn).await?;
     let count: i64 = GiveNumbers { last }.get_result(conn).await?;
     if count > 0 {
@@ -103,7 +105,7 @@ async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
 }
 
 /// Deletes some of the events that are old; whether there may be more.
-async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
+pub(super) async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
     lock(conn).await?;
     let (count, last): (i64, Option<i64>) = DeleteOld { kept: KEPT.as_secs_f64() }.get_result(conn).await?;
     if let Some(last) = last {
@@ -112,7 +114,8 @@ async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(count == BATCH)
 }
 
-async fn read(conn: &mut Conn<'_>, last: i64) -> Outcome<Vec<(Event, Duration)>> {
+/// Returns the next events after a number, each with its age.
+pub(super) async fn read(conn: &mut Conn<'_>, last: i64) -> Outcome<Vec<(Event, Duration)>> {
     let rows: Vec<(i64, EventRow, f64)> = ReadEvents { last }.load(conn).await?;
     // Where the next one is deleted already, the others would be taken for those before them.
     let next = rows.into_iter().zip(last + 1..).take_while(|((number, ..), expected)| number == expected);
@@ -120,49 +123,4 @@ async fn read(conn: &mut Conn<'_>, last: i64) -> Outcome<Vec<(Event, Duration)>>
         Ok((row.event()?, Duration::try_from_secs_f64(age).unwrap_or_default()))
     };
     next.map(event).collect()
-}
-
-fn number(stored: i64) -> u64 {
-    u64::try_from(stored).unwrap_or_default()
-}
-
-fn stored(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-impl Postgres {
-    /// Takes in what was committed until now.
-    pub(crate) async fn refresh_events(&self) -> Result<()> {
-        let _turn = self.events.turn.lock().await;
-        let mut head = self.read(|conn| Box::pin(head(conn))).await?;
-        if head.is_none_or(|head| head.is_more) {
-            while self.write(|conn| Box::pin(give_numbers(conn))).await? {}
-            head = self.read(|conn| Box::pin(self::head(conn))).await?;
-        }
-        let Some(Head { epoch, last_number, trimmed, .. }) = head else { return Ok(()) };
-        let (epoch, window) = (number(epoch), &self.events.window);
-        let end = window.end();
-        if end.epoch != epoch || end.number < number(trimmed) || end.number > number(last_number) {
-            let oldest_kept = number(last_number).saturating_sub(CAPACITY as u64);
-            window.restart(epoch, number(trimmed).max(oldest_kept));
-        }
-        while window.end().number < number(last_number) {
-            let last = stored(window.end().number);
-            let events = self.list(move |conn| Box::pin(read(conn, last))).await?;
-            if events.is_empty() {
-                // Deleted since the head was read: the next look begins behind them.
-                return Ok(());
-            }
-            window.extend(events);
-        }
-        Ok(())
-    }
-
-    /// Deletes what is older than it has to be.
-    pub(crate) async fn trim_events(&self) -> Result<()> {
-        // Those without numbers could not be told from those that somebody has not been told.
-        while self.write(|conn| Box::pin(give_numbers(conn))).await? {}
-        while self.write(|conn| Box::pin(delete_old(conn))).await? {}
-        Ok(())
-    }
 }

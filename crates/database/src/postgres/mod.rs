@@ -8,6 +8,7 @@ mod comments;
 mod connect;
 mod database;
 mod dialect;
+mod event_reader;
 mod events;
 mod feeds;
 mod gathered;
