@@ -447,7 +447,7 @@ fn take_line<'a>(bytes: &mut &'a [u8]) -> &'a str {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_takes_nothing_is_ended_while_others_are_told_and_is_told_the_rest_when_it_comes_back() {
     /// How many events are made at a time: fewer than may wait for a reader.
-    const AT_ONCE: usize = 200;
+    let AT_ONCE: usize = env::var("AT_ONCE").map_or(200, |x| x.parse().unwrap());
     /// What the system keeps for a connection, and what may wait, is less than so many of them.
     const TIMES: usize = 300;
     let (database, url) = block_in_place(private_postgres::fresh_database_by_name);
@@ -493,13 +493,7 @@ async fn a_reader_that_takes_nothing_is_ended_while_others_are_told_and_is_told_
     while taken.last().is_none_or(|event| event.data["postId"] != last.as_str()) {
         taken.push(stream.next().await);
     }
-    // Neither was there at the very first, or both were.
-    let is_common = |events: &[Event], of: &[Event]| {
-        let ids: BTreeSet<_> = of.iter().map(|event| event.id.clone()).collect();
-        events.iter().filter(|event| ids.contains(&event.id)).cloned().collect::<Vec<_>>()
-    };
-    assert_eq!(is_common(&taken, &told), taken);
-    assert!(told.ends_with(&taken[1..]) && told.len() - taken.len() <= 1, "{} {}", told.len(), taken.len());
+    assert_eq!(taken, told);
     service.stop();
 }
 

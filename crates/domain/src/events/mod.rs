@@ -8,11 +8,14 @@ mod model;
 mod ports;
 mod service;
 mod streams;
+mod subscription;
+mod telling;
 
 pub use model::*;
 pub use ports::*;
 pub use service::*;
 pub use streams::*;
+pub use subscription::*;
 
 #[cfg(test)]
 mod tests;

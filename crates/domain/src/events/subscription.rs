@@ -1,0 +1,137 @@
+//! A stream from its beginning on.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::service::{BATCH, LiveUpdates};
+use super::streams::{Matched, Stream};
+use super::{Delivery, Event, LoggedEvent, Message, Outlet, Position, Topic, Topics};
+use crate::accounts::Member;
+use crate::clock::Timestamp;
+use crate::error::Result;
+
+/// Where a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// With what happens from now on.
+    Now,
+    /// Behind a place up to which its listener was told everything; `None` where that place cannot be read.
+    After(Option<Position>),
+}
+
+impl LiveUpdates {
+    /// Opens a stream for a listener whose token is valid until `expires_at`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) or [`Error::Forbidden`](crate::Error::Forbidden) for a post among the topics; [`Error::TooMany`](crate::Error::TooMany) when the account has
+    /// [`MAX_STREAMS_PER_ACCOUNT`](super::MAX_STREAMS_PER_ACCOUNT) streams; [`Error::Unavailable`](crate::Error::Unavailable) when there are
+    /// [`MAX_STREAMS`](super::MAX_STREAMS).
+    pub async fn open(
+        self: &Arc<Self>,
+        listener: Member,
+        expires_at: Timestamp,
+        topics: Topics,
+        resume: Resume,
+        outlet: Arc<dyn Outlet>,
+    ) -> Result<Subscription> {
+        self.ensure_may_view(&listener, &topics).await?;
+        let is_ahead = match resume {
+            // Another node may have told what this one has not taken in yet.
+            Resume::After(Some(told)) => {
+                let end = self.log().end();
+                end.epoch != told.epoch || end.is_before(told)
+            }
+            _ => false,
+        };
+        if is_ahead || self.streams.is_empty() {
+            self.log().refresh().await?;
+        }
+        let stream = self.streams.add(listener, expires_at, topics, outlet, self.log().end())?;
+        let (told, reset) = match resume {
+            Resume::Now => (self.log().end(), false),
+            Resume::After(Some(told)) if self.log().after(told, 0).is_some() => (told, false),
+            Resume::After(_) => (self.streams.claimed(), true),
+        };
+        stream.set_told(told);
+        Ok(Subscription::new(self, stream, reset))
+    }
+}
+
+/// An open stream, until it is dropped.
+pub struct Subscription {
+    live: Arc<LiveUpdates>,
+    stream: Arc<Stream>,
+    begins_at: Position,
+    /// Whether the listener is to be told first that it may have missed something.
+    reset: bool,
+    is_attached: bool,
+}
+
+impl Subscription {
+    /// Creates it for a stream that was told everything up to some place.
+    pub(super) fn new(live: &Arc<LiveUpdates>, stream: Arc<Stream>, reset: bool) -> Self {
+        Self { live: Arc::clone(live), begins_at: stream.told(), stream, reset, is_attached: false }
+    }
+
+    /// Returns where it begins.
+    pub fn begins_at(&self) -> Position {
+        self.begins_at
+    }
+
+    /// Returns some of what the listener has missed; `None` once that is all, and from then on the outlet is given what happens.
+    ///
+    /// # Errors
+    /// Those of the ports.
+    pub async fn missed(&mut self) -> Result<Option<Vec<Arc<Delivery>>>> {
+        let live = Arc::clone(&self.live);
+        if mem::take(&mut self.reset) {
+            return Ok(Some(vec![self.give_reset()]));
+        }
+        while !self.is_attached {
+            let Some(claimed) = live.streams.attach(&self.stream) else {
+                self.is_attached = true;
+                return Ok(None);
+            };
+            let told = self.stream.told();
+            let events = live.log().after(told, BATCH).filter(|_| claimed.epoch == told.epoch);
+            let Some(mut events) = events else {
+                self.stream.set_told(claimed);
+                return Ok(Some(vec![self.give_reset()]));
+            };
+            events.retain(|logged| logged.number <= claimed.number);
+            let up_to = events.last().map_or(claimed, |last| Position::after(told.epoch, last.number));
+            let matched: Vec<_> = events.into_iter().filter_map(|logged| self.matched(logged)).collect();
+            let missed = live.tell(told.epoch, &matched).await?;
+            self.stream.set_told(up_to);
+            if !missed.is_empty() {
+                let missed = missed.into_iter().map(|(_, delivery)| delivery);
+                return Ok(Some(missed.inspect(|delivery| live.streams.count(delivery.message)).collect()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn give_reset(&self) -> Arc<Delivery> {
+        self.live.streams.count(Message::Reset);
+        Arc::new(Delivery { position: self.stream.told(), message: Message::Reset })
+    }
+
+    /// Returns the event with this stream, if one of its topics is about it.
+    fn matched(&self, logged: LoggedEvent) -> Option<Matched> {
+        let topics = &self.stream.topics;
+        let is_about = match logged.event {
+            Event::PostCreated(..) => topics.contains(Topic::Feed) || topics.contains(Topic::Public),
+            Event::Notified(recipient, ..) => {
+                recipient == self.stream.listener().id() && topics.contains(Topic::Notifications)
+            }
+            event => event.post().is_some_and(|post| topics.contains(Topic::Post(post))),
+        };
+        is_about.then(|| (logged, vec![Arc::clone(&self.stream)]))
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.live.streams.remove(&self.stream);
+    }
+}
