@@ -53,7 +53,15 @@ const WATCH: &str = r#"
     while read -r command; do
         case $command in
             start) start ;;
-            kill) kill -KILL "$server" $(cat "/proc/$server/task/$server/children"); wait "$server" ;;
+            kill)
+                memory=$(awk 'NR == 7 { print $2 }' "$directory/data/postmaster.pid")
+                kill -KILL "$server" $(cat "/proc/$server/task/$server/children")
+                wait "$server"
+                # The server does not start while a process of the one before is attached to its memory.
+                until awk -v id="$memory" '$2 == id && $7 > 0 { held = 1 } END { exit held }' /proc/sysvipc/shm; do
+                    sleep 0.01
+                done
+                ;;
             stop) kill -INT "$server"; wait "$server" ;;
         esac
         echo "$command"

@@ -134,9 +134,10 @@ impl EventStream {
         }
     }
 
-    /// Returns the next event.
+    /// Returns the next event. Lines that only say that the stream is there are none.
     pub(crate) async fn next(&mut self) -> Event {
-        self.try_next().await.unwrap().expect("the stream has ended")
+        let next = timeout(HANG, self.try_next()).await.expect("no event comes");
+        next.unwrap().expect("the stream has ended")
     }
 
     /// Returns the data of the next event, which must be of this name.

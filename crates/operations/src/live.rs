@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agora_domain::events::{HEARTBEAT_PARTS, LiveUpdates};
-use tokio::time::{MissedTickBehavior, interval};
+use agora_domain::events::{Dispatched, HEARTBEAT_PARTS, LiveUpdates};
+use tokio::time::sleep;
 
 use crate::sweep::warn;
 
@@ -22,51 +22,74 @@ pub struct LiveFeed {
 /// The time between two looks at what happened: a tenth of what it may take on another node.
 const TICK: Duration = Duration::from_millis(100);
 
-/// After how many ticks one more part of the streams is told that they are there: each every 15 s (contract: Live updates).
-const HEARTBEAT_TICKS: u64 = 150 / HEARTBEAT_PARTS;
+/// How often one more part of the streams is told that they are there: each every 15 s (contract: Live updates).
+const HEARTBEAT: Duration = Duration::from_millis(15_000 / HEARTBEAT_PARTS);
 
-/// After how many ticks it is seen whether listeners may still listen: within 5 s (contract, sessions).
-const CHECK_TICKS: u64 = 25;
+/// How often it is seen whether listeners may still listen: within 5 s (contract, sessions).
+const CHECK: Duration = Duration::from_millis(2_500);
 
-/// After how many ticks events that are old are dropped.
-const TRIM_TICKS: u64 = 300;
+/// How often events that are old are dropped.
+const TRIM: Duration = Duration::from_secs(30);
 
-/// The least time between two lines of the log about the same failure.
-const WARN_INTERVAL: Duration = Duration::from_secs(10);
+/// The least time between two lines of the log about failures.
+const WARN: Duration = Duration::from_secs(10);
+
+/// What is done once in a while.
+struct Every(Duration, Option<Instant>);
+
+impl Every {
+    fn new(interval: Duration) -> Self {
+        Self(interval, None)
+    }
+
+    /// Returns whether it is time, and begins to wait for the next one.
+    fn is_due(&mut self) -> bool {
+        let is_due = self.1.is_none_or(|last| last.elapsed() >= self.0);
+        if is_due {
+            self.1 = Some(Instant::now());
+        }
+        is_due
+    }
+}
 
 impl LiveFeed {
     /// Runs until it is dropped. A failure is logged, and tried again.
     pub async fn run(self) {
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut warned: Option<Instant> = None;
-        for tick in 0_u64.. {
-            ticks.tick().await;
+        let [mut heartbeat, mut check, mut trim, mut warning] = [HEARTBEAT, CHECK, TRIM, WARN].map(Every::new);
+        let mut part = 0;
+        loop {
             let begun = Instant::now();
+            let told = self.live.dispatch().await;
+            let took = begun.elapsed();
             let mut failed = None;
-            match self.live.dispatch().await {
-                Ok(ages) => {
-                    let took = begun.elapsed();
+            let mut pause = TICK.saturating_sub(took);
+            match told {
+                Ok(Dispatched { ages, is_more }) => {
                     if let Some(lag) = &self.lag {
                         ages.into_iter().for_each(|age| lag(age + took));
+                    }
+                    if is_more {
+                        // Half of the time is for others.
+                        pause = took;
                     }
                 }
                 Err(error) => failed = Some(error),
             }
-            if tick % HEARTBEAT_TICKS == 0 {
+            if heartbeat.is_due() {
                 // Whatever failed: what is between gives up on streams that are silent for long.
-                self.live.heartbeat(tick / HEARTBEAT_TICKS);
+                self.live.heartbeat(part);
+                part += 1;
             }
-            if tick % CHECK_TICKS == 0 {
+            if check.is_due() {
                 failed = self.live.check().await.err().or(failed);
             }
-            if tick % TRIM_TICKS == 0 {
+            if trim.is_due() {
                 failed = self.live.trim().await.err().or(failed);
             }
-            if let Some(error) = failed.filter(|_| warned.is_none_or(|at| at.elapsed() > WARN_INTERVAL)) {
+            if let Some(error) = failed.filter(|_| warning.is_due()) {
                 warn("could not tell the streams of events what happened", &error);
-                warned = Some(Instant::now());
             }
+            sleep(pause).await;
         }
     }
 }

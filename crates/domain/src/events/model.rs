@@ -90,6 +90,11 @@ impl Position {
         }
     }
 
+    /// Returns whether another place, which may be of another log, does not include this one.
+    pub fn is_after(self, other: Self) -> bool {
+        self.epoch != other.epoch || other.is_before(self)
+    }
+
     /// Returns whether another place of the same log comes after this one.
     pub fn is_before(self, other: Self) -> bool {
         (self.number, self.part) < (other.number, other.part)

@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::notifications::NotificationRepository;
 
-/// How many events are taken at a time.
-pub(super) const BATCH: usize = 500;
+/// How many events are told at a time: others have their turn in between, and no listener is given more at once than waits for it.
+pub(super) const BATCH: usize = 128;
 
 /// How many posts, and how many users, are asked about at once.
 pub(super) const ASKED_AT_ONCE: usize = 500;
@@ -43,44 +43,50 @@ pub struct LiveUpdates {
     pub(super) streams: Streams,
 }
 
+/// What was told at a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dispatched {
+    /// How old the events were, of those that may concern somebody.
+    pub ages: Vec<Duration>,
+    /// Whether there is more to tell.
+    pub is_more: bool,
+}
+
 impl LiveUpdates {
     /// Creates it without a stream.
     pub fn new(ports: EventPorts) -> Self {
         Self { ports, streams: Streams::default() }
     }
 
-    /// Tells the streams what happened since the last call; returns how old what was told is.
+    /// Tells the streams some of what happened since the last call.
     ///
     /// # Errors
     /// Those of the log: then nothing was told, and the next call does it. Where it cannot be found out who may be told of
     /// something, those whom it may concern are told that they may have missed something.
-    pub async fn dispatch(&self) -> Result<Vec<Duration>> {
-        let mut ages = Vec::new();
+    pub async fn dispatch(&self) -> Result<Dispatched> {
         if self.streams.is_empty() {
-            return Ok(ages);
+            return Ok(Dispatched::default());
         }
         self.log().refresh().await?;
-        loop {
-            let claimed = self.streams.claimed();
-            let Some(events) = self.log().after(claimed, BATCH) else {
-                self.reset_all();
-                return Ok(ages);
-            };
-            let Some(last) = events.last() else { return Ok(ages) };
-            let up_to = Position::after(claimed.epoch, last.number);
-            let matched = self.streams.claim(events, up_to);
-            match self.tell(claimed.epoch, &matched).await {
-                Ok(told) => {
-                    for (stream, delivery) in told {
-                        self.streams.send(&stream, &delivery);
-                    }
-                    ages.extend(matched.iter().map(|(logged, _)| logged.age));
+        let claimed = self.streams.claimed();
+        let Some(events) = self.log().after(claimed, BATCH) else {
+            self.reset_all();
+            return Ok(Dispatched::default());
+        };
+        let Some(last) = events.last() else { return Ok(Dispatched::default()) };
+        let up_to = Position::after(claimed.epoch, last.number);
+        let matched = self.streams.claim(events, up_to);
+        match self.tell(claimed.epoch, &matched).await {
+            Ok(told) => {
+                for (stream, delivery) in told {
+                    self.streams.send(&stream, &delivery);
                 }
-                Err(error) => {
-                    let concerned = matched.into_iter().flat_map(|(_, streams)| streams);
-                    self.reset(concerned, up_to);
-                    return Err(error);
-                }
+                let ages = matched.into_iter().map(|(logged, _)| logged.age).collect();
+                Ok(Dispatched { ages, is_more: self.log().end().is_after(up_to) })
+            }
+            Err(error) => {
+                self.reset(matched.into_iter().flat_map(|(_, streams)| streams), up_to);
+                Err(error)
             }
         }
     }
@@ -108,7 +114,8 @@ impl LiveUpdates {
         let heartbeat = Arc::new(Delivery { position, message: Message::Heartbeat });
         for stream in self.streams.attached(part % HEARTBEAT_PARTS, HEARTBEAT_PARTS) {
             // Another node may have told it more than this one has taken in.
-            if !position.is_before(stream.told()) {
+            let told = stream.told();
+            if told.epoch != position.epoch || !position.is_before(told) {
                 self.streams.send(&stream, &heartbeat);
             }
         }

@@ -37,10 +37,7 @@ impl LiveUpdates {
         self.ensure_may_view(&listener, &topics).await?;
         let is_ahead = match resume {
             // Another node may have told what this one has not taken in yet.
-            Resume::After(Some(told)) => {
-                let end = self.log().end();
-                end.epoch != told.epoch || end.is_before(told)
-            }
+            Resume::After(Some(told)) => told.is_after(self.log().end()),
             _ => false,
         };
         if is_ahead || self.streams.is_empty() {

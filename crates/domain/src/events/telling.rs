@@ -70,7 +70,7 @@ impl LiveUpdates {
                 for stream in streams {
                     let position = Position { epoch, number: *number, part };
                     let message = message(*event, part, stream, facts.as_deref(), &follows, &notified);
-                    let Some(message) = message.filter(|_| stream.told().is_before(position)) else { continue };
+                    let Some(message) = message.filter(|_| position.is_after(stream.told())) else { continue };
                     let same = delivery.take().filter(|it| it.message == message);
                     let same = same.unwrap_or_else(|| Arc::new(Delivery { position, message }));
                     told.push((Arc::clone(stream), Arc::clone(&same)));

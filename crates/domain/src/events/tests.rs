@@ -211,7 +211,11 @@ impl World {
 
     async fn tell(&self, events: impl IntoIterator<Item = Event>) {
         self.log.add(events);
-        self.live.dispatch().await.unwrap();
+        self.dispatch().await;
+    }
+
+    async fn dispatch(&self) {
+        while self.live.dispatch().await.unwrap().is_more {}
     }
 }
 

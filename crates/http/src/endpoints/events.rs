@@ -27,8 +27,8 @@ use crate::request::{Auth, StreamParameters, Until, parameters};
 use crate::response::{Events, HandlerResult, Instant, NotFound, SUCCESS, answers, ok};
 use crate::transport::Connection;
 
-/// How many messages wait for a listener at most; one with more is too slow.
-const QUEUE: usize = 256;
+/// How many messages wait for a listener at most; one with more is too slow. They take no memory while there are none.
+const QUEUE: usize = 1024;
 
 /// How many bytes are handed to the connection at once, about.
 const CHUNK: usize = 16 * 1024;
@@ -96,6 +96,9 @@ pub(crate) async fn stream(
     let (live, Parameters { topics, resume }) = (&state.services.live, parameters);
     let subscription = live.open(*caller, expires_at, topics, resume, Arc::clone(&queue) as Arc<dyn Outlet>).await?;
     let connection = request.conn_data::<Rc<Connection>>().map(Rc::clone);
+    if let Some(connection) = &connection {
+        connection.begin_stream();
+    }
     // A reader that has gone would otherwise count as one until something is written to it.
     let has_left = move || connection.as_ref().is_some_and(|connection| connection.has_left());
     let mut chunks = Box::pin(chunks(subscription, queue, messages));

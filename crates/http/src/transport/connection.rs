@@ -69,6 +69,8 @@ pub(crate) struct Connection {
     owes_answer: Cell<bool>,
     /// Whether the client has ended what it sends, before it was answered.
     has_left: Cell<bool>,
+    /// Whether the answer is one that goes on for as long as the client listens.
+    is_stream: Cell<bool>,
     /// Whom to wake when it was sent.
     waiting: Cell<Option<Waker>>,
     /// Since when the client takes too little of what is there for it, and how much that was.
@@ -90,6 +92,7 @@ impl Connection {
             is_unread: Cell::new(false),
             owes_answer: Cell::new(false),
             has_left: Cell::new(false),
+            is_stream: Cell::new(false),
             waiting: Cell::new(None),
             stalled: Cell::new(None),
         }
@@ -134,6 +137,17 @@ impl Connection {
     /// Returns whether there is an answer that was not yet sent. Without one, what is sent is none of ours.
     pub(crate) fn owes_answer(&self) -> bool {
         self.owes_answer.get()
+    }
+
+    /// Records that the answer goes on for as long as the client listens.
+    pub(crate) fn begin_stream(&self) {
+        self.is_stream.set(true);
+    }
+
+    /// Returns how long to wait until it is looked again whether the client is overdue. Beside a stream only what it does not take
+    /// can make it so: thousands of them are looked at seldom.
+    pub(crate) fn look_interval(&self, ordinary: Duration) -> Duration {
+        if self.is_stream.get() { self.answer_time } else { ordinary }
     }
 
     /// Records that the client sends nothing more.

@@ -87,7 +87,7 @@ impl Stream {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
-        self.next_look.as_mut().reset(now + self.interval);
+        self.next_look.as_mut().reset(now + self.connection.look_interval(self.interval));
         // Pending, since it lies ahead; so it is known whom to wake.
         let _ = self.next_look.as_mut().poll(cx);
         Ok(())

@@ -39,7 +39,7 @@ async fn what_happened_since_a_position_is_told_once_and_in_order() {
     world.log.add([CREATED, LIKED, CREATED, CREATED]);
     // What is there is taken for another stream.
     let (_other, _) = world.open(ADA, "public").await;
-    world.live.dispatch().await.unwrap();
+    world.dispatch().await;
     let (_stream, ear, missed) = resumed(&world, "public", at(1)).await;
     assert_eq!(missed, [(3, Message::Public(POST, ADA)), (4, Message::Public(POST, ADA))]);
     world.tell([CREATED]).await;
@@ -96,7 +96,7 @@ async fn what_another_node_has_told_is_not_told_again() {
     world.live.heartbeat(0);
     world.live.heartbeat(1);
     assert_eq!(ear.take(), [], "its place would be before what was told");
-    world.live.dispatch().await.unwrap();
+    world.dispatch().await;
     assert_eq!(ear.heard.lock().unwrap().iter().map(|it| it.position.number).collect::<Vec<_>>(), [3]);
 }
 
@@ -110,7 +110,7 @@ async fn what_cannot_be_told_any_more_is_a_reset() {
         let (stream, ear, missed) = resumed(&world, "public", resume).await;
         assert_eq!(missed, [(6, Message::Reset)], "{resume:?}");
         assert_eq!(stream.begins_at(), Position::after(EPOCH, 6));
-        world.live.dispatch().await.unwrap();
+        world.dispatch().await;
         assert_eq!(ear.take(), []);
     }
     assert_eq!(world.live.figures().resets, 4);
@@ -121,13 +121,19 @@ async fn what_cannot_be_told_any_more_is_a_reset() {
 #[tokio::test]
 async fn when_the_log_is_lost_every_stream_is_told_to_read_anew() {
     let world = World::new(SETTING);
+    world.log.add([CREATED; 10]);
     let (_one, one) = world.open(BOB, "public").await;
     let (_two, two) = world.open(BOB, "notifications").await;
     world.log.restart(EPOCH + 1, 0);
     world.tell([CREATED]).await;
     assert_eq!((one.take(), two.take()), (vec![Message::Reset], vec![Message::Reset]));
+    // The numbers of the new log are less than those of the old one.
     world.tell([CREATED]).await;
     assert_eq!(one.take(), [Message::Public(POST, ADA)]);
+    for part in 0..HEARTBEAT_PARTS {
+        world.live.heartbeat(part);
+    }
+    assert_eq!((one.take(), two.take()), (vec![Message::Heartbeat], vec![Message::Heartbeat]));
 }
 
 #[tokio::test]
@@ -150,4 +156,24 @@ async fn a_heartbeat_says_up_to_where_everything_was_told() {
     }
     let expected = Delivery { position: Position::after(EPOCH, 3), message: Message::Heartbeat };
     assert_eq!(*ear.heard.lock().unwrap(), [expected]);
+}
+
+#[tokio::test]
+async fn very_much_is_told_some_at_a_time() {
+    let world = World::new(SETTING);
+    let (_stream, ear) = world.open(BOB, "public").await;
+    world.log.add([CREATED; 1_000]);
+    let mut calls = 1;
+    loop {
+        let dispatched = world.live.dispatch().await.unwrap();
+        let told = ear.heard.lock().unwrap().len();
+        assert_eq!((dispatched.is_more, dispatched.ages.is_empty()), (told < 1_000, false));
+        if !dispatched.is_more {
+            break;
+        }
+        calls += 1;
+    }
+    assert!(calls > 4);
+    let numbers = ear.heard.lock().unwrap().iter().map(|it| it.position.number).collect::<Vec<_>>();
+    assert!(numbers.into_iter().eq(1..=1_000));
 }
