@@ -22,6 +22,9 @@ pub struct LiveFeed {
 /// The time between two looks at what happened: a tenth of what it may take on another node.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How many times as long as this took others have, where there is much to tell: writes go on beside a thousand streams.
+const SHARE_OF_OTHERS: u32 = 4;
+
 /// How often one more part of the streams is told that they are there: each every 15 s (contract: Live updates).
 const HEARTBEAT: Duration = Duration::from_millis(15_000 / HEARTBEAT_PARTS);
 
@@ -69,8 +72,7 @@ impl LiveFeed {
                         ages.into_iter().for_each(|age| lag(age + took));
                     }
                     if is_more {
-                        // Half of the time is for others.
-                        pause = took;
+                        pause = took * SHARE_OF_OTHERS;
                     }
                 }
                 Err(error) => failed = Some(error),

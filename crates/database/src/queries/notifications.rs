@@ -170,15 +170,24 @@ pub(crate) async fn count_unread(conn: &mut Conn<'_>, visible: VisiblePosts) -> 
     Ok(built(unread.count()).get_result(conn).await?)
 }
 
-/// Returns how many of what a recipient sees are unread, and which of some the recipient sees.
+/// Returns how many of what a recipient sees are unread, and which of some, that were just made or changed and so are among the
+/// newest, the recipient sees.
 pub(crate) async fn find_state(
     conn: &mut Conn<'_>,
     visible: VisiblePosts,
     ids: Vec<DbId>,
 ) -> Outcome<(i64, Vec<DbId>)> {
-    let seen = seen_by!(visible).filter(id_in(notifications::id, ids)).select(notifications::id);
-    let seen = seen.load(conn).await?;
-    Ok((count_unread(conn, visible).await?, seen))
+    let VisiblePosts { viewer, followed, others } = visible;
+    let seen = notifications::table
+        .filter(id_in(notifications::id, ids))
+        .filter(notifications::recipient_id.eq(viewer))
+        .filter(notifications::is_empty.eq(false))
+        .filter(is_about_visible(viewer, followed, others))
+        .select(notifications::id);
+    let seen: Vec<DbId> = seen.load(conn).await?;
+    // Of nothing to tell it need not be known what is unread.
+    let unread = if seen.is_empty() { 0 } else { count_unread(conn, visible).await? };
+    Ok((unread, seen))
 }
 
 /// Marks what a recipient sees as read, up to one.

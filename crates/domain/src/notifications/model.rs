@@ -155,7 +155,7 @@ impl NotificationSettings {
 /// What a user sees of notifications that were just made or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationState {
-    /// How many of all of the user's are unread.
+    /// How many of all of the user's are unread; not counted where the user sees none of those asked about.
     pub unread: u64,
     /// Those that the user sees.
     pub seen: BTreeSet<NotificationId>,

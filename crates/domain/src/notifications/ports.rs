@@ -40,7 +40,8 @@ pub trait NotificationRepository: Send + Sync {
     /// Returns how many of a viewer's notifications are unread.
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64>;
 
-    /// Returns how many of a viewer's notifications are unread, and which of some are among the viewer's.
+    /// Returns which of some notifications, that were just made or changed, the viewer sees, and, if there are any, how many of
+    /// the viewer's are unread.
     async fn find_state(&self, visible: VisibleTo, ids: Vec<NotificationId>) -> Result<NotificationState>;
 
     /// Marks a recipient's notification and all older ones as read, those out of sight as well.

