@@ -30,6 +30,7 @@ const LIKED: i16 = 4;
 const NOTIFIED: i16 = 5;
 
 impl EventRow {
+    /// Returns the row of an event.
     pub(crate) fn of(event: Event) -> Self {
         let post_id = event.post().map(|id| DbId(id.uuid()));
         let row = Self { post_id, ..Self::default() };
@@ -51,10 +52,17 @@ impl EventRow {
                 detail: Some(kind_code(kind)),
                 ..row
             },
+            // It is only ever read.
+            Event::Unknown => Self { kind: i16::MAX, ..row },
         }
     }
 
-    pub(crate) fn event(self) -> Outcome<Event> {
+    /// Returns the event; [`Event::Unknown`] of a row that a later release wrote.
+    pub(crate) fn event(self) -> Event {
+        self.known().unwrap_or(Event::Unknown)
+    }
+
+    fn known(self) -> Outcome<Event> {
         let corrupt = || corrupt("event");
         let post = || self.post_id.map(|id| id.0.into()).ok_or_else(corrupt);
         let user = || self.user_id.map(|id| id.0.into()).ok_or_else(corrupt);

@@ -105,12 +105,7 @@ async fn every_node_reads_the_same_events_in_the_same_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_is_lost_is_another_one() {
-    let (url, name) = spawn_blocking(|| {
-        let (name, url) = private_postgres::fresh_database_by_name();
-        (url, name)
-    })
-    .await
-    .unwrap();
+    let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let node = node(&url).await;
     let author = user(&node, 1).await;
     let liked = post(&node, author, 100).await;
@@ -128,12 +123,7 @@ async fn a_log_that_is_lost_is_another_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
-    let (url, name) = spawn_blocking(|| {
-        let (name, url) = private_postgres::fresh_database_by_name();
-        (url, name)
-    })
-    .await
-    .unwrap();
+    let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let nodes = [node(&url).await, node(&url).await];
     let author = user(&nodes[0], 1).await;
     let liked = post(&nodes[0], author, 100).await;
@@ -152,4 +142,18 @@ async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
     assert_eq!(log.after(Position::after(epoch, 1), 10), None);
     let kept = log.after(Position::after(epoch, 2), 10).unwrap();
     assert_eq!(kept.iter().map(|logged| (logged.number, logged.event)).collect::<Vec<_>>(), [(3, Event::Liked(liked))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_later_release_wrote_is_read_as_unknown() {
+    let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
+    let node = node(&url).await;
+    let author = user(&node, 1).await;
+    let insert = "INSERT INTO events (kind, post_id) VALUES (99, gen_random_uuid()), (5, NULL);";
+    spawn_blocking(move || private_postgres::shared().session(&name).run(insert)).await.unwrap();
+    let liked = post(&node, author, 100).await;
+    assert_eq!(
+        logged(&node, 0).await,
+        [(1, Event::Unknown), (2, Event::Unknown), (3, Event::PostCreated(liked, author))]
+    );
 }

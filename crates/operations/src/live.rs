@@ -22,8 +22,9 @@ pub struct LiveFeed {
 /// The time between two looks at what happened: a tenth of what it may take on another node.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How many times as long as this took others have, where there is much to tell: writes go on beside a thousand streams.
-const SHARE_OF_OTHERS: u32 = 4;
+/// How many times as long as a delivery took the next one waits, where there is more to deliver, up to a tick: writes go on
+/// beside a thousand streams.
+const REST_FACTOR: u32 = 4;
 
 /// How often one more part of the streams is told that they are there: each every 15 s (contract: Live updates).
 const HEARTBEAT: Duration = Duration::from_millis(15_000 / HEARTBEAT_PARTS);
@@ -53,6 +54,14 @@ impl Every {
         }
         is_due
     }
+
+    /// Returns how often it was time since the last call.
+    fn due(&mut self) -> u64 {
+        let last = *self.1.get_or_insert_with(Instant::now);
+        let times = last.elapsed().div_duration_f64(self.0) as u32;
+        self.1 = Some(last + self.0 * times);
+        times.into()
+    }
 }
 
 impl LiveFeed {
@@ -72,13 +81,13 @@ impl LiveFeed {
                         ages.into_iter().for_each(|age| lag(age + took));
                     }
                     if is_more {
-                        pause = took * SHARE_OF_OTHERS;
+                        pause = (took * REST_FACTOR).min(TICK);
                     }
                 }
                 Err(error) => failed = Some(error),
             }
-            if heartbeat.is_due() {
-                // Whatever failed: what is between gives up on streams that are silent for long.
+            // Whatever failed, and however long it took: what is between gives up on streams that are silent for long.
+            for _ in 0..heartbeat.due() {
                 self.live.heartbeat(part);
                 part += 1;
             }

@@ -3,7 +3,7 @@
 use agora_domain::Result;
 
 use super::database::Postgres;
-use super::events::{Head, delete_old, give_numbers, head, read};
+use super::events::{Head, begin, delete_old, give_numbers, head, read};
 use crate::event_window::CAPACITY;
 
 fn number(stored: i64) -> u64 {
@@ -19,6 +19,9 @@ impl Postgres {
     pub(crate) async fn refresh_events(&self) -> Result<()> {
         let _turn = self.events.turn.lock().await;
         let mut found = self.read(|conn| Box::pin(head(conn))).await?;
+        if found.is_none() {
+            self.write(|conn| Box::pin(begin(conn))).await?;
+        }
         if found.is_none_or(|head| head.is_more) {
             while self.write(|conn| Box::pin(give_numbers(conn))).await? {}
             found = self.read(|conn| Box::pin(head(conn))).await?;
@@ -44,6 +47,7 @@ impl Postgres {
 
     /// Deletes what is older than it has to be.
     pub(crate) async fn trim_events(&self) -> Result<()> {
+        self.write(|conn| Box::pin(begin(conn))).await?;
         // Those without numbers could not be told from those that somebody has not been told.
         while self.write(|conn| Box::pin(give_numbers(conn))).await? {}
         while self.write(|conn| Box::pin(delete_old(conn))).await? {}

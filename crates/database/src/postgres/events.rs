@@ -68,12 +68,15 @@ statement! { GiveNumbers { last: i64 } -> BigInt:
     ) SELECT count(*) FROM numbered"
 }
 
+// Up to the last one that is old: what is left has no hole.
 statement! { DeleteOld { kept: f64 } -> (BigInt, Nullable<BigInt>):
-    "WITH old AS (\
-        SELECT number FROM events WHERE number IS NOT NULL ORDER BY number LIMIT 5000\
+    "WITH first AS (\
+        SELECT number, at FROM events WHERE number IS NOT NULL ORDER BY number LIMIT 5000\
+    ), old AS (\
+        SELECT max(number) AS last FROM first WHERE at < clock_timestamp() - make_interval(secs => " kept as Double, ")\
     ), deleted AS (\
-        DELETE FROM events e USING old WHERE e.number = old.number AND e.at < clock_timestamp() - make_interval(secs => "
-    kept as Double, ") RETURNING e.number) SELECT count(*), max(number) FROM deleted"
+        DELETE FROM events e USING old WHERE e.number <= old.last RETURNING 1\
+    ) SELECT (SELECT count(*) FROM deleted), (SELECT last FROM old)"
 }
 
 statement! { ReadEvents { last: i64 } ->
@@ -83,20 +86,20 @@ statement! { ReadEvents { last: i64 } ->
     FROM events WHERE number > " last as BigInt, " ORDER BY number LIMIT 5000"
 }
 
-/// Locks the log against others who give numbers; up to where there are some. One that is not there is made.
-async fn lock(conn: &mut Conn<'_>) -> Outcome<i64> {
-    loop {
-        let last = event_log::table.select(event_log::last_number).for_update();
-        if let Some(last) = last.get_result(conn).await.optional()? {
-            return Ok(last);
-        }
-        diesel::sql_query("INSERT INTO event_log DEFAULT VALUES ON CONFLICT DO NOTHING").execute(conn).await?;
-    }
+/// What ends the transaction of a node that hangs: all others would wait for it.
+const SHORT: &str = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
+
+/// Makes the log if there is none.
+pub(super) async fn begin(conn: &mut Conn<'_>) -> Outcome<()> {
+    diesel::sql_query("INSERT INTO event_log DEFAULT VALUES ON CONFLICT DO NOTHING").execute(conn).await?;
+    Ok(())
 }
 
-/// Gives some of the events that have none numbers; whether there may be more.
+/// Gives some of the events that have none numbers, unless another node does; whether there may be more.
 pub(super) async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
-    let last = lock(conn).await?;
+    diesel::sql_query(SHORT).execute(conn).await?;
+    let last = event_log::table.select(event_log::last_number).for_update().skip_locked();
+    let Some(last) = last.get_result::<i64>(conn).await.optional()? else { return Ok(false) };
     let count: i64 = GiveNumbers { last }.get_result(conn).await?;
     if count > 0 {
         diesel::update(event_log::table).set(event_log::last_number.eq(last + count)).execute(conn).await?;
@@ -104,9 +107,13 @@ pub(super) async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(count == BATCH)
 }
 
-/// Deletes some of the events that are old; whether there may be more.
+/// Deletes some of the events that are old, unless another node has the log; whether there may be more.
 pub(super) async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
-    lock(conn).await?;
+    diesel::sql_query(SHORT).execute(conn).await?;
+    let log = event_log::table.select(event_log::last_number).for_update().skip_locked();
+    if log.get_result::<i64>(conn).await.optional()?.is_none() {
+        return Ok(false);
+    }
     let (count, last): (i64, Option<i64>) = DeleteOld { kept: KEPT.as_secs_f64() }.get_result(conn).await?;
     if let Some(last) = last {
         diesel::update(event_log::table).set(event_log::trimmed.eq(last)).execute(conn).await?;
@@ -120,7 +127,7 @@ pub(super) async fn read(conn: &mut Conn<'_>, last: i64) -> Outcome<Vec<(Event, 
     // Where the next one is deleted already, the others would be taken for those before them.
     let next = rows.into_iter().zip(last + 1..).take_while(|((number, ..), expected)| number == expected);
     let event = |((_, row, age), _): ((i64, EventRow, f64), i64)| {
-        Ok((row.event()?, Duration::try_from_secs_f64(age).unwrap_or_default()))
+        (row.event(), Duration::try_from_secs_f64(age).unwrap_or_default())
     };
-    next.map(event).collect()
+    Ok(next.map(event).collect())
 }

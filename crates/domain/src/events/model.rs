@@ -28,6 +28,8 @@ pub enum Event {
     Liked(PostId),
     /// A user was told something.
     Notified(UserId, NotificationId, NotificationKind),
+    /// Something of which only a later release knows, as during an upgrade to it.
+    Unknown,
 }
 
 impl Event {
@@ -39,7 +41,7 @@ impl Event {
             | Self::PostDeleted(post, ..)
             | Self::Commented(post, _)
             | Self::Liked(post) => Some(post),
-            Self::Notified(..) => None,
+            Self::Notified(..) | Self::Unknown => None,
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::notifications::NotificationRepository;
 
-/// How many events are told at a time: others have their turn in between, and no listener is given more at once than waits for it.
-pub(super) const BATCH: usize = 128;
+/// How many events are read at a time.
+pub(super) const BATCH: usize = 1_000;
 
 /// How many posts, and how many users, are asked about at once.
 pub(super) const ASKED_AT_ONCE: usize = 500;
@@ -73,28 +73,23 @@ impl LiveUpdates {
             self.reset_all();
             return Ok(Dispatched::default());
         };
-        let Some(last) = events.last() else { return Ok(Dispatched::default()) };
-        let up_to = Position::after(claimed.epoch, last.number);
-        let matched = self.streams.claim(events, up_to);
-        match self.tell(claimed.epoch, &matched).await {
-            Ok(told) => {
-                for (stream, delivery) in told {
-                    self.streams.send(&stream, &delivery);
-                }
-                let ages = matched.into_iter().map(|(logged, _)| logged.age).collect();
-                Ok(Dispatched { ages, is_more: self.log().end().is_after(up_to) })
-            }
-            Err(error) => {
-                self.reset(matched.into_iter().flat_map(|(_, streams)| streams), up_to);
-                Err(error)
-            }
+        if events.is_empty() {
+            return Ok(Dispatched::default());
         }
+        let (matched, up_to) = self.streams.claim(claimed.epoch, events);
+        let told = self.tell(claimed.epoch, &matched, |stream, delivery| self.streams.send(stream, delivery)).await;
+        if let Err(error) = told {
+            self.reset(matched.into_iter().flat_map(|(_, streams)| streams), up_to);
+            return Err(error);
+        }
+        let ages = matched.into_iter().map(|(logged, _)| logged.age).collect();
+        Ok(Dispatched { ages, is_more: self.log().end().is_after(up_to) })
     }
 
     /// The log has lost what came after what was told.
     fn reset_all(&self) {
         let end = self.log().end();
-        self.streams.claim(Vec::new(), end);
+        self.streams.skip_to(end);
         self.reset(self.streams.attached(0, 1), end);
     }
 

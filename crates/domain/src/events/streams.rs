@@ -17,6 +17,12 @@ pub const MAX_STREAMS_PER_ACCOUNT: usize = 10;
 /// The most streams of one node (contract: Live updates).
 pub const MAX_STREAMS: usize = 10_000;
 
+/// How many events that may concern somebody are delivered at a time: fewer than may wait for a stream.
+const MAX_MATCHED: usize = 128;
+
+/// To how many streams, each counted once for each event, about.
+const MAX_PAIRS: usize = 10_000;
+
 /// In how many seconds somebody with too many streams is to try again.
 const RETRY_SECONDS: u32 = 5;
 
@@ -75,14 +81,15 @@ impl Channel {
 
     fn of_event(event: Event) -> impl Iterator<Item = Self> {
         let (first, second) = match event {
-            Event::PostCreated(..) => (Self::Feed, Some(Self::Public)),
+            Event::PostCreated(..) => (Some(Self::Feed), Some(Self::Public)),
             Event::PostUpdated(post)
             | Event::PostDeleted(post, ..)
             | Event::Commented(post, _)
-            | Event::Liked(post) => (Self::Post(post), None),
-            Event::Notified(recipient, ..) => (Self::Notifications(recipient), None),
+            | Event::Liked(post) => (Some(Self::Post(post)), None),
+            Event::Notified(recipient, ..) => (Some(Self::Notifications(recipient)), None),
+            Event::Unknown => (None, None),
         };
-        [Some(first), second].into_iter().flatten()
+        [first, second].into_iter().flatten()
     }
 }
 
@@ -178,6 +185,10 @@ impl Streams {
     /// for others.
     pub(super) fn attach(&self, stream: &Stream) -> Option<Position> {
         let state = &mut *lock(&self.state);
+        // One that was ended meanwhile is told nothing more, whatever it has missed.
+        if !state.open.contains_key(&stream.id) {
+            return None;
+        }
         let (claimed, told) = (state.claimed, stream.told());
         if claimed.epoch != told.epoch || claimed.complete() > told.complete() {
             return Some(claimed);
@@ -197,18 +208,32 @@ impl Streams {
         lock(&self.state).claimed
     }
 
-    /// Takes events up to a place: returns those that may concern somebody, each with whom.
-    pub(super) fn claim(&self, events: Vec<LoggedEvent>, up_to: Position) -> Vec<Matched> {
-        let mut state = lock(&self.state);
-        state.claimed = up_to;
-        let matched = events.into_iter().map(|logged| {
+    /// Takes the first of some events, which come next on a log: returns those that may concern somebody, each with whom, and up
+    /// to where they were taken. So few that no lock is held, and no thread kept, for long.
+    pub(super) fn claim(&self, epoch: u64, events: Vec<LoggedEvent>) -> (Vec<Matched>, Position) {
+        let state = &mut *lock(&self.state);
+        let (mut matched, mut pairs) = (Vec::new(), 0);
+        for logged in events {
             let mut ids = BTreeSet::new();
             for channel in Channel::of_event(logged.event) {
                 ids.extend(state.channels.get(&channel).into_iter().flatten());
             }
-            (logged, ids.into_iter().filter_map(|id| Some(Arc::clone(&state.open.get(&id)?.stream))).collect())
-        });
-        matched.filter(|(_, streams): &Matched| !streams.is_empty()).collect()
+            let streams: Vec<_> = ids.iter().filter_map(|id| Some(Arc::clone(&state.open.get(id)?.stream))).collect();
+            state.claimed = Position::after(epoch, logged.number);
+            pairs += streams.len();
+            if !streams.is_empty() {
+                matched.push((logged, streams));
+            }
+            if pairs >= MAX_PAIRS || matched.len() >= MAX_MATCHED {
+                break;
+            }
+        }
+        (matched, state.claimed)
+    }
+
+    /// Leaves out everything up to a place.
+    pub(super) fn skip_to(&self, position: Position) {
+        lock(&self.state).claimed = position;
     }
 
     /// Returns every stream, attached or not.

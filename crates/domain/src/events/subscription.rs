@@ -98,11 +98,12 @@ impl Subscription {
             events.retain(|logged| logged.number <= claimed.number);
             let up_to = events.last().map_or(claimed, |last| Position::after(told.epoch, last.number));
             let matched: Vec<_> = events.into_iter().filter_map(|logged| self.matched(logged)).collect();
-            let missed = live.tell(told.epoch, &matched).await?;
+            let mut missed = Vec::new();
+            live.tell(told.epoch, &matched, |_, delivery| missed.push(Arc::clone(delivery))).await?;
             self.stream.set_told(up_to);
             if !missed.is_empty() {
-                let missed = missed.into_iter().map(|(_, delivery)| delivery);
-                return Ok(Some(missed.inspect(|delivery| live.streams.count(delivery.message)).collect()));
+                missed.iter().for_each(|delivery| live.streams.count(delivery.message));
+                return Ok(Some(missed));
             }
         }
         Ok(None)

@@ -36,9 +36,6 @@ impl From<PostState> for Facts {
 /// Who follows whom, as far as it was asked for.
 type Follows = HashSet<(UserId, UserId)>;
 
-/// What is to be told, in order.
-type Told = Vec<(Arc<Stream>, Arc<Delivery>)>;
-
 impl LiveUpdates {
     /// Checks that a listener may view the posts among the topics.
     pub(super) async fn ensure_may_view(&self, listener: &Member, topics: &Topics) -> Result<()> {
@@ -57,12 +54,16 @@ impl LiveUpdates {
         Ok(())
     }
 
-    /// Returns what these events tell those whom they may concern.
-    pub(super) async fn tell(&self, epoch: u64, matched: &[Matched]) -> Result<Told> {
+    /// Gives those whom these events may concern what they tell them, in their order. Nobody is given anything when it fails.
+    pub(super) async fn tell(
+        &self,
+        epoch: u64,
+        matched: &[Matched],
+        mut give: impl FnMut(&Stream, &Arc<Delivery>),
+    ) -> Result<()> {
         let facts = self.facts(matched).await?;
         let follows = self.follows_of(matched, &facts).await?;
         let notified = self.notified(matched).await?;
-        let mut told = Told::new();
         for (LoggedEvent { number, event, .. }, streams) in matched {
             let facts = facts_of(*event, &facts);
             for part in [Part::Feed, Part::Rest] {
@@ -73,12 +74,12 @@ impl LiveUpdates {
                     let Some(message) = message.filter(|_| position.is_after(stream.told())) else { continue };
                     let same = delivery.take().filter(|it| it.message == message);
                     let same = same.unwrap_or_else(|| Arc::new(Delivery { position, message }));
-                    told.push((Arc::clone(stream), Arc::clone(&same)));
+                    give(stream, &same);
                     delivery = Some(same);
                 }
             }
         }
-        Ok(told)
+        Ok(())
     }
 
     /// Returns what decides who is told of the events, of the posts that are there.
@@ -206,6 +207,6 @@ fn message(
         (Event::PostDeleted(..), Part::Rest) => Some(Message::Post(id, PostChange::Deleted)),
         (Event::Commented(_, comment), Part::Rest) => Some(Message::Comment(id, comment)),
         (Event::Liked(_), Part::Rest) => Some(Message::Like(id, facts.like_count)),
-        (Event::Notified(..), Part::Rest) => None,
+        (Event::Notified(..) | Event::Unknown, Part::Rest) => None,
     }
 }

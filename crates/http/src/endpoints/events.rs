@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 
-use actix_web::http::{Method, header};
+use actix_web::http::{ConnectionType, Method, Version, header};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use agora_domain::FieldErrors;
@@ -104,6 +104,11 @@ pub(crate) async fn stream(
     let mut chunks = Box::pin(chunks(subscription, queue, messages));
     let chunks = poll_fn(move |cx| if has_left() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
     let mut response = headers(HttpResponse::Ok()).streaming(chunks);
+    if request.version() < Version::HTTP_11 {
+        // Which knows no chunks: it ends with the connection.
+        response.head_mut().no_chunking(true);
+        response.head_mut().set_connection_type(ConnectionType::Close);
+    }
     response.extensions_mut().insert(EventStream);
     Ok(response)
 }
@@ -201,8 +206,8 @@ impl Listener {
                     Ok(Some(missed)) => return Some(written(missed.iter())),
                     Ok(None) => self.phase = Phase::Present,
                     Err(error) => {
-                        // It is cut off: the client comes back.
-                        tracing::warn!(%error, "a stream of events could not be resumed");
+                        // It is cut off, and the client comes back. That the database is away is logged by what reads events.
+                        tracing::debug!(%error, "a stream of events could not be resumed");
                         self.phase = Phase::Over;
                     }
                 },

@@ -147,7 +147,7 @@ impl Connection {
     /// Returns how long to wait until it is looked again whether the client is overdue. Beside a stream only what it does not take
     /// can make it so: thousands of them are looked at seldom.
     pub(crate) fn look_interval(&self, ordinary: Duration) -> Duration {
-        if self.is_stream.get() { self.answer_time } else { ordinary }
+        if self.is_stream.get() { self.answer_time / 4 } else { ordinary }
     }
 
     /// Records that the client sends nothing more.
@@ -255,6 +255,7 @@ impl Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         let is_over = self.0.body.get() == Body::Over && !self.0.is_unread.get();
+        self.0.is_stream.set(false);
         self.0.enter(if is_over { Phase::Head } else { Phase::Draining });
     }
 }

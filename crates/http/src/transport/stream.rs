@@ -155,6 +155,9 @@ impl Stream {
                     return failed_or_pending;
                 }
             }
+            if buf.filled().len() == before {
+                self.connection.leave();
+            }
             let part = self.connection.part(&buf.filled()[before..]);
             self.held.extend_from_slice(&buf.filled()[before + part..]);
             buf.set_filled(before + part);

@@ -177,3 +177,23 @@ async fn very_much_is_told_some_at_a_time() {
     let numbers = ear.heard.lock().unwrap().iter().map(|it| it.position.number).collect::<Vec<_>>();
     assert!(numbers.into_iter().eq(1..=1_000));
 }
+
+#[tokio::test]
+async fn a_stream_that_is_ended_is_told_nothing_of_what_it_has_missed() {
+    let world = World::new(SETTING);
+    let (_other, _) = world.open(ADA, "public").await;
+    world.tell([CREATED; 10]).await;
+    let ear = Arc::default();
+    let mut stream = world.try_open(member(BOB, Roles::USER), "public", at(0), &ear).await.unwrap();
+    world.live.close();
+    assert_eq!(stream.missed().await.unwrap(), None);
+    assert_eq!(ear.end(), Some(EndReason::ShuttingDown));
+}
+
+#[tokio::test]
+async fn what_only_a_later_release_knows_is_passed_over() {
+    let world = World::new(SETTING);
+    let (_stream, ear) = world.open(BOB, "feed,public,notifications").await;
+    world.tell([Event::Unknown, CREATED]).await;
+    assert_eq!(ear.take(), [Message::Public(POST, ADA)]);
+}
