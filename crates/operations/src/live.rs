@@ -22,8 +22,8 @@ pub struct LiveFeed {
 /// The time between two looks at what happened: a tenth of what it may take on another node.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How many times as long as a delivery took the next one waits, where there is more to deliver, up to a tick: writes go on
-/// beside a thousand streams.
+/// How many times as long as a delivery took the next one waits, where there is more to deliver: up to a tick, or
+/// as long as it took. So writes go on beside a thousand streams.
 const REST_FACTOR: u32 = 4;
 
 /// How often one more part of the streams is told that they are there: each every 15 s (contract: Live updates).
@@ -81,7 +81,7 @@ impl LiveFeed {
                         ages.into_iter().for_each(|age| lag(age + took));
                     }
                     if is_more {
-                        pause = (took * REST_FACTOR).min(TICK);
+                        pause = (took * REST_FACTOR).min(TICK.max(took));
                     }
                 }
                 Err(error) => failed = Some(error),
