@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agora_domain::accounts::{TokenClaims, TokenIssuer};
+use agora_domain::accounts::{TokenClaims, TokenIssuer, VerifiedToken};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, UserId};
 use agora_security::JwtIssuer;
@@ -40,7 +40,7 @@ pub fn check(data: &[u8]) {
     }
     for token in [data, &changed] {
         let Ok(token) = std::str::from_utf8(token) else { continue };
-        if let Ok(claims) = issuer.verify(token, NOW) {
+        if let Ok(VerifiedToken { claims, .. }) = issuer.verify(token, NOW) {
             assert_eq!(claims, CLAIMS);
             assert!(token == issued || token == WITHOUT_KEY_NAME, "{token}");
         }
