@@ -15,7 +15,7 @@ fn stored(number: u64) -> i64 {
 }
 
 impl Postgres {
-    /// Takes in what was committed until now.
+    /// Takes in what was committed until now, but for what another node gives numbers at this moment.
     pub(crate) async fn refresh_events(&self) -> Result<()> {
         let _turn = self.events.turn.lock().await;
         let mut found = self.read(|conn| Box::pin(head(conn))).await?;

@@ -27,7 +27,8 @@ use crate::posts::Visibility;
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait EventLog: Send + Sync {
-    /// Takes in what was committed, by any node, until this is called.
+    /// Takes in what was committed, by any node, until this is called; what another node is putting in order at this moment may
+    /// be left for the next call.
     async fn refresh(&self) -> Result<()>;
 
     /// Drops what is older than it has to be.
