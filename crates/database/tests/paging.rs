@@ -23,7 +23,7 @@ use uuid::Uuid;
 mod private_postgres;
 
 /// How many entries each list has at first.
-const ENTRIES: u64 = 9_000;
+const ENTRIES: u64 = 3_000;
 
 /// How many rows are stored at once.
 const BATCH: usize = 500;

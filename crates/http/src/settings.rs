@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::{Data, ServiceConfig};
+use tokio::sync::Semaphore;
 
-use crate::core::{Capacity, LoadLimits, MacKeys, Services, State, Stopping, TrustedProxies};
+use crate::core::{Capacity, LoadLimits, MacKeys, REPLAYS, Services, State, Stopping, TrustedProxies};
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
 use crate::middleware::{
@@ -77,6 +78,7 @@ impl Shared {
             trusted_proxies: settings.trusted_proxies,
             mac_keys: settings.mac_keys,
             stopping: settings.stopping,
+            replays: Semaphore::new(REPLAYS),
         });
         let (shared_state, shared_capacity) = (state.clone(), capacity.clone());
         let register = move |app: &mut ServiceConfig| {

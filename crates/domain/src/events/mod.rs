@@ -4,12 +4,12 @@
 //! never a change without its event. [`LiveUpdates`] reads the log, finds the streams that an event concerns, asks what
 //! their listeners may view, and hands each its [`Delivery`]. Nothing waits for a listener.
 
+mod delivery;
 mod model;
 mod ports;
 mod service;
 mod streams;
 mod subscription;
-mod telling;
 
 pub use model::*;
 pub use ports::*;

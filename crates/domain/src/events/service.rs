@@ -15,7 +15,7 @@ use crate::notifications::NotificationRepository;
 pub(super) const BATCH: usize = 1_000;
 
 /// How many posts, and how many users, are asked about at once.
-pub(super) const ASKED_AT_ONCE: usize = 500;
+pub(super) const QUERY_CHUNK: usize = 500;
 
 /// In how many parts the streams are told that they are there, one after the other.
 pub const HEARTBEAT_PARTS: u64 = 15;
@@ -77,8 +77,9 @@ impl LiveUpdates {
             return Ok(Dispatched::default());
         }
         let (matched, up_to) = self.streams.claim(claimed.epoch, events);
-        let told = self.tell(claimed.epoch, &matched, |stream, delivery| self.streams.send(stream, delivery)).await;
-        if let Err(error) = told {
+        let delivered =
+            self.deliver(claimed.epoch, &matched, |stream, delivery| self.streams.send(stream, delivery)).await;
+        if let Err(error) = delivered {
             self.reset(matched.into_iter().flat_map(|(_, streams)| streams), up_to);
             return Err(error);
         }
@@ -95,9 +96,9 @@ impl LiveUpdates {
 
     fn reset(&self, streams: impl IntoIterator<Item = Arc<Stream>>, position: Position) {
         let reset = Arc::new(Delivery { position, message: Message::Reset });
-        let mut told = HashSet::new();
+        let mut reset_already = HashSet::new();
         for stream in streams {
-            if told.insert(Arc::as_ptr(&stream)) {
+            if reset_already.insert(Arc::as_ptr(&stream)) {
                 self.streams.send(&stream, &reset);
             }
         }
@@ -109,8 +110,8 @@ impl LiveUpdates {
         let heartbeat = Arc::new(Delivery { position, message: Message::Heartbeat });
         for stream in self.streams.attached(part % HEARTBEAT_PARTS, HEARTBEAT_PARTS) {
             // Another node may have told it more than this one has taken in.
-            let told = stream.told();
-            if told.epoch != position.epoch || !position.is_before(told) {
+            let replayed = stream.position();
+            if replayed.epoch != position.epoch || !position.is_before(replayed) {
                 self.streams.send(&stream, &heartbeat);
             }
         }
@@ -123,7 +124,7 @@ impl LiveUpdates {
     pub async fn check(&self) -> Result<()> {
         let now = self.ports.clock.now();
         let streams = self.streams.all();
-        for some in streams.chunks(ASKED_AT_ONCE) {
+        for some in streams.chunks(QUERY_CHUNK) {
             let ids = some.iter().map(|stream| stream.listener().session().id).collect();
             let states = self.ports.sessions.find_all(ids).await?;
             let states: HashMap<_, _> = states.into_iter().map(|state| (state.session.id, state)).collect();

@@ -34,7 +34,7 @@ pub(super) struct Stream {
     pub(super) expires_at: Timestamp,
     listener: Mutex<Member>,
     /// Up to where the listener was told everything before it was attached.
-    told: Mutex<Position>,
+    position: Mutex<Position>,
     outlet: Arc<dyn Outlet>,
 }
 
@@ -45,13 +45,13 @@ impl Stream {
     }
 
     /// Returns up to where the listener was told everything before it was attached.
-    pub(super) fn told(&self) -> Position {
-        *lock(&self.told)
+    pub(super) fn position(&self) -> Position {
+        *lock(&self.position)
     }
 
     /// Says up to where the listener was told everything.
-    pub(super) fn set_told(&self, told: Position) {
-        *lock(&self.told) = told;
+    pub(super) fn set_position(&self, position: Position) {
+        *lock(&self.position) = position;
     }
 
     /// Changes what is known of the roles of who listens.
@@ -175,8 +175,8 @@ impl Streams {
         *of_account += 1;
         let id = state.next;
         state.next += 1;
-        let (listener, told) = (Mutex::new(listener), Mutex::new(state.claimed));
-        let stream = Arc::new(Stream { id, topics, expires_at, listener, told, outlet });
+        let (listener, position) = (Mutex::new(listener), Mutex::new(state.claimed));
+        let stream = Arc::new(Stream { id, topics, expires_at, listener, position, outlet });
         state.open.insert(id, Open { stream: Arc::clone(&stream), is_attached: false });
         Ok(stream)
     }
@@ -189,8 +189,8 @@ impl Streams {
         if !state.open.contains_key(&stream.id) {
             return None;
         }
-        let (claimed, told) = (state.claimed, stream.told());
-        if claimed.epoch != told.epoch || claimed.complete() > told.complete() {
+        let (claimed, position) = (state.claimed, stream.position());
+        if claimed.epoch != position.epoch || claimed.complete() > position.complete() {
             return Some(claimed);
         }
         if let Some(open) = state.open.get_mut(&stream.id) {

@@ -37,19 +37,19 @@ impl LiveUpdates {
         self.ensure_may_view(&listener, &topics).await?;
         let is_ahead = match resume {
             // Another node may have told what this one has not taken in yet.
-            Resume::After(Some(told)) => told.is_after(self.log().end()),
+            Resume::After(Some(position)) => position.is_after(self.log().end()),
             _ => false,
         };
         if is_ahead || self.streams.is_empty() {
             self.log().refresh().await?;
         }
         let stream = self.streams.add(listener, expires_at, topics, outlet, self.log().end())?;
-        let (told, reset) = match resume {
+        let (position, reset) = match resume {
             Resume::Now => (self.log().end(), false),
-            Resume::After(Some(told)) if self.log().after(told, 0).is_some() => (told, false),
+            Resume::After(Some(position)) if self.log().after(position, 0).is_some() => (position, false),
             Resume::After(_) => (self.streams.claimed(), true),
         };
-        stream.set_told(told);
+        stream.set_position(position);
         Ok(Subscription::new(self, stream, reset))
     }
 }
@@ -67,7 +67,7 @@ pub struct Subscription {
 impl Subscription {
     /// Creates it for a stream that was told everything up to some place.
     pub(super) fn new(live: &Arc<LiveUpdates>, stream: Arc<Stream>, reset: bool) -> Self {
-        Self { live: Arc::clone(live), begins_at: stream.told(), stream, reset, is_attached: false }
+        Self { live: Arc::clone(live), begins_at: stream.position(), stream, reset, is_attached: false }
     }
 
     /// Returns where it begins.
@@ -79,39 +79,39 @@ impl Subscription {
     ///
     /// # Errors
     /// Those of the ports.
-    pub async fn missed(&mut self) -> Result<Option<Vec<Arc<Delivery>>>> {
+    pub async fn replay(&mut self) -> Result<Option<Vec<Arc<Delivery>>>> {
         let live = Arc::clone(&self.live);
         if mem::take(&mut self.reset) {
-            return Ok(Some(vec![self.give_reset()]));
+            return Ok(Some(vec![self.reset_delivery()]));
         }
         while !self.is_attached {
             let Some(claimed) = live.streams.attach(&self.stream) else {
                 self.is_attached = true;
                 return Ok(None);
             };
-            let told = self.stream.told();
-            let events = live.log().after(told, BATCH).filter(|_| claimed.epoch == told.epoch);
+            let position = self.stream.position();
+            let events = live.log().after(position, BATCH).filter(|_| claimed.epoch == position.epoch);
             let Some(mut events) = events else {
-                self.stream.set_told(claimed);
-                return Ok(Some(vec![self.give_reset()]));
+                self.stream.set_position(claimed);
+                return Ok(Some(vec![self.reset_delivery()]));
             };
             events.retain(|logged| logged.number <= claimed.number);
-            let up_to = events.last().map_or(claimed, |last| Position::after(told.epoch, last.number));
+            let up_to = events.last().map_or(claimed, |last| Position::after(position.epoch, last.number));
             let matched: Vec<_> = events.into_iter().filter_map(|logged| self.matched(logged)).collect();
-            let mut missed = Vec::new();
-            live.tell(told.epoch, &matched, |_, delivery| missed.push(Arc::clone(delivery))).await?;
-            self.stream.set_told(up_to);
-            if !missed.is_empty() {
-                missed.iter().for_each(|delivery| live.streams.count(delivery.message));
-                return Ok(Some(missed));
+            let mut replayed = Vec::new();
+            live.deliver(position.epoch, &matched, |_, delivery| replayed.push(Arc::clone(delivery))).await?;
+            self.stream.set_position(up_to);
+            if !replayed.is_empty() {
+                replayed.iter().for_each(|delivery| live.streams.count(delivery.message));
+                return Ok(Some(replayed));
             }
         }
         Ok(None)
     }
 
-    fn give_reset(&self) -> Arc<Delivery> {
+    fn reset_delivery(&self) -> Arc<Delivery> {
         self.live.streams.count(Message::Reset);
-        Arc::new(Delivery { position: self.stream.told(), message: Message::Reset })
+        Arc::new(Delivery { position: self.stream.position(), message: Message::Reset })
     }
 
     /// Returns the event with this stream, if one of its topics is about it.

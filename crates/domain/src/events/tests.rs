@@ -14,8 +14,8 @@ use crate::notices::NotificationKind;
 use crate::notifications::{MockNotificationRepository, NotificationState};
 use crate::posts::Visibility;
 
+mod delivery;
 mod resuming;
-mod telling;
 mod values;
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
@@ -205,7 +205,7 @@ impl World {
     async fn open_as(&self, listener: Member, topics: &str) -> (Subscription, Arc<Ear>) {
         let ear = Arc::default();
         let mut stream = self.try_open(listener, topics, Resume::Now, &ear).await.unwrap();
-        assert_eq!(stream.missed().await.unwrap(), None);
+        assert_eq!(stream.replay().await.unwrap(), None);
         (stream, ear)
     }
 

@@ -19,8 +19,12 @@ use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
 use agora_domain::search::Search;
+use tokio::sync::Semaphore;
 
 use crate::core::{MacKeys, TrustedProxies};
+
+/// How many streams are told at once what they have missed: each of them asks the database.
+pub(crate) const REPLAYS: usize = 8;
 
 /// The use cases.
 pub struct Services {
@@ -88,6 +92,8 @@ pub(crate) struct State {
     pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) mac_keys: MacKeys,
     pub(crate) stopping: Stopping,
+    /// A turn for each of the streams that are told at once what they have missed.
+    pub(crate) replays: Semaphore,
 }
 
 impl State {

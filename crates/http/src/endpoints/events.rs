@@ -101,7 +101,7 @@ pub(crate) async fn stream(
     }
     // A reader that has gone would otherwise count as one until something is written to it.
     let has_left = move || connection.as_ref().is_some_and(|connection| connection.has_left());
-    let mut chunks = Box::pin(chunks(subscription, queue, messages));
+    let mut chunks = Box::pin(chunks(state, subscription, queue, messages));
     let chunks = poll_fn(move |cx| if has_left() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
     let mut response = headers(HttpResponse::Ok()).streaming(chunks);
     if request.version() < Version::HTTP_11 {
@@ -171,12 +171,13 @@ impl Outlet for Queue {
 /// What comes next on a stream.
 enum Phase {
     Beginning,
-    Missed,
+    Replay,
     Present,
     Over,
 }
 
 struct Listener {
+    state: Data<State>,
     subscription: Subscription,
     queue: Arc<Queue>,
     messages: mpsc::Receiver<Arc<Delivery>>,
@@ -185,11 +186,12 @@ struct Listener {
 
 /// Returns the bytes of a stream.
 fn chunks(
+    state: Data<State>,
     subscription: Subscription,
     queue: Arc<Queue>,
     messages: mpsc::Receiver<Arc<Delivery>>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let listener = Listener { subscription, queue, messages, phase: Phase::Beginning };
+    let listener = Listener { state, subscription, queue, messages, phase: Phase::Beginning };
     unfold(listener, async |mut listener| listener.next().await.map(|chunk| (Ok(chunk), listener)))
 }
 
@@ -198,11 +200,11 @@ impl Listener {
         loop {
             match self.phase {
                 Phase::Beginning => {
-                    self.phase = Phase::Missed;
+                    self.phase = Phase::Replay;
                     let begins_at = self.subscription.begins_at();
                     return Some(format!("retry: {RETRY_MILLIS}\nid: {begins_at}\n\n").into());
                 }
-                Phase::Missed => match self.subscription.missed().await {
+                Phase::Replay => match self.replay().await {
                     Ok(Some(missed)) => return Some(written(missed.iter())),
                     Ok(None) => self.phase = Phase::Present,
                     Err(error) => {
@@ -222,6 +224,12 @@ impl Listener {
                 Phase::Over => return None,
             }
         }
+    }
+
+    /// Returns some of what was missed, when it is this stream's turn: after a restart, all clients come back together.
+    async fn replay(&mut self) -> agora_domain::Result<Option<Vec<Arc<Delivery>>>> {
+        let _turn = self.state.replays.acquire().await.map_err(agora_domain::Error::unavailable)?;
+        self.subscription.replay().await
     }
 
     /// Returns a message and what waits behind it, no more than is handed on at once.

@@ -10,7 +10,7 @@ fn at(number: u64) -> Resume {
 /// Returns what a stream has missed, up to where it is told what happens, as numbers and messages.
 async fn missed(stream: &mut Subscription) -> Vec<(u64, Message)> {
     let mut all = Vec::new();
-    while let Some(missed) = stream.missed().await.unwrap() {
+    while let Some(missed) = stream.replay().await.unwrap() {
         all.extend(missed.into_iter().map(|delivery| (delivery.position.number, delivery.message)));
     }
     all
@@ -63,7 +63,7 @@ async fn nothing_is_lost_or_repeated_between_what_was_missed_and_what_happens() 
             if cut / 4 % 5 == step {
                 world.log.add([CREATED; 2]);
             }
-            if let Some(missed) = stream.missed().await.unwrap() {
+            if let Some(missed) = stream.replay().await.unwrap() {
                 told.extend(missed.into_iter().map(|delivery| delivery.position));
             }
         }
@@ -186,7 +186,7 @@ async fn a_stream_that_is_ended_is_told_nothing_of_what_it_has_missed() {
     let ear = Arc::default();
     let mut stream = world.try_open(member(BOB, Roles::USER), "public", at(0), &ear).await.unwrap();
     world.live.close();
-    assert_eq!(stream.missed().await.unwrap(), None);
+    assert_eq!(stream.replay().await.unwrap(), None);
     assert_eq!(ear.end(), Some(EndReason::ShuttingDown));
 }
 

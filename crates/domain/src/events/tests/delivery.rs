@@ -138,7 +138,7 @@ async fn a_listener_without_room_is_ended_and_others_are_told() {
     let (_stream, ear) = world.open(ADA, "public").await;
     let slow = Arc::new(Ear { room: Some(2), ..Ear::default() });
     let mut stream = world.try_open(member(BOB, Roles::USER), "public", Resume::Now, &slow).await.unwrap();
-    assert_eq!(stream.missed().await.unwrap(), None);
+    assert_eq!(stream.replay().await.unwrap(), None);
     world.tell([CREATED; 5]).await;
     assert_eq!((slow.take().len(), slow.end()), (2, Some(EndReason::TooSlow)));
     assert_eq!((ear.take().len(), ear.end()), (5, None));

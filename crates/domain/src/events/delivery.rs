@@ -1,12 +1,11 @@
 //! Who is told of what happens.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::Deref;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::service::{ASKED_AT_ONCE, LiveUpdates};
+use super::service::{LiveUpdates, QUERY_CHUNK};
 use super::streams::{Matched, Stream};
 use super::{Delivery, Event, LoggedEvent, Message, Part, Position, PostChange, PostState, Topic, Topics};
 use crate::accounts::Member;
@@ -17,21 +16,6 @@ use crate::posts::{PostAccess, Visibility, VisibleTo};
 
 /// How many recipients' notifications are counted at once.
 const COUNTED_AT_ONCE: usize = 8;
-
-/// What decides who is told of an event about a post.
-struct Facts {
-    author: UserId,
-    visibility: Visibility,
-    is_author_enabled: bool,
-    like_count: u64,
-}
-
-impl From<PostState> for Facts {
-    fn from(state: PostState) -> Self {
-        let PostState { author, visibility, is_author_enabled, like_count, .. } = state;
-        Self { author, visibility, is_author_enabled, like_count }
-    }
-}
 
 /// Who follows whom, as far as it was asked for.
 type Follows = HashSet<(UserId, UserId)>;
@@ -49,32 +33,32 @@ impl LiveUpdates {
         let follows = self.follows(&BTreeSet::from([listener.id()]), &authors).await?;
         for id in ids {
             let state = found.get(&id).ok_or(Error::NotFound(Resource::Post))?;
-            access(id, &Facts::from(*state), listener.id(), &follows).ensure_may_view(listener)?;
+            access(state, listener.id(), &follows).ensure_may_view(listener)?;
         }
         Ok(())
     }
 
     /// Gives those whom these events may concern what they tell them, in their order. Nobody is given anything when it fails.
-    pub(super) async fn tell(
+    pub(super) async fn deliver(
         &self,
         epoch: u64,
         matched: &[Matched],
-        mut give: impl FnMut(&Stream, &Arc<Delivery>),
+        mut send: impl FnMut(&Stream, &Arc<Delivery>),
     ) -> Result<()> {
-        let facts = self.facts(matched).await?;
-        let follows = self.follows_of(matched, &facts).await?;
+        let posts = self.post_states(matched).await?;
+        let follows = self.follows_of(matched, &posts).await?;
         let notified = self.notified(matched).await?;
         for (LoggedEvent { number, event, .. }, streams) in matched {
-            let facts = facts_of(*event, &facts);
+            let post = post_state(*event, &posts);
             for part in [Part::Feed, Part::Rest] {
                 let mut delivery: Option<Arc<Delivery>> = None;
                 for stream in streams {
                     let position = Position { epoch, number: *number, part };
-                    let message = message(*event, part, stream, facts.as_deref(), &follows, &notified);
-                    let Some(message) = message.filter(|_| position.is_after(stream.told())) else { continue };
+                    let message = message(*event, part, stream, post.as_ref(), &follows, &notified);
+                    let Some(message) = message.filter(|_| position.is_after(stream.position())) else { continue };
                     let same = delivery.take().filter(|it| it.message == message);
                     let same = same.unwrap_or_else(|| Arc::new(Delivery { position, message }));
-                    give(stream, &same);
+                    send(stream, &same);
                     delivery = Some(same);
                 }
             }
@@ -82,8 +66,8 @@ impl LiveUpdates {
         Ok(())
     }
 
-    /// Returns what decides who is told of the events, of the posts that are there.
-    async fn facts(&self, matched: &[Matched]) -> Result<HashMap<PostId, Facts>> {
+    /// Returns the states of the posts that the events are about and that are there.
+    async fn post_states(&self, matched: &[Matched]) -> Result<HashMap<PostId, PostState>> {
         let is_there = |event: &Event| !matches!(event, Event::PostDeleted(..));
         let ids = matched.iter().map(|(logged, _)| logged.event).filter(is_there).filter_map(|event| event.post());
         let ids: Vec<_> = ids.collect::<BTreeSet<_>>().into_iter().collect();
@@ -91,21 +75,21 @@ impl LiveUpdates {
             return Ok(HashMap::new());
         }
         let found = self.ports.audience.find_posts(ids).await?;
-        Ok(found.into_iter().map(|state| (state.id, state.into())).collect())
+        Ok(found.into_iter().map(|state| (state.id, state)).collect())
     }
 
     /// Returns who of the listeners follows whom of the authors, where that decides.
-    async fn follows_of(&self, matched: &[Matched], facts: &HashMap<PostId, Facts>) -> Result<Follows> {
+    async fn follows_of(&self, matched: &[Matched], posts: &HashMap<PostId, PostState>) -> Result<Follows> {
         let (mut listeners, mut authors) = (BTreeSet::new(), BTreeSet::new());
         for (logged, streams) in matched {
-            let Some(facts) = facts_of(logged.event, facts) else { continue };
+            let Some(post) = post_state(logged.event, posts) else { continue };
             let is_new = matches!(logged.event, Event::PostCreated(..));
             let asks = |stream: &&Arc<Stream>| {
-                if is_new { stream.topics.contains(Topic::Feed) } else { facts.visibility == Visibility::Followers }
+                if is_new { stream.topics.contains(Topic::Feed) } else { post.visibility == Visibility::Followers }
             };
             let asking: Vec<_> = streams.iter().filter(asks).map(|stream| stream.listener().id()).collect();
             if !asking.is_empty() {
-                authors.insert(facts.author);
+                authors.insert(post.author);
                 listeners.extend(asking);
             }
         }
@@ -116,8 +100,8 @@ impl LiveUpdates {
         let (listeners, authors): (Vec<_>, Vec<_>) =
             (listeners.iter().copied().collect(), authors.iter().copied().collect());
         let mut follows = Follows::new();
-        for authors in authors.chunks(ASKED_AT_ONCE) {
-            for listeners in listeners.chunks(ASKED_AT_ONCE) {
+        for authors in authors.chunks(QUERY_CHUNK) {
+            for listeners in listeners.chunks(QUERY_CHUNK) {
                 follows.extend(self.ports.audience.find_follows(listeners.to_vec(), authors.to_vec()).await?);
             }
         }
@@ -146,34 +130,18 @@ impl LiveUpdates {
     }
 }
 
-fn facts_of(event: Event, facts: &HashMap<PostId, Facts>) -> Option<FactsOf<'_>> {
+/// Returns the state of the post that an event is about, which the event has with it where the post is gone.
+fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostState> {
     match event {
-        Event::PostDeleted(_, author, visibility) => {
-            Some(FactsOf::Deleted(Facts { author, visibility, is_author_enabled: true, like_count: 0 }))
+        Event::PostDeleted(id, author, visibility) => {
+            Some(PostState { id, author, visibility, is_author_enabled: true, like_count: 0 })
         }
-        event => facts.get(&event.post()?).map(FactsOf::Present),
+        event => posts.get(&event.post()?).copied(),
     }
 }
 
-/// Facts that were asked for, or that the event has with it.
-enum FactsOf<'a> {
-    Present(&'a Facts),
-    Deleted(Facts),
-}
-
-impl Deref for FactsOf<'_> {
-    type Target = Facts;
-
-    fn deref(&self) -> &Facts {
-        match self {
-            Self::Present(facts) => facts,
-            Self::Deleted(facts) => facts,
-        }
-    }
-}
-
-fn access(id: PostId, facts: &Facts, listener: UserId, follows: &Follows) -> PostAccess {
-    let Facts { author, visibility, .. } = *facts;
+fn access(post: &PostState, listener: UserId, follows: &Follows) -> PostAccess {
+    let PostState { id, author, visibility, .. } = *post;
     PostAccess { id, author, visibility, viewer_follows: follows.contains(&(listener, author)) }
 }
 
@@ -182,7 +150,7 @@ fn message(
     event: Event,
     part: Part,
     stream: &Stream,
-    facts: Option<&Facts>,
+    post: Option<&PostState>,
     follows: &Follows,
     notified: &HashMap<UserId, NotificationState>,
 ) -> Option<Message> {
@@ -191,22 +159,23 @@ fn message(
         let state = notified.get(&recipient).filter(|state| part == Part::Rest && state.seen.contains(&id))?;
         return Some(Message::Notification(id, kind, state.unread));
     }
-    let (id, facts) = (event.post()?, facts?);
-    let access = access(id, facts, listener.id(), follows);
+    let post = post?;
+    let id = post.id;
+    let access = access(post, listener.id(), follows);
     access.ensure_may_view(&listener).ok()?;
     match (event, part) {
         (Event::PostCreated(_, author), Part::Feed) => {
             (stream.topics.contains(Topic::Feed) && access.viewer_follows).then_some(Message::Feed(id, author))
         }
         (Event::PostCreated(_, author), Part::Rest) => {
-            let is_public = facts.visibility == Visibility::Public && facts.is_author_enabled;
+            let is_public = post.visibility == Visibility::Public && post.is_author_enabled;
             (is_public && stream.topics.contains(Topic::Public)).then_some(Message::Public(id, author))
         }
         (_, Part::Feed) => None,
         (Event::PostUpdated(_), Part::Rest) => Some(Message::Post(id, PostChange::Updated)),
         (Event::PostDeleted(..), Part::Rest) => Some(Message::Post(id, PostChange::Deleted)),
         (Event::Commented(_, comment), Part::Rest) => Some(Message::Comment(id, comment)),
-        (Event::Liked(_), Part::Rest) => Some(Message::Like(id, facts.like_count)),
+        (Event::Liked(_), Part::Rest) => Some(Message::Like(id, post.like_count)),
         (Event::Notified(..) | Event::Unknown, Part::Rest) => None,
     }
 }

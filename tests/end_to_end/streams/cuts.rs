@@ -1,0 +1,277 @@
+//! Readers whose connections are cut, and whose node is killed.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{Nodes, apis, expect_no_repetition, publish, stop, users};
+use crate::client::{Client, User, eventually, text};
+use crate::sse::{Event, EventStream};
+
+/// Numbers that look like drawn ones, the same in each run.
+struct Draw(u64);
+
+impl Draw {
+    fn up_to(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % (most as u64 + 1)).unwrap()
+    }
+}
+
+/// How many events a test of readers that are cut makes, about.
+fn events_to_make() -> usize {
+    env::var("AGORA_TEST_EVENTS").map_or(600, |count| count.parse().unwrap())
+}
+
+/// What one writer was acknowledged, in order.
+#[derive(Debug, Default)]
+struct Acknowledged {
+    posts: Vec<String>,
+    comments: Vec<String>,
+    likes: usize,
+}
+
+/// Publishes, comments on a post and likes it or takes that back, so many times, with each request at another node.
+async fn write(nodes: Vec<Client>, user: User, post: String, rounds: usize) -> Acknowledged {
+    let mut turns = nodes.iter().cycle();
+    let mut next = || turns.next().unwrap();
+    let mut acknowledged = Acknowledged::default();
+    for n in 0..rounds {
+        let content = format!("{} {n}", user.name);
+        let body = json!({ "text": content });
+        let published = next().call_json(&user, Method::POST, "/api/posts/create", body).await.expect(201).data();
+        acknowledged.posts.push(text(&published["id"]));
+        let (path, body) = (format!("/api/posts/{post}/comments"), json!({ "content": content }));
+        let commented = next().call_json(&user, Method::POST, &path, body).await.expect(201).data();
+        acknowledged.comments.push(text(&commented["id"]));
+        next().call(&user, Method::POST, &format!("/api/posts/like/{post}")).await.expect(200);
+        acknowledged.likes += 1;
+    }
+    acknowledged
+}
+
+/// One who listens over many connections.
+struct Reader {
+    nodes: Vec<Client>,
+    user: User,
+    topics: String,
+    /// Who publishes last.
+    herald: String,
+    stream: EventStream,
+    draw: Draw,
+}
+
+impl Reader {
+    async fn open(nodes: &[Client], user: User, topics: &str, herald: &User, seed: usize) -> Self {
+        let stream = EventStream::open(&nodes[seed % nodes.len()], &user, topics).await;
+        let draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (seed as u64 + 1));
+        Self { nodes: nodes.to_vec(), user, topics: topics.to_owned(), herald: herald.id.clone(), stream, draw }
+    }
+
+    /// Whether this is the last event of all.
+    fn is_last(&self, event: &Event) -> bool {
+        let is_of_herald = || event.data["authorId"] == self.herald.as_str();
+        event.name == "post" || (!self.topics.contains("post:") && event.name == "public" && is_of_herald())
+    }
+
+    /// Reads to the last event; is cut again and again, and goes on behind what it was told, each time at another node.
+    async fn read(mut self) -> Vec<Event> {
+        let mut told = Vec::new();
+        for turn in 0.. {
+            for _ in 0..self.draw.up_to(40) {
+                let event = self.stream.next().await;
+                if event.name == "end" {
+                    // Ended, since it did not keep up: it may come back.
+                    assert_eq!(event.data, json!({ "reason": "too_slow" }));
+                    break;
+                }
+                let is_last = self.is_last(&event);
+                told.push(event);
+                if is_last {
+                    return told;
+                }
+            }
+            let api = &self.nodes[turn % self.nodes.len()];
+            self.stream = EventStream::resume(api, &self.user, &self.topics, self.stream.last_id()).await;
+        }
+        told
+    }
+}
+
+/// Returns what a reader was told by events of this name: their ids, and this field of their data.
+fn told_by(events: &[Event], name: &str, field: &str) -> Vec<(String, String)> {
+    let of_name = events.iter().filter(|event| event.name == name);
+    of_name.map(|event| (event.id.clone(), text(&event.data[field]))).collect()
+}
+
+/// Checks that what a writer was acknowledged was told, in this order.
+#[track_caller]
+fn expect_in_order(told: &[(String, String)], acknowledged: &[String]) {
+    let own: BTreeSet<_> = acknowledged.iter().collect();
+    let of_writer: Vec<_> = told.iter().map(|(_, what)| what).filter(|what| own.contains(what)).collect();
+    assert_eq!(of_writer, acknowledged.iter().collect::<Vec<_>>());
+}
+
+async fn is_told_everything_once_over_cuts(nodes: Nodes) {
+    const READERS: usize = 50;
+    const WRITERS: usize = 5;
+    let services = nodes.start_all(&[]);
+    let apis = apis(&services);
+    let api = &apis[0];
+    let herald = api.user("herald").await;
+    let post = publish(api, &herald, "Talk to me").await;
+    let writers = users(api, (0..WRITERS).map(|n| format!("writer-{n}"))).await;
+    let mut readers = Vec::new();
+    for (n, user) in users(api, (0..READERS).map(|n| format!("reader-{n}"))).await.into_iter().enumerate() {
+        let topics = match n % 4 {
+            0 => "public".to_owned(),
+            1 => format!("post:{post}"),
+            2 => format!("public,post:{post}"),
+            _ => "feed,public".to_owned(),
+        };
+        if topics.contains("feed") {
+            for followed in writers.iter().chain([&herald]) {
+                api.call(&user, Method::PUT, &format!("/api/follow/follow/{}", followed.id)).await.expect(200);
+            }
+        }
+        readers.push(Reader::open(&apis, user, &topics, &herald, n).await);
+    }
+    // What was published before may be told to those who open a stream right after it.
+    let reads: Vec<_> = readers.into_iter().map(|reader| tokio::spawn(reader.read())).collect();
+    let rounds = events_to_make().div_ceil(3 * WRITERS);
+    let writes: Vec<_> =
+        writers.iter().map(|user| tokio::spawn(write(apis.clone(), user.clone(), post.clone(), rounds))).collect();
+    let mut acknowledged = Vec::new();
+    for write in writes {
+        acknowledged.push(write.await.unwrap());
+    }
+    let last = publish(api, &herald, "That is all").await;
+    let edited = json!({ "text": "Thank you" });
+    api.call_json(&herald, Method::PUT, &format!("/api/posts/update/{post}"), edited).await.expect(200);
+
+    let (mut public, mut comments, mut likes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (n, read) in reads.into_iter().enumerate() {
+        let told = read.await.unwrap();
+        expect_no_repetition(&told);
+        assert!(told.iter().all(|event| event.name != "reset"), "reader {n}: {told:?}");
+        let told_of = |name: &str, field: &str| told_by(&told, name, field);
+        if n % 4 != 1 {
+            let mut told = told_of("public", "postId");
+            told.retain(|(_, id)| *id != post);
+            public.insert(told);
+        }
+        if n % 4 == 3 {
+            let ids = |name: &str| told_of(name, "postId").into_iter().map(|(_, id)| id).collect::<Vec<_>>();
+            assert_eq!(ids("feed"), ids("public"), "reader {n} follows all of them");
+        }
+        if n % 4 == 1 || n % 4 == 2 {
+            comments.insert(told_of("comment", "commentId"));
+            likes.insert(told_of("like", "postId"));
+            // The number when it was told: of the last one, that which is.
+            let like = told.iter().rfind(|event| event.name == "like").unwrap();
+            assert_eq!(like.data["likeCount"], api.view(&herald, &post).await["likeCount"]);
+        }
+    }
+    // The same events with the same ids in the same order.
+    assert_eq!((public.len(), comments.len(), likes.len()), (1, 1, 1), "{public:#?} {comments:#?} {likes:#?}");
+    let (public, comments, likes) = (public.first().unwrap(), comments.first().unwrap(), likes.first().unwrap());
+    assert_eq!(public.last().map(|(_, id)| id), Some(&last));
+    assert_eq!(public.len(), WRITERS * rounds + 1);
+    assert_eq!(comments.len(), WRITERS * rounds);
+    assert_eq!(likes.len(), acknowledged.iter().map(|acknowledged| acknowledged.likes).sum::<usize>());
+    for Acknowledged { posts, comments: commented, .. } in &acknowledged {
+        expect_in_order(public, posts);
+        expect_in_order(comments, commented);
+    }
+    stop(services);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_are_cut_are_told_everything_once_on_sqlite() {
+    is_told_everything_once_over_cuts(Nodes::on_sqlite()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_are_cut_are_told_everything_once_on_postgresql() {
+    is_told_everything_once_over_cuts(Nodes::on_postgres(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_are_cut_are_told_everything_once_by_two_nodes_in_turns() {
+    is_told_everything_once_over_cuts(Nodes::on_postgres(2)).await;
+}
+
+/// Publishes posts until the node is gone; those that were acknowledged.
+async fn publish_until_it_is_gone(api: Client, user: User, published: Arc<AtomicUsize>) -> Vec<String> {
+    let mut posts = Vec::new();
+    loop {
+        let request = api.request_as(&user, Method::POST, "/api/posts/create").json(&json!({ "text": "Hello" }));
+        let Some(response) = api.try_send(request).await else { return posts };
+        posts.push(text(&response.expect(201).data()["id"]));
+        published.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads at one node until that is gone, then at another up to a post of `herald`.
+async fn read_on_elsewhere(mut stream: EventStream, other: Client, user: User, herald: User) -> Vec<Event> {
+    let mut told = Vec::new();
+    while let Ok(Some(event)) = stream.try_next().await {
+        told.push(event);
+    }
+    let mut stream = EventStream::resume(&other, &user, "public", stream.last_id()).await;
+    loop {
+        let event = stream.next().await;
+        let is_last = event.data["authorId"] == herald.id.as_str();
+        told.push(event);
+        if is_last {
+            return told;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_a_node_that_was_killed_go_on_at_another_without_a_gap() {
+    const READERS: usize = 20;
+    const WRITERS: usize = 4;
+    let nodes = Nodes::on_postgres(2);
+    let (dying, other) = (nodes.start(0, &[]), nodes.start(1, &[]));
+    let api = &dying.api;
+    let herald = api.user("herald").await;
+    let mut reads = Vec::new();
+    for user in users(api, (0..READERS).map(|n| format!("reader-{n}"))).await {
+        let stream = EventStream::open(api, &user, "public").await;
+        reads.push(tokio::spawn(read_on_elsewhere(stream, other.api.clone(), user, herald.clone())));
+    }
+    let published = Arc::new(AtomicUsize::new(0));
+    let mut writes = Vec::new();
+    for user in users(api, (0..WRITERS).map(|n| format!("writer-{n}"))).await {
+        writes.push(tokio::spawn(publish_until_it_is_gone(api.clone(), user, Arc::clone(&published))));
+    }
+    eventually("enough is published", async || (published.load(Ordering::Relaxed) >= 100).then_some(())).await;
+    dying.kill();
+    let mut acknowledged = Vec::new();
+    for write in writes {
+        acknowledged.push(write.await.unwrap());
+    }
+    let last = publish(&other.api, &herald, "It is gone").await;
+    let mut all = BTreeSet::new();
+    for read in reads {
+        let told = read.await.unwrap();
+        expect_no_repetition(&told);
+        assert!(told.iter().all(|event| event.name == "public"), "{told:?}");
+        all.insert(told_by(&told, "public", "postId"));
+    }
+    assert_eq!(all.len(), 1, "{all:#?}");
+    let told = all.first().unwrap();
+    assert_eq!(told.last().map(|(_, id)| id), Some(&last));
+    for posts in &acknowledged {
+        expect_in_order(told, posts);
+    }
+    other.stop();
+}
