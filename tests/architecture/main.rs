@@ -149,6 +149,26 @@ fn to_run_the_workspace_is_to_run_the_service() {
     assert_eq!(programs, ["agora"]);
 }
 
+/// The packages that a section is about.
+fn packages(manifest: &Path, section_name: &str) -> BTreeSet<String> {
+    let lines = section(manifest, section_name);
+    let names = lines.iter().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned());
+    names.collect()
+}
+
+#[test]
+fn what_is_compiled_quickly_to_be_tried_is_optimised_to_be_released() {
+    let manifest = root().join("Cargo.toml");
+    let (quick, released) =
+        (packages(&manifest, "profile.release.package"), packages(&manifest, "profile.dist.package"));
+    assert!(quick.contains("agora-database"), "{quick:?}");
+    let inherited: Vec<_> = quick.difference(&released).collect();
+    assert!(inherited.is_empty(), "profile.dist has them as profile.release says: {inherited:?}");
+    for line in section(&manifest, "profile.dist.package") {
+        assert!(!line.contains("opt-level = 0") && !line.contains("opt-level = 1"), "{line}");
+    }
+}
+
 /// Checks that the root of everything a package builds forbids unsafe code, whatever the manifest says.
 fn assert_roots_forbid_unsafe_code(package: &Package) {
     assert!(!package.targets.is_empty(), "{} builds nothing", package.name);

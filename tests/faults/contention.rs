@@ -15,7 +15,7 @@ use crate::process::Home;
 
 const WRITERS: usize = 64;
 const CONNECTIONS: usize = 6;
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(15);
 
 /// What everybody works on.
 struct Shared {
