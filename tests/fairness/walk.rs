@@ -20,7 +20,7 @@ const MEMORY: u64 = 300 << 20;
 
 const WARM_UP: Duration = Duration::from_millis(200);
 const ALONE: Duration = Duration::from_millis(500);
-const UNDER_LOAD: Duration = Duration::from_secs(2);
+const UNDER_LOAD: Duration = Duration::from_secs(1);
 
 /// Endpoints that do not ask the database: what they cost others is measured once.
 const WITHOUT_DATABASE: &[&str] =

@@ -48,8 +48,6 @@ impl Postgres {
     /// Deletes what is older than it has to be.
     pub(crate) async fn trim_events(&self) -> Result<()> {
         self.write(|conn| Box::pin(begin(conn))).await?;
-        // Those without numbers could not be told from those that somebody has not been told.
-        while self.write(|conn| Box::pin(give_numbers(conn))).await? {}
         while self.write(|conn| Box::pin(delete_old(conn))).await? {}
         Ok(())
     }

@@ -79,6 +79,15 @@ statement! { DeleteOld { kept: f64 } -> (BigInt, Nullable<BigInt>):
     ) SELECT (SELECT count(*) FROM deleted), (SELECT last FROM old)"
 }
 
+statement! { DeleteUnheard { kept: f64 } -> BigInt:
+    "WITH first AS (\
+        SELECT id, at FROM events WHERE number IS NULL ORDER BY id LIMIT 5000\
+    ), deleted AS (\
+        DELETE FROM events e USING first f WHERE e.id = f.id AND e.number IS NULL \
+            AND f.at < clock_timestamp() - make_interval(secs => " kept as Double, ") RETURNING 1\
+    ) SELECT count(*) FROM deleted"
+}
+
 statement! { ReadEvents { last: i64 } ->
     (BigInt, (SmallInt, Nullable<Id>, Nullable<Id>, Nullable<Id>, Nullable<Id>, Nullable<SmallInt>), Double):
     "SELECT number, kind, post_id, comment_id, user_id, notification_id, detail, \
@@ -108,17 +117,26 @@ pub(super) async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
 }
 
 /// Deletes some of the events that are old, unless another node has the log; whether there may be more.
+///
+/// Those that have no number by then nobody listened to. One number stands for all of them, so that whoever was told what comes
+/// before it cannot go on.
 pub(super) async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
     diesel::sql_query(SHORT).execute(conn).await?;
     let log = event_log::table.select(event_log::last_number).for_update().skip_locked();
-    if log.get_result::<i64>(conn).await.optional()?.is_none() {
-        return Ok(false);
+    let Some(last) = log.get_result::<i64>(conn).await.optional()? else { return Ok(false) };
+    let kept = KEPT.as_secs_f64();
+    let (count, deleted): (i64, Option<i64>) = DeleteOld { kept }.get_result(conn).await?;
+    if let Some(deleted) = deleted {
+        let before = event_log::table.filter(event_log::trimmed.lt(deleted));
+        diesel::update(before).set(event_log::trimmed.eq(deleted)).execute(conn).await?;
     }
-    let (count, last): (i64, Option<i64>) = DeleteOld { kept: KEPT.as_secs_f64() }.get_result(conn).await?;
-    if let Some(last) = last {
-        diesel::update(event_log::table).set(event_log::trimmed.eq(last)).execute(conn).await?;
+    let unheard: i64 = DeleteUnheard { kept }.get_result(conn).await?;
+    if unheard > 0 {
+        let gap = last + 1;
+        let skip = (event_log::last_number.eq(gap), event_log::trimmed.eq(gap));
+        diesel::update(event_log::table).set(skip).execute(conn).await?;
     }
-    Ok(count == BATCH)
+    Ok(count.max(unheard) == BATCH)
 }
 
 /// Returns the next events after a number, each with its age.
