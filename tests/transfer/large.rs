@@ -130,7 +130,7 @@ fn content(home: &Home, name: &str) -> (Vec<String>, Value) {
             summary = serde_json::from_reader(entry).unwrap();
         }
     }
-    assert_eq!(names.iter().filter(|name| name.starts_with("rows/posts-")).count(), 200);
+    assert_eq!(names.iter().filter(|name| name.starts_with("rows/posts-")).count(), 60);
     (names, summary)
 }
 
