@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::process::{ChildStdin, Command};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 use std::{env, fs, io, thread};
 
 use agora_http::routes;
@@ -28,6 +29,11 @@ const ASKING: &str = "all of them ask";
 const STOPPED: &str = "no answer counts any more";
 const ANSWERS: &str = "answers: ";
 
+/// Whether a request was looked at, and not turned away.
+pub(crate) fn is_served(status: u16) -> bool {
+    (200..=400).contains(&status)
+}
+
 /// Clients at work.
 pub(crate) struct Load {
     process: Process,
@@ -51,7 +57,7 @@ impl Load {
         Self { process, input }
     }
 
-    /// Has them stop, and then the service; what they were answered before.
+    /// Has them stop once a request was served, and then the service; what they were answered before.
     pub(crate) fn stop(mut self, stop_service: impl FnOnce()) -> Answers {
         drop(self.input);
         self.process.error_line(STOPPED);
@@ -75,13 +81,14 @@ fn are_a_process() {
     let templates = |client| Template::all(case, &endpoint, &known, client);
     let all: Vec<_> = (0..CLIENTS).map(templates).collect();
     let (asked, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+    let served = AtomicBool::new(false);
     let answers = thread::scope(|scope| {
         let clients: Vec<_> = all
             .iter()
             .enumerate()
             .map(|(beginning, templates)| {
                 let turns = templates.iter().cycle().skip(beginning);
-                scope.spawn(|| ask(&address, turns, &known, &asked, &stopped))
+                scope.spawn(|| ask(&address, turns, &known, &asked, &served, &stopped))
             })
             .collect();
         while asked.load(Ordering::Relaxed) < CLIENTS as u64 {
@@ -89,6 +96,11 @@ fn are_a_process() {
         }
         eprintln!("{ASKING}");
         io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
+        // Where all of them take turns, all are answered late.
+        let ends = Instant::now() + HANG;
+        while !served.load(Ordering::Relaxed) && Instant::now() < ends {
+            thread::yield_now();
+        }
         stopped.store(true, Ordering::Relaxed);
         eprintln!("{STOPPED}");
         clients.into_iter().flat_map(|client| client.join().unwrap()).fold(
@@ -107,6 +119,7 @@ fn ask<'a>(
     turns: impl Iterator<Item = &'a Template>,
     known: &KnownIds,
     asked: &AtomicU64,
+    served: &AtomicBool,
     stopped: &AtomicBool,
 ) -> Answers {
     let mut client = Client::new(address, HANG);
@@ -117,7 +130,11 @@ fn ask<'a>(
         if stopped.load(Ordering::Relaxed) {
             break;
         }
-        *answers.entry(answered.unwrap_or(0)).or_default() += 1;
+        let status = answered.unwrap_or(0);
+        *answers.entry(status).or_default() += 1;
+        if is_served(status) {
+            served.store(true, Ordering::Relaxed);
+        }
     }
     answers
 }

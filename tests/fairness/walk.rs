@@ -7,7 +7,7 @@ use std::{env, fmt};
 use agora_http::routes;
 use agora_http::routes::Endpoint;
 
-use crate::clients::{Answers, Load};
+use crate::clients::{Answers, Load, is_served};
 use crate::network::Network;
 use crate::ordinary::{Reader, Reads, other_requests};
 use crate::store::Store;
@@ -92,8 +92,7 @@ impl Outcome {
         let failures = (!failures.is_empty()).then(|| format!("others were not served: {}", counted(&failures)));
         let has = |is: fn(u16) -> bool| self.answers.keys().any(|status| is(*status));
         // Those who ask too much may be refused, but not always, and by no mistake.
-        let unserved =
-            (!has(|it| (200..=400).contains(&it))).then(|| format!("nothing was served: {:?}", self.answers));
+        let unserved = (!has(is_served)).then(|| format!("nothing was served: {:?}", self.answers));
         let failed = has(|it| it >= 500 && it != 503).then(|| format!("it failed: {:?}", self.answers));
         [slow, large, failures, unserved, failed].into_iter().flatten()
     }
