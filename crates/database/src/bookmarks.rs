@@ -13,7 +13,7 @@ use crate::rows::{keyset, page_of};
 use crate::schema::BookmarkRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::VisiblePosts;
-use crate::{Database, call};
+use crate::{Database, call, part};
 
 #[async_trait]
 impl BookmarkRepository for Database {
@@ -30,7 +30,7 @@ impl BookmarkRepository for Database {
     async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>> {
         let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page));
         while let Some((slice, most)) = parts.next() {
-            parts.add(call!(self, search bookmarks::list(visible, slice, most))?);
+            parts.add(part!(self, parts, bookmarks::list(visible, slice, most))?);
         }
         page_of(page, parts.found, |(at, id, view)| Ok((keyset(at, id), view)))
     }

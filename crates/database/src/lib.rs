@@ -116,6 +116,18 @@ macro_rules! call {
     }};
 }
 
+/// Reads a part of a list that [`Parts`](parts::Parts) puts together. The first reads no more than any page does; the further
+/// ones take longer the more there is to pass over.
+macro_rules! part {
+    ($database:expr, $parts:expr, $module:ident::$query:ident $args:tt) => {
+        if $parts.is_first() {
+            $crate::call!($database, list $module::$query $args)
+        } else {
+            $crate::call!($database, search $module::$query $args)
+        }
+    };
+}
+
 /// Does what `call!` does with a write that may be part of an attempt: what it did is then stored in its transaction.
 /// `once!(self, attempt, write follows::toggle(follow), did follows => Outcome::FollowToggled(follows))`.
 macro_rules! once {
@@ -158,4 +170,4 @@ macro_rules! once {
     };
 }
 
-pub(crate) use {call, on_sqlite, once, run};
+pub(crate) use {call, on_sqlite, once, part, run};

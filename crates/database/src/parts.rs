@@ -13,11 +13,12 @@ pub(crate) struct Parts<T> {
     wanted: usize,
     pub(crate) found: Vec<T>,
     next: Option<Slice>,
+    is_first: bool,
 }
 
 impl<T> Parts<T> {
     pub(crate) fn new(page: PageRequest) -> Self {
-        Self { wanted: page.overfetch(), found: Vec::new(), next: Some(Slice::newest_first(page)) }
+        Self { wanted: page.overfetch(), found: Vec::new(), next: Some(Slice::newest_first(page)), is_first: true }
     }
 
     /// Returns the next part to read, and how many entries of it at most; nothing when the page is complete.
@@ -25,8 +26,14 @@ impl<T> Parts<T> {
         self.next.map(|slice| (slice, self.wanted - self.found.len()))
     }
 
+    /// Returns whether no part was read yet.
+    pub(crate) fn is_first(&self) -> bool {
+        self.is_first
+    }
+
     /// Adds what a part shows, and where the next one begins.
     pub(crate) fn add(&mut self, (shown, rest): (Vec<T>, Option<After>)) {
+        self.is_first = false;
         self.found.extend(shown);
         let is_more = self.found.len() < self.wanted;
         let longer = |slice: Slice, after| Slice { after, limit: (slice.limit * 4).min(MAX_PART), ..slice };

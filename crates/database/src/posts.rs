@@ -24,7 +24,7 @@ use crate::rows::{PostRow, Slice, keyset, page_of};
 use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{VisiblePosts, visible_codes};
-use crate::{call, once};
+use crate::{call, once, part};
 
 fn page_of_views<A>(page: PageRequest, views: Vec<PostView<A>>) -> Page<PostView<A>> {
     page.page_of(views, |PostView { post, .. }| Keyset { at: post.created_at, id: post.id.uuid() })
@@ -74,7 +74,7 @@ impl PostRepository for Database {
         let viewer = DbId(viewer.uuid());
         let mut parts = Parts::new(page);
         while let Some((slice, most)) = parts.next() {
-            parts.add(call!(self, search timelines::list_public(viewer, slice, most))?);
+            parts.add(part!(self, parts, timelines::list_public(viewer, slice, most))?);
         }
         Ok(page_of_views(page, parts.found))
     }
@@ -95,7 +95,7 @@ impl PostRepository for Database {
         let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page));
         while let Some((slice, most)) = parts.next() {
             let tag = tag.as_str().to_owned();
-            parts.add(call!(self, search timelines::list_by_tag(tag, visible, slice, most))?);
+            parts.add(part!(self, parts, timelines::list_by_tag(tag, visible, slice, most))?);
         }
         Ok(page_of_views(page, parts.found))
     }
