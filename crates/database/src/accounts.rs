@@ -13,7 +13,9 @@ use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::search::IndexedText;
 use async_trait::async_trait;
+use uuid::Uuid;
 
+use crate::apart::DbViewer;
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
 use crate::schema::UserRecord;
 use crate::sql_types::{DbId, DbInstant};
@@ -38,9 +40,10 @@ impl AccountRepository for Database {
         Ok(call!(self, read accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
     }
 
-    async fn find_ids(&self, username_keys: &[String]) -> Result<BTreeMap<String, UserId>> {
-        let keys = username_keys.to_vec();
-        let found = call!(self, list accounts::find_ids(keys))?;
+    async fn find_ids(&self, username_keys: &[String], author: Option<UserId>) -> Result<BTreeMap<String, UserId>> {
+        // Nobody is apart from the nil id.
+        let (keys, author) = (username_keys.to_vec(), DbViewer::ordinary(author.unwrap_or(UserId::new(Uuid::nil()))));
+        let found = call!(self, list accounts::find_ids(keys, author))?;
         Ok(found.into_iter().map(|(key, id)| (key, id.0.into())).collect())
     }
 

@@ -9,7 +9,7 @@ use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
 use crate::parts::Parts;
-use crate::rows::{keyset, page_of};
+use crate::rows::{Slice, keyset, page_of};
 use crate::schema::BookmarkRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::VisiblePosts;
@@ -23,12 +23,12 @@ impl BookmarkRepository for Database {
         call!(self, write bookmarks::set(BookmarkRecord { user_id, post_id, id, created_at }))
     }
 
-    async fn unset(&self, post: PostId, user: UserId) -> Result<()> {
+    async fn unset(&self, post: PostId, user: UserId) -> Result<bool> {
         call!(self, write bookmarks::unset(DbId(post.uuid()), DbId(user.uuid())))
     }
 
     async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>> {
-        let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page));
+        let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page, Slice::newest_first(page)));
         while let Some((slice, most)) = parts.next() {
             parts.add(part!(self, parts, bookmarks::list(visible, slice, most))?);
         }

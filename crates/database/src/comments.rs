@@ -1,7 +1,7 @@
 //! The comment repository.
 
 use agora_domain::Result;
-use agora_domain::accounts::UserPreview;
+use agora_domain::accounts::{UserPreview, Viewer};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{
     CommentAccess, CommentOrder, CommentRepository, CommentTarget, CommentText, CommentView, Deletion, NewComment,
@@ -14,11 +14,13 @@ use agora_domain::page::{Page, PageRequest};
 use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
+use crate::apart::DbViewer;
+use crate::parts::Parts;
 use crate::rows::{CommentRow, Slice, keyset, page_of};
 use crate::schema::CommentLikeRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
-use crate::{Database, call, once};
+use crate::{Database, call, once, part};
 
 fn page_of_threaded(page: PageRequest, rows: Vec<ThreadedRow>) -> Result<Page<ThreadedComment>> {
     page_of(page, rows, |row| Ok((row.keyset(), row.comment()?)))
@@ -60,24 +62,29 @@ impl CommentRepository for Database {
         call!(self, write comments::set_like(like, notice))
     }
 
-    async fn unset_like(&self, id: CommentId, user: UserId) -> Result<()> {
+    async fn unset_like(&self, id: CommentId, user: UserId) -> Result<bool> {
         call!(self, write comments::unset_like(DbId(id.uuid()), DbId(user.uuid())))
     }
 
-    async fn list_likers(&self, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>> {
-        let found = call!(self, list comments::list_likers(DbId(id.uuid()), Slice::newest_first(page)))?;
+    async fn list_likers(&self, id: CommentId, viewer: Viewer, page: PageRequest) -> Result<Page<UserPreview>> {
+        let (id, viewer, slice) = (DbId(id.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
+        let found = call!(self, list comments::list_likers(id, viewer, slice))?;
         page_of(page, found, |(at, id, row)| Ok((keyset(at, id), row.preview()?)))
     }
 
-    async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>> {
-        let rows = call!(self, list comments::list(DbId(post.uuid()), Slice::oldest_first(page)))?;
-        page_of(page, rows, |(row, author)| Ok((keyset(row.created_at, row.id), row.by(author))))
+    async fn list(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<CommentView>> {
+        let (post, viewer) = (DbId(post.uuid()), DbViewer::of(viewer));
+        let mut parts = Parts::new(page, Slice::oldest_first(page));
+        while let Some((slice, most)) = parts.next() {
+            parts.add(part!(self, parts, comments::list(post, viewer, slice, most))?);
+        }
+        page_of(page, parts.found, |(row, author)| Ok((keyset(row.created_at, row.id), row.by(author))))
     }
 
     async fn list_top_level(
         &self,
         post: PostId,
-        viewer: UserId,
+        viewer: Viewer,
         order: CommentOrder,
         page: PageRequest,
     ) -> Result<Page<ThreadedComment>> {
@@ -85,17 +92,24 @@ impl CommentRepository for Database {
             CommentOrder::Oldest => Slice::oldest_first(page),
             CommentOrder::Newest => Slice::newest_first(page),
         };
-        let rows = call!(self, list comments::list_top_level(DbId(post.uuid()), DbId(viewer.uuid()), slice))?;
-        page_of_threaded(page, rows)
+        let (post, viewer, mut parts) = (DbId(post.uuid()), DbViewer::of(viewer), Parts::new(page, slice));
+        while let Some((slice, most)) = parts.next() {
+            parts.add(part!(self, parts, comments::list_top_level(post, viewer, slice, most))?);
+        }
+        page_of_threaded(page, parts.found)
     }
 
     async fn list_replies(
         &self,
         thread: CommentId,
-        viewer: UserId,
+        viewer: Viewer,
         page: PageRequest,
     ) -> Result<Page<ThreadedComment>> {
-        let (thread, viewer, slice) = (DbId(thread.uuid()), DbId(viewer.uuid()), Slice::oldest_first(page));
-        page_of_threaded(page, call!(self, list comments::list_replies(thread, viewer, slice))?)
+        let (thread, viewer) = (DbId(thread.uuid()), DbViewer::of(viewer));
+        let mut parts = Parts::new(page, Slice::oldest_first(page));
+        while let Some((slice, most)) = parts.next() {
+            parts.add(part!(self, parts, comments::list_replies(thread, viewer, slice, most))?);
+        }
+        page_of_threaded(page, parts.found)
     }
 }

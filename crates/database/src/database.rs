@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
 use agora_domain::events::{EventAudience, EventLog};
@@ -203,6 +204,8 @@ ports! {
     sessions: SessionRepository;
     /// Returns the posts and likes.
     posts: PostRepository;
+    /// Returns the blocks and mutes.
+    blocks: BlockRepository;
     /// Returns the bookmarks.
     bookmarks: BookmarkRepository;
     /// Returns the texts whose entities are still to be extracted.

@@ -43,7 +43,12 @@ impl EventRow {
                 detail: Some(visibility_code(visibility)),
                 ..row
             },
-            Event::Commented(_, comment) => Self { kind: COMMENTED, comment_id: Some(DbId(comment.uuid())), ..row },
+            Event::Commented(_, comment, author) => Self {
+                kind: COMMENTED,
+                comment_id: Some(DbId(comment.uuid())),
+                user_id: Some(DbId(author.uuid())),
+                ..row
+            },
             Event::Liked(_) => Self { kind: LIKED, ..row },
             Event::Notified(recipient, id, kind) => Self {
                 kind: NOTIFIED,
@@ -71,7 +76,7 @@ impl EventRow {
             CREATED => Event::PostCreated(post()?, user()?),
             UPDATED => Event::PostUpdated(post()?),
             DELETED => Event::PostDeleted(post()?, user()?, visibility(detail()?)?),
-            COMMENTED => Event::Commented(post()?, self.comment_id.ok_or_else(corrupt)?.0.into()),
+            COMMENTED => Event::Commented(post()?, self.comment_id.ok_or_else(corrupt)?.0.into(), user()?),
             LIKED => Event::Liked(post()?),
             NOTIFIED => {
                 let id = self.notification_id.ok_or_else(corrupt)?.0.into();

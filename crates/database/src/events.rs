@@ -60,6 +60,10 @@ fn db_ids<T>(ids: impl IntoIterator<Item = T>, id: impl Fn(T) -> uuid::Uuid) -> 
     ids.into_iter().map(|each| DbId(id(each))).collect()
 }
 
+fn pairs(found: Vec<(DbId, DbId)>) -> Vec<(UserId, UserId)> {
+    found.into_iter().map(|(one, other)| (one.0.into(), other.0.into())).collect()
+}
+
 #[async_trait]
 impl EventAudience for Database {
     async fn find_posts(&self, ids: Vec<PostId>) -> Result<Vec<PostState>> {
@@ -67,9 +71,18 @@ impl EventAudience for Database {
         call!(self, list events::find_posts(ids))
     }
 
+    async fn find_apart(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {
+        let (users, others) = (db_ids(users, UserId::uuid), db_ids(others, UserId::uuid));
+        Ok(pairs(call!(self, list events::find_apart(users, others))?))
+    }
+
+    async fn find_mutes(&self, muters: Vec<UserId>, muted: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {
+        let (muters, muted) = (db_ids(muters, UserId::uuid), db_ids(muted, UserId::uuid));
+        Ok(pairs(call!(self, list events::find_mutes(muters, muted))?))
+    }
+
     async fn find_follows(&self, followers: Vec<UserId>, followed: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {
         let (followers, followed) = (db_ids(followers, UserId::uuid), db_ids(followed, UserId::uuid));
-        let found: Vec<(DbId, DbId)> = call!(self, list events::find_follows(followers, followed))?;
-        Ok(found.into_iter().map(|(follower, followed)| (follower.0.into(), followed.0.into())).collect())
+        Ok(pairs(call!(self, list events::find_follows(followers, followed))?))
     }
 }

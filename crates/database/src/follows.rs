@@ -1,14 +1,15 @@
 //! The follow repository.
 
 use agora_domain::Result;
-use agora_domain::accounts::UserSummary;
+use agora_domain::accounts::{UserSummary, Viewer};
 use agora_domain::follows::FollowRepository;
 use agora_domain::id::UserId;
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
-use agora_domain::relation::NewRelation;
+use agora_domain::relation::{NewRelation, Standing};
 use async_trait::async_trait;
 
+use crate::apart::DbViewer;
 use crate::rows::{Slice, keyset, page_of};
 use crate::schema::FollowRecord;
 use crate::sql_types::{DbId, DbInstant};
@@ -30,8 +31,8 @@ fn page_of_users(page: PageRequest, rows: Vec<Related>) -> Result<Page<UserSumma
 
 #[async_trait]
 impl FollowRepository for Database {
-    async fn is_following(&self, follower: UserId, followed: UserId) -> Result<Option<bool>> {
-        call!(self, read follows::is_following(DbId(follower.uuid()), DbId(followed.uuid())))
+    async fn find_standing(&self, viewer: UserId, other: UserId) -> Result<Option<Standing>> {
+        call!(self, read follows::find_standing(DbId(viewer.uuid()), DbId(other.uuid())))
     }
 
     async fn toggle(
@@ -54,13 +55,13 @@ impl FollowRepository for Database {
         call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
-    async fn list_followers(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = call!(self, list follows::list_followers(DbId(user.uuid()), Slice::newest_first(page)))?;
-        page_of_users(page, rows)
+    async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>> {
+        let (user, viewer, slice) = (DbId(user.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
+        page_of_users(page, call!(self, list follows::list_followers(user, viewer, slice))?)
     }
 
-    async fn list_followed(&self, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
-        let rows = call!(self, list follows::list_followed(DbId(user.uuid()), Slice::newest_first(page)))?;
-        page_of_users(page, rows)
+    async fn list_followed(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>> {
+        let (user, viewer, slice) = (DbId(user.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
+        page_of_users(page, call!(self, list follows::list_followed(user, viewer, slice))?)
     }
 }

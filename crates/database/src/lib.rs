@@ -9,7 +9,9 @@
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
 mod accounts;
+mod apart;
 mod backend;
+mod blocks;
 mod bookmarks;
 mod calls;
 mod catalog;

@@ -7,7 +7,7 @@ use crate::rows::{After, Slice};
 /// How many entries of a list a statement passes over at most.
 const MAX_PART: i64 = 1_024;
 
-/// A page of a list that runs from new to old and of which not all is shown, put together of parts: between two of them others
+/// A page of a list of which not all is shown, put together of parts: between two of them others
 /// have their turn.
 pub(crate) struct Parts<T> {
     wanted: usize,
@@ -17,8 +17,9 @@ pub(crate) struct Parts<T> {
 }
 
 impl<T> Parts<T> {
-    pub(crate) fn new(page: PageRequest) -> Self {
-        Self { wanted: page.overfetch(), found: Vec::new(), next: Some(Slice::newest_first(page)), is_first: true }
+    /// A page of a list whose first part this is.
+    pub(crate) fn new(page: PageRequest, first: Slice) -> Self {
+        Self { wanted: page.overfetch(), found: Vec::new(), next: Some(first), is_first: true }
     }
 
     /// Returns the next part to read, and how many entries of it at most; nothing when the page is complete.

@@ -1,13 +1,14 @@
 //! The repository of people.
 
 use agora_domain::Result;
-use agora_domain::accounts::{Biography, DisplayName, Username};
+use agora_domain::accounts::{Biography, DisplayName, Username, Viewer};
 use agora_domain::id::UserId;
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::people::{PeopleRepository, Person, PostCounts, Relationship};
 use async_trait::async_trait;
 use diesel::{Queryable, Selectable};
 
+use crate::apart::DbViewer;
 use crate::error::Outcome;
 use crate::rows::{Slice, count, image_key, keyset, page_of};
 use crate::schema::users;
@@ -37,8 +38,8 @@ pub(crate) struct PersonRow {
     pub(crate) posts: (i64, i64, i64),
     pub(crate) followed: i64,
     pub(crate) followers: i64,
-    pub(crate) following: bool,
-    pub(crate) followed_by: bool,
+    /// Whether the viewer follows the user, the user the viewer; the same of blocks; whether the viewer mutes the user.
+    pub(crate) relationship: (bool, bool, bool, bool, bool),
 }
 
 /// When the relation was made and its id, then the user at its other end.
@@ -51,6 +52,7 @@ impl PersonRow {
 
     pub(crate) fn person(self) -> Outcome<Person> {
         let (public, followers, private) = self.posts;
+        let (following, followed_by, blocking, blocks_viewer, muting) = self.relationship;
         Ok(Person {
             id: self.user.id.0.into(),
             username: Username::restore(self.user.username),
@@ -64,16 +66,13 @@ impl PersonRow {
             posts: PostCounts { public: count(public), followers: count(followers), private: count(private) },
             follower_count: count(self.followers),
             followed_count: count(self.followed),
-            relationship: Relationship {
-                following: self.following,
-                followed_by: self.followed_by,
-                ..Relationship::default()
-            },
+            relationship: Relationship { following, followed_by, blocking, muting },
+            blocks_viewer,
         })
     }
 }
 
-fn page_of_related(page: PageRequest, found: Vec<RelatedPerson>) -> Result<Page<Person>> {
+pub(crate) fn page_of_related(page: PageRequest, found: Vec<RelatedPerson>) -> Result<Page<Person>> {
     page_of(page, found, |(at, id, row)| Ok((keyset(at, id), row.person()?)))
 }
 
@@ -96,30 +95,18 @@ impl PeopleRepository for Database {
         Ok(found.into_iter().map(PersonRow::person).collect::<Outcome<_>>()?)
     }
 
-    async fn list_discoverable(&self, viewer: UserId, page: PageRequest) -> Result<Page<Person>> {
-        let found = call!(self, list people::list_discoverable(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+    async fn list_discoverable(&self, viewer: Viewer, page: PageRequest) -> Result<Page<Person>> {
+        let found = call!(self, list people::list_discoverable(DbViewer::of(viewer), Slice::newest_first(page)))?;
         page_of(page, found, |row| Ok((row.key(), row.person()?)))
     }
 
-    async fn list_followers(
-        &self,
-        user: UserId,
-        viewer: UserId,
-        with_disabled: bool,
-        page: PageRequest,
-    ) -> Result<Page<Person>> {
-        let (user, viewer, slice) = (DbId(user.uuid()), DbId(viewer.uuid()), Slice::newest_first(page));
-        page_of_related(page, call!(self, list people::list_followers(user, viewer, with_disabled, slice))?)
+    async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<Person>> {
+        let (user, viewer, slice) = (DbId(user.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
+        page_of_related(page, call!(self, list people::list_followers(user, viewer, slice))?)
     }
 
-    async fn list_followed(
-        &self,
-        user: UserId,
-        viewer: UserId,
-        with_disabled: bool,
-        page: PageRequest,
-    ) -> Result<Page<Person>> {
-        let (user, viewer, slice) = (DbId(user.uuid()), DbId(viewer.uuid()), Slice::newest_first(page));
-        page_of_related(page, call!(self, list people::list_followed(user, viewer, with_disabled, slice))?)
+    async fn list_followed(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<Person>> {
+        let (user, viewer, slice) = (DbId(user.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
+        page_of_related(page, call!(self, list people::list_followed(user, viewer, slice))?)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agora_domain::Result;
-use agora_domain::accounts::Account;
+use agora_domain::accounts::{Account, Viewer};
 use agora_domain::clock::Timestamp;
 use agora_domain::entities::Hashtag;
 use agora_domain::id::{PostId, UserId};
@@ -18,6 +18,7 @@ use agora_domain::relation::NewRelation;
 use agora_domain::search::IndexedText;
 use async_trait::async_trait;
 
+use crate::apart::DbViewer;
 use crate::database::Database;
 use crate::parts::Parts;
 use crate::rows::{PostRow, Slice, keyset, page_of};
@@ -44,16 +45,16 @@ impl PostRepository for Database {
             then move |view| feeds.announce(&view.post))
     }
 
-    async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>> {
-        call!(self, read posts::find(DbId(id.uuid()), DbId(viewer.uuid())))
+    async fn find(&self, id: PostId, viewer: Viewer) -> Result<Option<FoundPost>> {
+        call!(self, read posts::find(DbId(id.uuid()), DbViewer::of(viewer)))
     }
 
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>> {
         call!(self, read posts::find_access(DbId(id.uuid()), DbId(viewer.uuid())))
     }
 
-    async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>> {
-        let found = call!(self, list posts::list_all(DbId(viewer.uuid()), Slice::newest_first(page)))?;
+    async fn list_all(&self, viewer: Viewer, page: PageRequest) -> Result<Page<PostView<Account>>> {
+        let found = call!(self, list posts::list_all(DbViewer::of(viewer), Slice::newest_first(page)))?;
         Ok(page_of_views(page, found))
     }
 
@@ -61,18 +62,18 @@ impl PostRepository for Database {
         &self,
         author: UserId,
         visible: &'static [Visibility],
-        viewer: UserId,
+        viewer: Viewer,
         page: PageRequest,
     ) -> Result<Page<PostView>> {
-        let (author, viewer) = (DbId(author.uuid()), DbId(viewer.uuid()));
+        let (author, viewer) = (DbId(author.uuid()), DbViewer::of(viewer));
         let (visible, slice) = (visible_codes(visible), Slice::newest_first(page));
         let found = call!(self, list posts::list_by_author(author, visible, viewer, slice))?;
         Ok(page_of_views(page, found))
     }
 
-    async fn list_public(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView>> {
-        let viewer = DbId(viewer.uuid());
-        let mut parts = Parts::new(page);
+    async fn list_public(&self, viewer: Viewer, page: PageRequest) -> Result<Page<PostView>> {
+        let viewer = DbViewer::of(viewer);
+        let mut parts = Parts::new(page, Slice::newest_first(page));
         while let Some((slice, most)) = parts.next() {
             parts.add(part!(self, parts, timelines::list_public(viewer, slice, most))?);
         }
@@ -81,18 +82,18 @@ impl PostRepository for Database {
 
     async fn list_followed(
         &self,
-        viewer: UserId,
+        viewer: Viewer,
         visible: &'static [Visibility],
         feed: FeedRequest,
     ) -> Result<Page<PostView>> {
-        let (viewer, visible) = (DbId(viewer.uuid()), visible_codes(visible));
+        let (viewer, visible) = (DbViewer::of(viewer), visible_codes(visible));
         let call = self.calls.begin("posts.list_followed");
         let found = call.end(self.feeds.page(&self.backend, viewer, visible, feed).await)?;
         Ok(page_of_views(feed.page, found))
     }
 
     async fn list_by_tag(&self, tag: &Hashtag, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>> {
-        let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page));
+        let (visible, mut parts) = (VisiblePosts::of(visible), Parts::new(page, Slice::newest_first(page)));
         while let Some((slice, most)) = parts.next() {
             let tag = tag.as_str().to_owned();
             parts.add(part!(self, parts, timelines::list_by_tag(tag, visible, slice, most))?);
@@ -100,11 +101,12 @@ impl PostRepository for Database {
         Ok(page_of_views(page, parts.found))
     }
 
-    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {
-        let (id, edit, words) = (DbId(id.uuid()), edit.clone(), edit.text.as_ref().map(IndexedText::of_post));
+    async fn edit(&self, id: PostId, viewer: Viewer, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {
+        let (id, viewer) = (DbId(id.uuid()), DbViewer::of(viewer));
+        let (edit, words) = (edit.clone(), edit.text.as_ref().map(IndexedText::of_post));
         // It may be shown to others now.
         let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
-        call!(self, write posts::edit(id, edit, words, at), then move |edited| {
+        call!(self, write posts::edit(id, viewer, edit, words, at), then move |edited| {
             if let Some(feeds) = feeds {
                 feeds.announce(&edited.view.post);
             }
@@ -135,12 +137,13 @@ impl PostRepository for Database {
         call!(self, write posts::set_like(like, notice))
     }
 
-    async fn unset_like(&self, post: PostId, user: UserId) -> Result<()> {
+    async fn unset_like(&self, post: PostId, user: UserId) -> Result<bool> {
         call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))
     }
 
-    async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>> {
-        let found = call!(self, list posts::list_likers(DbId(post.uuid()), Slice::newest_first(page)))?;
+    async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>> {
+        let (post, viewer, slice) = (DbId(post.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
+        let found = call!(self, list posts::list_likers(post, viewer, slice))?;
         page_of(page, found, |(at, id, row)| Ok((keyset(at, id), row.liker()?)))
     }
 }

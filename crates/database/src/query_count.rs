@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use agora_domain::clock::Timestamp;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
+use agora_domain::relation::Standing;
 use agora_domain::search::IndexedText;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::{Connection, SqliteConnection};
 use uuid::Uuid;
 
+use crate::apart::DbViewer;
 use crate::feeds::FeedQuery;
 use crate::rows::{PostRow, Slice, Toward};
 use crate::sql_types::{DbId, DbInstant};
@@ -25,6 +27,11 @@ fn id(kind: u64, n: u64) -> DbId {
 
 fn user(n: u64) -> DbId {
     id(1, n)
+}
+
+/// The first user as one who reads.
+fn reader() -> DbViewer {
+    DbViewer::ordinary(user(0).0.into())
 }
 
 fn post(n: u64) -> DbId {
@@ -87,13 +94,13 @@ fn page() -> PageRequest {
 #[test]
 fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
     expect_queries(2, |conn| {
-        let seen = complete(queries::posts::find(conn, post(1), user(0))).unwrap().unwrap();
+        let seen = complete(queries::posts::find(conn, post(1), reader())).unwrap().unwrap();
         assert_eq!(seen.view.liked_by.len() as u64, seen.view.like_count.min(50));
     });
     let (mut conn, count) = seeded(1);
     conn.batch_execute("UPDATE posts SET like_count = 0").unwrap();
     count.store(0, Ordering::Relaxed);
-    complete(queries::posts::find(&mut conn, post(1), user(0))).unwrap().unwrap();
+    complete(queries::posts::find(&mut conn, post(1), reader())).unwrap().unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
@@ -101,7 +108,7 @@ fn a_post_takes_two_queries_and_one_when_nobody_likes_it() {
 fn a_page_of_posts_takes_two_queries() {
     let slice = || Slice::newest_first(page());
     expect_queries(2, |conn| {
-        let wanted = FeedQuery { viewer: user(0), visible: VISIBLE, toward: Toward::Older, limit: 60 };
+        let wanted = FeedQuery { viewer: reader(), visible: VISIBLE, toward: Toward::Older, limit: 60 };
         let keys = (1..60).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: post(n).0 }).collect();
         let posts = complete(queries::feeds::read(conn, wanted, keys)).unwrap();
         assert!(!posts.is_empty() && posts.iter().all(|seen| !seen.liked_by.is_empty()));
@@ -109,16 +116,16 @@ fn a_page_of_posts_takes_two_queries() {
     // And one before them for each visibility.
     for (visible, more) in [([0, 0, 0], 1), ([0, 1, 0], 2), (VISIBLE, 3)] {
         expect_queries(more + 2, |conn| {
-            let posts = complete(queries::posts::list_by_author(conn, user(1), visible, user(0), slice())).unwrap();
+            let posts = complete(queries::posts::list_by_author(conn, user(1), visible, reader(), slice())).unwrap();
             assert_eq!(posts.len(), 1);
         });
     }
     // One for each visibility.
     expect_queries(3 + 2, |conn| {
-        complete(queries::posts::list_all(conn, user(0), slice())).unwrap();
+        complete(queries::posts::list_all(conn, reader(), slice())).unwrap();
     });
     expect_queries(1 + 2, |conn| {
-        complete(queries::timelines::list_public(conn, user(0), slice(), 100)).unwrap();
+        complete(queries::timelines::list_public(conn, reader(), slice(), 100)).unwrap();
     });
 }
 
@@ -128,30 +135,34 @@ fn what_decides_about_access_takes_one_query() {
         complete(queries::posts::find_access(conn, post(1), user(0))).unwrap().unwrap();
     });
     expect_queries(1, |conn| {
-        assert_eq!(complete(queries::follows::is_following(conn, user(0), user(1))).unwrap(), Some(true));
+        assert_eq!(
+            complete(queries::follows::find_standing(conn, user(0), user(1))).unwrap(),
+            Some(Standing::Follower)
+        );
     });
 }
 
 #[test]
 fn pages_of_threads_likers_and_users_take_one_query_and_of_all_comments_two() {
     expect_queries(2, |conn| {
-        let rows = complete(queries::comments::list(conn, post(1), Slice::oldest_first(page()))).unwrap();
+        let slice = Slice::oldest_first(page());
+        let (rows, _) = complete(queries::comments::list(conn, post(1), reader(), slice, 100)).unwrap();
         assert!(!rows.is_empty());
     });
     expect_queries(1, |conn| {
         let slice = Slice::oldest_first(page());
-        let rows = complete(queries::comments::list_top_level(conn, post(1), user(0), slice)).unwrap();
+        let (rows, _) = complete(queries::comments::list_top_level(conn, post(1), reader(), slice, 100)).unwrap();
         assert!(!rows.is_empty());
     });
     expect_queries(1, |conn| {
         let (thread, slice) = (id(3, 1001), Slice::oldest_first(page()));
-        complete(queries::comments::list_replies(conn, thread, user(0), slice)).unwrap();
+        complete(queries::comments::list_replies(conn, thread, reader(), slice, 100)).unwrap();
     });
     expect_queries(1, |conn| {
-        complete(queries::posts::list_likers(conn, post(1), Slice::newest_first(page()))).unwrap();
+        complete(queries::posts::list_likers(conn, post(1), reader(), Slice::newest_first(page()))).unwrap();
     });
     expect_queries(1, |conn| {
-        complete(queries::follows::list_followed(conn, user(0), Slice::newest_first(page()))).unwrap();
+        complete(queries::follows::list_followed(conn, user(0), reader(), Slice::newest_first(page()))).unwrap();
     });
     expect_queries(1, |conn| {
         complete(queries::accounts::list(conn, Slice::oldest_first(page()))).unwrap();
@@ -162,17 +173,20 @@ fn pages_of_threads_likers_and_users_take_one_query_and_of_all_comments_two() {
 fn people_take_one_query() {
     expect_queries(1, |conn| {
         let found = complete(queries::people::find(conn, user(1), user(0))).unwrap().unwrap();
-        assert_eq!((found.posts, found.followers, found.following), ((1, 0, 0), 1, true));
+        assert_eq!(
+            (found.posts, found.followers, found.relationship),
+            ((1, 0, 0), 1, (true, false, false, false, false))
+        );
     });
     expect_queries(1, |conn| {
         let ids = (0..=60).map(user).collect();
         assert!(!complete(queries::people::find_all(conn, ids, user(0))).unwrap().is_empty());
     });
     expect_queries(1, |conn| {
-        complete(queries::people::list_discoverable(conn, user(0), Slice::newest_first(page()))).unwrap();
+        complete(queries::people::list_discoverable(conn, reader(), Slice::newest_first(page()))).unwrap();
     });
     expect_queries(1, |conn| {
-        complete(queries::people::list_followed(conn, user(0), user(0), false, Slice::newest_first(page()))).unwrap();
+        complete(queries::people::list_followed(conn, user(0), reader(), Slice::newest_first(page()))).unwrap();
     });
 }
 

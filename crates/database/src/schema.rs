@@ -250,6 +250,21 @@ tables! { $
         id: DbId [Id],
         created_at: DbInstant [Instant],
     }
+    /// Who is apart from whom, and who blocks whom.
+    Blocks(blocks, BlockRecord) by (user_id: DbId, other_id: DbId) {
+        user_id: DbId [Id],
+        other_id: DbId [Id],
+        id: Option<DbId> [Nullable<Id>],
+        created_at: Option<DbInstant> [Nullable<Instant>],
+    }
+    /// Who mutes whom.
+    Mutes(mutes, MuteRecord) by (muter_id: DbId, muted_id: DbId) {
+        muter_id: DbId [Id],
+        muted_id: DbId [Id],
+        id: DbId [Id],
+        created_at: DbInstant [Instant],
+        ends_at: Option<DbInstant> [Nullable<Instant>],
+    }
     /// What users are told.
     Notifications(notifications, NotificationRecord) by (id: DbId) {
         id: DbId [Id],
@@ -494,6 +509,8 @@ allow_tables_to_appear_in_same_query!(
     comments,
     comment_likes,
     follows,
+    blocks,
+    mutes,
     notifications,
     notification_actors,
     notification_withdrawals,

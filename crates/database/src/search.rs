@@ -14,6 +14,7 @@ use agora_domain::search::{
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use crate::apart::DbViewer;
 use crate::feeds::limit;
 use crate::people::PersonRow;
 use crate::rows::{Slice, count};
@@ -87,11 +88,11 @@ fn ids(page: &Page<Keyset>) -> Vec<DbId> {
 #[async_trait]
 impl SearchRepository for Database {
     async fn find_posts(&self, wanted: &PostSearch, page: PageRequest) -> Result<Page<PostView>> {
-        let (viewer, sees_all) = (DbId(wanted.viewer.uuid()), wanted.sees_all);
-        let page = self.find(Among::Posts { viewer, sees_all }, &wanted.needles, page).await?;
+        let viewer = DbViewer::of(wanted.viewer);
+        let page = self.find(Among::Posts { viewer }, &wanted.needles, page).await?;
         let posts = match ids(&page) {
             ids if ids.is_empty() => Vec::new(),
-            ids => call!(self, search search::posts(ids, viewer, sees_all))?,
+            ids => call!(self, search search::posts(ids, viewer))?,
         };
         Ok(page_of_things(page, posts, |view| view.post.id.uuid()))
     }
@@ -99,11 +100,11 @@ impl SearchRepository for Database {
     async fn find_people(&self, wanted: &PeopleSearch, page: PageRequest) -> Result<Page<Person>> {
         // No account has the nil id.
         let except = DbId(wanted.except.map_or(Uuid::nil(), UserId::uuid));
-        let (viewer, sees_all) = (DbId(wanted.viewer.uuid()), wanted.sees_all);
-        let page = self.find(Among::Accounts { sees_all, except }, &wanted.needles, page).await?;
+        let viewer = DbViewer::of(wanted.viewer);
+        let page = self.find(Among::Accounts { viewer, except }, &wanted.needles, page).await?;
         let rows = match ids(&page) {
             ids if ids.is_empty() => Vec::new(),
-            ids => call!(self, search people::find_discoverable(ids, viewer, sees_all))?,
+            ids => call!(self, search people::find_discoverable(ids, viewer))?,
         };
         let people = rows.into_iter().map(PersonRow::person).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(page_of_things(page, people, |person| person.id.uuid()))

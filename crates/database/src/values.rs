@@ -7,9 +7,10 @@ use agora_domain::page::Keyset;
 use agora_domain::posts::{Liker, PostView, Visibility, VisibleTo};
 use diesel::{Queryable, Selectable};
 
+use crate::apart::DbViewer;
 use crate::error::Outcome;
 use crate::notices::{kind, kind_code};
-use crate::rows::{CommentRow, PostRow, PreviewRow, SummaryRow, count, image_key, keyset, visibility_code};
+use crate::rows::{After, CommentRow, PostRow, PreviewRow, SummaryRow, count, image_key, keyset, visibility_code};
 use crate::schema::notifications;
 use crate::sql_types::{DbId, DbInstant};
 
@@ -58,7 +59,7 @@ pub(crate) type Visible = [i16; 3];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VisiblePosts {
     /// Whose own posts are among them, whatever their visibility.
-    pub(crate) viewer: DbId,
+    pub(crate) viewer: DbViewer,
     /// Those of whom the viewer follows.
     pub(crate) followed: Visible,
     /// Those of others.
@@ -68,7 +69,7 @@ pub(crate) struct VisiblePosts {
 impl VisiblePosts {
     pub(crate) fn of(VisibleTo { viewer, followed, others }: VisibleTo) -> Self {
         let (followed, others) = (visible_codes(followed), visible_codes(others));
-        Self { viewer: DbId(viewer.uuid()), followed, others }
+        Self { viewer: DbViewer::of(viewer), followed, others }
     }
 }
 
@@ -130,6 +131,11 @@ impl ThreadedRow {
     /// Returns the position of the comment in its list.
     pub(crate) fn keyset(&self) -> Keyset {
         keyset(self.row.created_at, self.row.id)
+    }
+
+    /// Returns where the list goes on behind it.
+    pub(crate) fn after(&self) -> After {
+        After(self.row.created_at, self.row.id)
     }
 
     pub(crate) fn comment(self) -> Outcome<ThreadedComment> {

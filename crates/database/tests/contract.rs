@@ -19,6 +19,7 @@ async fn open(url: &str) -> Repositories {
         sessions: database.sessions(),
         posts: database.posts(),
         bookmarks: database.bookmarks(),
+        blocks: database.blocks(),
         notifications: database.notifications(),
         texts: database.text_backlog(),
         comments: database.comments(),

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_database::{Database, Options};
-use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Privacy, Roles, Username};
+use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Privacy, Roles, Username, Viewer};
+use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{PostId, RelationId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest, PageSize, Position};
@@ -28,6 +29,9 @@ struct World {
     made: Arc<AtomicU64>,
     _directory: Option<Arc<tempfile::TempDir>>,
 }
+
+/// Somebody without any relation.
+const ANYBODY: Viewer = Viewer::ordinary(UserId::new(Uuid::nil()));
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_unix_millis(1_700_000_000_000 + i64::try_from(millis).unwrap())
@@ -115,7 +119,7 @@ impl World {
     /// The ids of the posts on a page of a feed.
     async fn page(&self, node: u64, viewer: UserId, feed: FeedRequest) -> Page<PostId> {
         let visible = &[Visibility::Public, Visibility::Followers];
-        let page = self.node(node).posts().list_followed(viewer, visible, feed).await.unwrap();
+        let page = self.node(node).posts().list_followed(Viewer::ordinary(viewer), visible, feed).await.unwrap();
         page.map(|view| view.post.id)
     }
 
@@ -167,13 +171,18 @@ impl Dice {
 struct Model {
     posts: BTreeMap<PostId, Post>,
     follows: BTreeSet<(UserId, UserId)>,
+    mutes: BTreeSet<(UserId, UserId)>,
+    /// Blocker, then blocked.
+    blocks: BTreeSet<(UserId, UserId)>,
 }
 
 impl Model {
     /// The places of the posts of a feed.
     fn places(&self, viewer: UserId) -> Vec<Keyset> {
-        let is_shown =
-            |post: &&Post| post.visibility != Visibility::Private && self.follows.contains(&(viewer, post.author));
+        let is_shown = |post: &&Post| {
+            let pair = (viewer, post.author);
+            post.visibility != Visibility::Private && self.follows.contains(&pair) && !self.mutes.contains(&pair)
+        };
         let mut shown: Vec<_> = self.posts.values().filter(is_shown).map(place).collect();
         shown.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
         shown
@@ -224,13 +233,14 @@ fn any_request(dice: &mut Dice, model: &Model) -> FeedRequest {
     FeedRequest { made_before, ..whole(from, 1 + dice.roll(30)) }
 }
 
-/// Posts come in out of order, are deleted, hidden and shown, authors are followed and left; feeds are read in between.
+/// Posts come in out of order, are deleted, hidden and shown, authors are followed, left, muted and blocked; feeds are read in
+/// between.
 async fn feeds_follow_every_change(w: World) {
     let users = w.users(6).await;
     let (mut dice, mut model) = (Dice(1), Model::default());
     for step in 0..700 {
         let (node, user) = (dice.roll(2), dice.pick(&users));
-        match dice.roll(10) {
+        match dice.roll(12) {
             0..=4 => {
                 // Clocks of nodes differ.
                 let created_at = at(1_000 + step - dice.roll(20).min(step));
@@ -239,10 +249,32 @@ async fn feeds_follow_every_change(w: World) {
             }
             5 | 6 => {
                 let followed = dice.pick(&users);
-                if followed != user {
+                let are_apart = model.blocks.contains(&(user, followed)) || model.blocks.contains(&(followed, user));
+                if followed != user && !are_apart {
                     let pair = (user, followed);
                     let is_on = w.toggle(node, user, followed).await;
                     assert_eq!(is_on, if is_on { model.follows.insert(pair) } else { !model.follows.remove(&pair) });
+                }
+            }
+            10 => {
+                let muted = dice.pick(&users);
+                if muted != user && !model.mutes.remove(&(user, muted)) {
+                    let mute = NewMute { id: RelationId::new(w.id()), at: at(step), until: None };
+                    w.node(node).blocks().mute(user, muted, mute).await.unwrap();
+                    model.mutes.insert((user, muted));
+                } else {
+                    assert_eq!(w.node(node).blocks().unmute(user, muted).await.unwrap(), muted != user);
+                }
+            }
+            11 => {
+                let blocked = dice.pick(&users);
+                if blocked != user && !model.blocks.remove(&(user, blocked)) {
+                    let block = NewBlock { id: RelationId::new(w.id()), at: at(step) };
+                    w.node(node).blocks().block(user, blocked, block).await.unwrap();
+                    model.blocks.insert((user, blocked));
+                    model.follows.retain(|pair| *pair != (user, blocked) && *pair != (blocked, user));
+                } else {
+                    assert_eq!(w.node(node).blocks().unblock(user, blocked).await.unwrap(), blocked != user);
                 }
             }
             change if !model.posts.is_empty() => {
@@ -254,7 +286,7 @@ async fn feeds_follow_every_change(w: World) {
                 } else {
                     let visibility = dice.pick(&Visibility::ALL);
                     let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
-                    w.node(node).posts().edit(id, &edit, at(step)).await.unwrap();
+                    w.node(node).posts().edit(id, ANYBODY, &edit, at(step)).await.unwrap();
                     model.posts.get_mut(&id).unwrap().visibility = visibility;
                 }
             }
@@ -336,7 +368,7 @@ async fn posts_behind_many_that_are_private_are_shown(w: World) {
     let private = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
     for n in 0..400 {
         let hidden = w.post(0, author, at(10 + n)).await.id;
-        w.node(0).posts().edit(hidden, &private, at(500)).await.unwrap();
+        w.node(0).posts().edit(hidden, ANYBODY, &private, at(500)).await.unwrap();
     }
     let new = w.post(0, author, at(1000)).await.id;
     for size in [1, 2, 20] {

@@ -148,6 +148,7 @@ fn repositories(database: &Database) -> Repositories {
         sessions: database.sessions(),
         posts: database.posts(),
         bookmarks: database.bookmarks(),
+        blocks: database.blocks(),
         notifications: database.notifications(),
         texts: database.text_backlog(),
         comments: database.comments(),

@@ -102,6 +102,14 @@ pub enum Disallowed {
     FollowSelf,
     /// To follow more users than anybody may.
     TooManyFollowed,
+    /// To block oneself.
+    BlockSelf,
+    /// To block more users than anybody may.
+    TooManyBlocked,
+    /// To mute oneself.
+    MuteSelf,
+    /// To mute more users than anybody may.
+    TooManyMuted,
 }
 
 impl fmt::Display for Disallowed {
@@ -110,6 +118,10 @@ impl fmt::Display for Disallowed {
             Self::LastAdmin => "The last enabled ADMIN cannot lose the role or be disabled",
             Self::FollowSelf => "You cannot follow yourself",
             Self::TooManyFollowed => "You cannot follow more than 10,000 users",
+            Self::BlockSelf => "You cannot block yourself",
+            Self::TooManyBlocked => "You cannot block more than 10,000 users",
+            Self::MuteSelf => "You cannot mute yourself",
+            Self::TooManyMuted => "You cannot mute more than 10,000 users",
         })
     }
 }
@@ -342,6 +354,10 @@ pub enum FieldName {
     FollowPolicy,
     /// Whose likes of comments are told.
     CommentLikePolicy,
+    /// For how many hours somebody is muted.
+    MuteHours,
+    /// Whose comments are deleted.
+    CommentAuthor,
 }
 
 /// A rule that a value breaks, in words for the one who sent it.

@@ -12,6 +12,7 @@
 //! | [`comments`] | comments on posts |
 //! | [`bookmarks`] | posts that users keep for themselves |
 //! | [`follows`] | who follows whom, and who may know |
+//! | [`blocks`] | whom users keep apart from themselves, and whom they do not want to hear |
 //! | [`notices`] | what a change tells whom |
 //! | [`notifications`] | what users were told, and what they want to be told |
 //! | [`events`] | what happens, told to those who listen while they do |
@@ -44,6 +45,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod blocks;
 pub mod bookmarks;
 pub mod clock;
 pub mod comments;

@@ -14,3 +14,26 @@ pub struct NewRelation {
     /// Who is told of it; nobody where it is nobody's business or the recipient's own.
     pub notice: Option<Notice>,
 }
+
+/// How a viewer stands to another user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// The viewer does not follow the user.
+    #[default]
+    Stranger,
+    /// The viewer follows the user.
+    Follower,
+    /// One of them blocks the other, and neither follows (`contract`: Safety).
+    Apart,
+}
+
+impl Standing {
+    /// Returns how one stands who follows the user or not, and whom a block keeps apart from the user or not.
+    pub const fn of(follows: bool, are_apart: bool) -> Self {
+        match (are_apart, follows) {
+            (true, _) => Self::Apart,
+            (false, true) => Self::Follower,
+            (false, false) => Self::Stranger,
+        }
+    }
+}

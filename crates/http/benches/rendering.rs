@@ -11,6 +11,7 @@ use agora_domain::accounts::{
     Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
     MockTokenIssuer, Username,
 };
+use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
@@ -81,6 +82,12 @@ fn services() -> Services {
         bookmarks: Bookmarks {
             bookmarks: Arc::new(MockBookmarkRepository::new()),
             posts: posts.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
+        blocks: Blocks {
+            blocks: Arc::new(MockBlockRepository::new()),
+            people: Arc::new(MockPeopleRepository::new()),
             clock: clock.clone(),
             ids: ids.clone(),
         },

@@ -8,8 +8,8 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, bookmarks, comments, docs, events, follows, health, media, notifications, people, posts, products,
-    search, threads, users,
+    accounts, blocks, bookmarks, comments, docs, events, follows, health, media, notifications, people, posts,
+    products, search, threads, users,
 };
 use crate::middleware::authorize;
 
@@ -108,6 +108,13 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/users/{userId}/followers",    Member,  people::list_followers),
         endpoint!(GET,    "/api/users/{userId}/followed",     Member,  people::list_followed),
 
+        endpoint!(PUT,    "/api/users/{userId}/block",        Member,  blocks::block),
+        endpoint!(DELETE, "/api/users/{userId}/block",        Member,  blocks::unblock),
+        endpoint!(GET,    "/api/users/me/blocks",             Member,  blocks::list_blocked),
+        endpoint!(PUT,    "/api/users/{userId}/mute",         Member,  blocks::mute),
+        endpoint!(DELETE, "/api/users/{userId}/mute",         Member,  blocks::unmute),
+        endpoint!(GET,    "/api/users/me/mutes",              Member,  blocks::list_muted),
+
         endpoint!(POST,   "/api/posts/create",                Member,  posts::create).idempotent_with_image(),
         endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all),
         endpoint!(GET,    "/api/posts/following/all",         Member,  posts::following_feed),
@@ -134,6 +141,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(DELETE, "/api/comments/delete/{commentId}", Member,  comments::delete),
         endpoint!(POST,   "/api/posts/{postId}/comments",     Member,  threads::create).idempotent(),
         endpoint!(GET,    "/api/posts/{postId}/comments",     Member,  threads::list),
+        endpoint!(DELETE, "/api/posts/{postId}/comments",     Member,  threads::delete_by),
         endpoint!(GET,    "/api/comments/{commentId}/replies", Member, threads::list_replies),
         endpoint!(PUT,    "/api/comments/{commentId}/like",   Member,  threads::like),
         endpoint!(DELETE, "/api/comments/{commentId}/like",   Member,  threads::unlike),

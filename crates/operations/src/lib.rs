@@ -27,6 +27,7 @@ pub mod indexer;
 pub mod live;
 pub mod media;
 pub mod migrate;
+pub mod mutes;
 pub mod open;
 pub mod products;
 pub mod progress;

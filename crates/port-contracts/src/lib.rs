@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
 use agora_domain::events::{EventAudience, EventLog};
@@ -37,6 +38,8 @@ pub struct Repositories {
     pub sessions: Arc<dyn SessionRepository>,
     /// Posts and likes.
     pub posts: Arc<dyn PostRepository>,
+    /// Blocks and mutes.
+    pub blocks: Arc<dyn BlockRepository>,
     /// Bookmarks.
     pub bookmarks: Arc<dyn BookmarkRepository>,
     /// Posts whose entities are not extracted yet.
@@ -232,6 +235,22 @@ contract! { $
         a_bookmark_on_an_unknown_post_is_not_found,
         the_public_timeline_holds_what_is_public_by_enabled_accounts,
     }
+    /// Blocks and mutes, and what they leave out of lists.
+    blocks {
+        a_block_keeps_both_apart_until_it_is_taken_back,
+        each_may_block_the_other_and_one_block_is_enough,
+        a_block_ends_follows_and_keeps_others_away,
+        whoever_follows_while_being_blocked_does_not_in_the_end,
+        nobody_is_listed_to_those_apart_from_them_but_to_who_sees_all,
+        posts_of_the_muted_are_in_no_timeline_but_everywhere_else,
+        pages_are_full_whoever_is_left_out,
+        a_name_of_somebody_apart_is_not_found_by_the_author,
+        those_blocked_and_muted_are_listed_newest_first_and_keep_their_place,
+        a_mute_ends,
+        a_block_and_a_mute_take_out_what_was_told_and_a_mute_keeps_out_what_follows,
+        listeners_are_told_apart_by_blocks_and_mutes,
+        of_an_unknown_user_nothing_is_kept,
+    }
     /// Comments on posts.
     comments {
         comments_are_listed_with_every_field_oldest_first,
@@ -297,7 +316,7 @@ contract! { $
     }
     /// Who follows whom.
     follows {
-        whether_somebody_follows_is_none_for_an_unknown_user,
+        how_somebody_stands_to_an_unknown_user_is_none,
         a_follow_is_toggled_on_and_off_and_on,
         a_follow_is_set_and_unset_any_number_of_times,
         setting_a_follow_again_keeps_its_place,

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use agora_domain::Result;
+use agora_domain::accounts::Viewer;
+use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{CommentOrder, Reply};
 use agora_domain::entities::Hashtag;
@@ -16,7 +18,7 @@ use uuid::Uuid;
 
 use crate::Repositories;
 use crate::run::done_or_missing;
-use crate::world::{World, display_name, entities, post_text, product_filter};
+use crate::world::{ANYBODY, World, display_name, entities, post_text, product_filter};
 
 /// The text of the posts that are added, and their hashtag.
 pub const TAG: &str = "#walked";
@@ -58,6 +60,10 @@ pub enum List {
     FollowingPeople,
     /// Those whom the host follows, as somebody sees them.
     FollowedPeople,
+    /// Those whom the host blocks.
+    Blocked,
+    /// Those whom the host mutes.
+    Muted,
     /// Those who want to be found.
     Directory,
     /// The catalog.
@@ -76,7 +82,7 @@ pub enum List {
 
 impl List {
     /// All of them.
-    pub const EACH: [Self; 24] = [
+    pub const EACH: [Self; 26] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
@@ -94,6 +100,8 @@ impl List {
         Self::Followed,
         Self::FollowingPeople,
         Self::FollowedPeople,
+        Self::Blocked,
+        Self::Muted,
         Self::Directory,
         Self::Products,
         Self::FilteredProducts,
@@ -109,7 +117,7 @@ impl List {
             Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
             Self::FollowingPeople | Self::FollowedPeople | Self::Directory | Self::Public | Self::Bookmarks => true,
             Self::PostsByTag | Self::FoundPosts | Self::FoundPeople | Self::FoundProducts => true,
-            Self::NewestComments | Self::CommentLikers => true,
+            Self::NewestComments | Self::CommentLikers | Self::Blocked | Self::Muted => true,
             Self::Comments | Self::TopLevelComments | Self::Replies => false,
             Self::Accounts | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
         }
@@ -188,45 +196,62 @@ impl Lists {
         let (db, all) = (&self.db, &Visibility::ALL);
         Ok(match list {
             List::Accounts => db.accounts.list(page).await?.map(|account| account.id.uuid()),
-            List::Posts => db.posts.list_all(viewer, page).await?.map(|view| view.post.id.uuid()),
-            List::PostsByAuthor => {
-                db.posts.list_by_author(author, all, viewer, page).await?.map(|view| view.post.id.uuid())
-            }
-            List::Public => db.posts.list_public(viewer, page).await?.map(|view| view.post.id.uuid()),
+            List::Posts => db.posts.list_all(Viewer::ordinary(viewer), page).await?.map(|view| view.post.id.uuid()),
+            List::PostsByAuthor => db
+                .posts
+                .list_by_author(author, all, Viewer::ordinary(viewer), page)
+                .await?
+                .map(|view| view.post.id.uuid()),
+            List::Public => db.posts.list_public(Viewer::ordinary(viewer), page).await?.map(|view| view.post.id.uuid()),
             List::Bookmarks => {
-                let visible = VisibleTo { viewer: host, followed: all, others: all };
+                let visible = VisibleTo { viewer: Viewer::ordinary(host), followed: all, others: all };
                 db.bookmarks.list(visible, page).await?.map(|view| view.post.id.uuid())
             }
             List::PostsByTag => {
-                let visible = VisibleTo { viewer, followed: all, others: &[Visibility::Public] };
+                let visible =
+                    VisibleTo { viewer: Viewer::ordinary(viewer), followed: all, others: &[Visibility::Public] };
                 let tag = Hashtag::parse(TAG).expect("a hashtag");
                 db.posts.list_by_tag(&tag, visible, page).await?.map(|view| view.post.id.uuid())
             }
             List::Feed => {
                 let feed = FeedRequest { made_before: None, page };
-                db.posts.list_followed(viewer, all, feed).await?.map(|view| view.post.id.uuid())
+                db.posts.list_followed(Viewer::ordinary(viewer), all, feed).await?.map(|view| view.post.id.uuid())
             }
-            List::Likers => db.posts.list_likers(post, page).await?.map(|liker| liker.id.uuid()),
-            List::Comments => db.comments.list(post, page).await?.map(|view| view.comment.id.uuid()),
+            List::Likers => db.posts.list_likers(post, ANYBODY, page).await?.map(|liker| liker.id.uuid()),
+            List::Comments => db.comments.list(post, ANYBODY, page).await?.map(|view| view.comment.id.uuid()),
             List::TopLevelComments => {
                 let order = CommentOrder::Oldest;
-                db.comments.list_top_level(post, viewer, order, page).await?.map(|view| view.comment.id.uuid())
+                db.comments
+                    .list_top_level(post, Viewer::ordinary(viewer), order, page)
+                    .await?
+                    .map(|view| view.comment.id.uuid())
             }
             List::NewestComments => {
                 let order = CommentOrder::Newest;
-                db.comments.list_top_level(post, viewer, order, page).await?.map(|view| view.comment.id.uuid())
+                db.comments
+                    .list_top_level(post, Viewer::ordinary(viewer), order, page)
+                    .await?
+                    .map(|view| view.comment.id.uuid())
             }
-            List::Replies => db.comments.list_replies(comment, viewer, page).await?.map(|view| view.comment.id.uuid()),
-            List::CommentLikers => db.comments.list_likers(comment, page).await?.map(|user| user.id.uuid()),
-            List::Followers => db.follows.list_followers(host, page).await?.map(|user| user.id.uuid()),
-            List::Followed => db.follows.list_followed(host, page).await?.map(|user| user.id.uuid()),
-            List::FollowingPeople => {
-                db.people.list_followers(host, viewer, true, page).await?.map(|user| user.id.uuid())
+            List::Replies => db
+                .comments
+                .list_replies(comment, Viewer::ordinary(viewer), page)
+                .await?
+                .map(|view| view.comment.id.uuid()),
+            List::CommentLikers => db.comments.list_likers(comment, ANYBODY, page).await?.map(|user| user.id.uuid()),
+            List::Followers => db.follows.list_followers(host, ANYBODY, page).await?.map(|user| user.id.uuid()),
+            List::Followed => db.follows.list_followed(host, ANYBODY, page).await?.map(|user| user.id.uuid()),
+            List::Blocked => db.blocks.list_blocked(Viewer::ordinary(host), page).await?.map(|user| user.id.uuid()),
+            List::Muted => db.blocks.list_muted(Viewer::ordinary(host), page).await?.map(|(user, _)| user.id.uuid()),
+            List::FollowingPeople => db
+                .people
+                .list_followers(host, Viewer { sees_all: true, ..ANYBODY }, page)
+                .await?
+                .map(|user| user.id.uuid()),
+            List::FollowedPeople => db.people.list_followed(host, ANYBODY, page).await?.map(|user| user.id.uuid()),
+            List::Directory => {
+                db.people.list_discoverable(Viewer::ordinary(viewer), page).await?.map(|user| user.id.uuid())
             }
-            List::FollowedPeople => {
-                db.people.list_followed(host, viewer, false, page).await?.map(|user| user.id.uuid())
-            }
-            List::Directory => db.people.list_discoverable(viewer, page).await?.map(|user| user.id.uuid()),
             List::Products => db.products.list(&ProductFilter::default(), page).await?.map(|product| product.id.uuid()),
             List::FilteredProducts => {
                 let filter = product_filter(Some("kitchen"), Some("tea"));
@@ -234,12 +259,12 @@ impl Lists {
             }
             List::ShortProducts => db.products.list_short(page).await?.map(|product| product.id.uuid()),
             List::FoundPosts => {
-                let wanted = PostSearch { needles: self.needles("morning").await?, viewer, sees_all: false };
+                let wanted = PostSearch { needles: self.needles("morning").await?, viewer: Viewer::ordinary(viewer) };
                 db.search.find_posts(&wanted, page).await?.map(|view| view.post.id.uuid())
             }
             List::FoundPeople => {
                 let needles = self.needles("walker").await?;
-                let wanted = PeopleSearch { needles, viewer, sees_all: false, except: None };
+                let wanted = PeopleSearch { needles, viewer: Viewer::ordinary(viewer), except: None };
                 db.search.find_people(&wanted, page).await?.map(|person| person.id.uuid())
             }
             List::FoundProducts => {
@@ -315,6 +340,14 @@ impl Lists {
                 register().await;
                 db.follows.set(host, user, relation).await.unwrap();
             }
+            List::Blocked => {
+                register().await;
+                db.blocks.block(host, user, NewBlock { id: relation.id, at }).await.unwrap();
+            }
+            List::Muted => {
+                register().await;
+                db.blocks.mute(host, user, NewMute { id: relation.id, at, until: None }).await.unwrap();
+            }
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
                 let mut product = w.new_product(&id.to_string());
                 (product.id, product.created_at) = (id.into(), at);
@@ -327,7 +360,7 @@ impl Lists {
     pub async fn rewrite(&self, id: Uuid, number: u64) {
         let text = format!("Good morning {TAG} {number}");
         let edit = PostEdit { text: Some(post_text(&text)), entities: entities(&text), ..PostEdit::default() };
-        done_or_missing(self.db.posts.edit(id.into(), &edit, self.world.now()).await).unwrap();
+        done_or_missing(self.db.posts.edit(id.into(), ANYBODY, &edit, self.world.now()).await).unwrap();
     }
 
     /// Packs some of what is found.
@@ -344,12 +377,14 @@ impl Lists {
             List::Posts | List::PostsByAuthor | List::PostsByTag | List::Public | List::Feed | List::FoundPosts => {
                 done_or_missing(db.posts.delete(id.into(), self.world.now()).await).unwrap();
             }
-            List::Bookmarks => done_or_missing(db.bookmarks.unset(id.into(), host).await).unwrap(),
-            List::Likers => db.posts.unset_like(post, user).await.unwrap(),
+            List::Bookmarks => done_or_missing(db.bookmarks.unset(id.into(), host).await.map(drop)).unwrap(),
+            List::Likers => db.posts.unset_like(post, user).await.map(drop).unwrap(),
             List::Comments | List::TopLevelComments | List::NewestComments | List::Replies => {
                 done_or_missing(db.comments.delete(id.into()).await).unwrap();
             }
-            List::CommentLikers => db.comments.unset_like(comment, user).await.unwrap(),
+            List::CommentLikers => db.comments.unset_like(comment, user).await.map(drop).unwrap(),
+            List::Blocked => done_or_missing(db.blocks.unblock(host, user).await.map(drop)).unwrap(),
+            List::Muted => drop(db.blocks.unmute(host, user).await.unwrap()),
             List::Followers | List::FollowingPeople => db.follows.unset(user, host).await.unwrap(),
             List::Followed | List::FollowedPeople => db.follows.unset(host, user).await.unwrap(),
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
@@ -361,7 +396,8 @@ impl Lists {
     /// Returns a page of the feed of posts made before an instant.
     pub(crate) async fn read_bounded(&self, made_before: Timestamp, page: PageRequest) -> Page<Uuid> {
         let feed = FeedRequest { made_before: Some(made_before), page };
-        let page = self.db.posts.list_followed(self.people.viewer, &Visibility::ALL, feed).await.unwrap();
+        let page =
+            self.db.posts.list_followed(Viewer::ordinary(self.people.viewer), &Visibility::ALL, feed).await.unwrap();
         page.map(|view| view.post.id.uuid())
     }
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
     Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, Roles, Session, UserPreview,
-    UserSummary, Username,
+    UserSummary, Username, Viewer,
 };
+use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText, NewComment, Reply, ThreadedComment};
 use agora_domain::entities::{Candidates, Entities};
@@ -47,6 +48,9 @@ pub(crate) const INSTANTS: [i64; 8] =
     [-2_208_988_800_001, -1001, -1, 0, 1, 1_709_210_096_789, 1_709_210_096_790, 253_402_300_799_999];
 
 /// Returns the instant `n` milliseconds after an ordinary one.
+/// Somebody without any relation, to whom lists show what they show to everybody.
+pub(crate) const ANYBODY: Viewer = Viewer::ordinary(UserId::new(Uuid::nil()));
+
 pub(crate) const fn at(n: i64) -> Timestamp {
     Timestamp::from_unix_millis(1_700_000_000_000 + n)
 }
@@ -319,6 +323,16 @@ impl World {
 
     pub(crate) async fn follow(&self, follower: UserId, followed: UserId) {
         self.db.follows.set(follower, followed, self.new_relation()).await.unwrap();
+    }
+
+    pub(crate) async fn block(&self, blocker: UserId, blocked: UserId) {
+        let block = NewBlock { id: self.id(), at: self.now() };
+        self.db.blocks.block(blocker, blocked, block).await.unwrap();
+    }
+
+    pub(crate) async fn mute(&self, muter: UserId, muted: UserId, until: Option<Timestamp>) {
+        let mute = NewMute { id: self.id(), at: self.now(), until };
+        self.db.blocks.mute(muter, muted, mute).await.unwrap();
     }
 
     pub(crate) fn new_comment(&self, post: PostId, author: UserId) -> NewComment {

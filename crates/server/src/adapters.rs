@@ -8,6 +8,7 @@ use std::time::Duration;
 use agora_config::Config;
 use agora_database::Database;
 use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::blocks::{Blocks, MuteExpiry};
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
 use agora_domain::comments::Comments;
@@ -129,6 +130,12 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
+            blocks: Blocks {
+                blocks: self.database.blocks(),
+                people: self.database.people(),
+                clock: clock(),
+                ids: ids(),
+            },
             comments: Comments {
                 comments: self.database.comments(),
                 accounts: self.database.accounts(),
@@ -164,6 +171,10 @@ impl Adapters {
             indexing: Indexing { index: self.database.search_index() },
             texts: TextBackfill::new(self.database.text_backlog(), self.database.accounts()),
         }
+    }
+
+    pub(crate) fn mute_expiry(&self) -> MuteExpiry {
+        MuteExpiry { blocks: self.database.blocks(), clock: Arc::clone(&self.clock) }
     }
 
     pub(crate) fn sweep(&self, interval: Duration) -> Sweep {

@@ -8,12 +8,14 @@ use std::time::Duration;
 use actix_web::dev::Server;
 use agora_config::Config;
 use agora_database::{CallMeter, Database, QueryInstrumentation};
+use agora_domain::blocks::MuteExpiry;
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
 use agora_http::{MacKeys, Settings, Stopping};
 use agora_operations::host::{listen, reachable};
 use agora_operations::indexer::Indexer;
 use agora_operations::live::{LagMeter, LiveFeed};
+use agora_operations::mutes::end_mutes;
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::sweep::Sweep;
 use agora_operations::{data_dir, host};
@@ -52,6 +54,7 @@ pub struct App {
     lag: Option<LagMeter>,
     sweep: Sweep,
     indexer: Indexer,
+    mutes: MuteExpiry,
     database: Database,
 }
 
@@ -134,7 +137,7 @@ impl App {
         let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
-        let indexer = adapters.indexer();
+        let (indexer, mutes) = (adapters.indexer(), adapters.mute_expiry());
         let live = Arc::clone(&adapters.live);
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
         let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), adapters };
@@ -153,6 +156,7 @@ impl App {
             lag,
             sweep,
             indexer,
+            mutes,
             database,
         })
     }
@@ -164,11 +168,13 @@ impl App {
     pub async fn run(self) -> Result<()> {
         let sweep = tokio::spawn(self.sweep.run());
         let indexer = tokio::spawn(self.indexer.run());
+        let mutes = tokio::spawn(end_mutes(self.mutes));
         let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
         sweep.abort();
         indexer.abort();
+        mutes.abort();
         live.abort();
         if let Some((handle, server)) = metrics {
             // To its end, since it holds a part of the database.

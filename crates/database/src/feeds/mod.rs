@@ -3,7 +3,7 @@
 //! To find the newest posts of a thousand authors takes a thousand looks into an index. So the positions of the newest
 //! posts of a viewer's feed are remembered once they were read. The database is asked each time what has changed
 //! since, in a statement whose cost depends on neither the number of authors nor that of posts: which state the
-//! viewer's follows are in, and which posts came in since anybody on this node last asked. So what one node remembers
+//! viewer's follows and mutes are in, and which posts came in since anybody on this node last asked. So what one node remembers
 //! is as good as what it would read, whatever other nodes write.
 //!
 //! What is remembered are candidates: of each the row is read, and shown when it is there, when its author is followed
@@ -29,6 +29,7 @@ pub(crate) use self::recent::{NewPost, Snapshot};
 pub(crate) use self::timeline::Loaded;
 use self::timeline::{Part, Timeline};
 use self::window::Window;
+use crate::apart::DbViewer;
 use crate::backend::Backend;
 use crate::mutex::lock;
 use crate::rows::{Slice, Toward, visibility_code};
@@ -66,7 +67,7 @@ const ATTEMPTS: usize = 5;
 
 /// What has changed since a snapshot.
 pub(crate) struct Changes {
-    /// Which state the viewer's follows are in; nothing when there is no such user.
+    /// Which state the viewer's follows and mutes are in; nothing when there is no such user.
     pub(crate) version: Option<i64>,
     /// The posts that came to be seen since, [`MAX_CHANGES`] at most.
     pub(crate) posts: Vec<NewPost>,
@@ -77,7 +78,7 @@ pub(crate) struct Changes {
 /// Which posts are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FeedQuery {
-    pub(crate) viewer: DbId,
+    pub(crate) viewer: DbViewer,
     pub(crate) visible: Visible,
     /// In which order, the first ones first.
     pub(crate) toward: Toward,
@@ -161,7 +162,7 @@ impl Feeds {
     pub(crate) async fn page(
         &self,
         backend: &Backend,
-        viewer: DbId,
+        viewer: DbViewer,
         visible: Visible,
         feed: FeedRequest,
     ) -> Result<Vec<PostView>> {
@@ -194,7 +195,7 @@ impl Feeds {
         if self.recent().epoch < epoch {
             self.recent_mut().renew(epoch);
         }
-        let viewer = wanted.viewer;
+        let viewer = wanted.viewer.id;
         let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
         let remembered = match remembered.filter(|remembered| lock(remembered).is_of(wanted.visible, MAX_AGE)) {
             Some(remembered) => remembered,
@@ -258,7 +259,7 @@ impl Feeds {
     async fn load(
         &self,
         backend: &Backend,
-        FeedQuery { viewer, visible, .. }: FeedQuery,
+        FeedQuery { viewer: DbViewer { id: viewer, .. }, visible, .. }: FeedQuery,
         limit: usize,
     ) -> Result<Attempt> {
         // Before it is read: what comes in from here on may be missing in it.
@@ -279,7 +280,7 @@ impl Feeds {
     async fn extend(
         &self,
         backend: &Backend,
-        FeedQuery { viewer, visible, .. }: FeedQuery,
+        FeedQuery { viewer: DbViewer { id: viewer, .. }, visible, .. }: FeedQuery,
         remembered: &Remembered,
         end: Keyset,
         limit: usize,
@@ -325,10 +326,10 @@ async fn page_from_authors(
     mut window: Window,
     mut candidates: usize,
 ) -> Result<Vec<PostView>> {
-    let mut found = Vec::new();
+    let (mut found, viewer) = (Vec::new(), wanted.viewer.id);
     loop {
         let slice = Slice::new(window.toward, window.after, candidates);
-        let mut keys = run!(backend, search feeds::positions(wanted.viewer, wanted.visible, slice))?;
+        let mut keys = run!(backend, search feeds::positions(viewer, wanted.visible, slice))?;
         keys.retain(|key| window.contains(*key));
         let are_all = keys.len() < candidates;
         window = keys.last().map_or(window, |last| Window { after: Some(*last), ..window });

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::tests::{HANG, find, id, toggle_like, write};
 use super::*;
+use crate::apart::DbViewer;
 use crate::rows::Slice;
 use crate::schema::LikeRecord;
 
@@ -48,7 +49,15 @@ async fn on_every_lane(database: &Postgres) -> Result<()> {
         try_join_all((0..64).map(async |_| find(database, post, user).await)).await?;
         let lists = (0..64).map(async |_| {
             database
-                .list(move |conn| Box::pin(queries::posts::list_by_author(conn, user, [0, 1, 2], user, slice())))
+                .list(move |conn| {
+                    Box::pin(queries::posts::list_by_author(
+                        conn,
+                        user,
+                        [0, 1, 2],
+                        DbViewer::ordinary(user.0.into()),
+                        slice(),
+                    ))
+                })
                 .await
         });
         try_join_all(lists).await?;
@@ -57,7 +66,18 @@ async fn on_every_lane(database: &Postgres) -> Result<()> {
             database.read(move |conn| Box::pin(queries::accounts::find(conn, user))).await?;
             database.search(move |conn| Box::pin(queries::products::list(conn, None, slice()))).await?;
             let edit = agora_domain::posts::PostEdit::default();
-            database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), None, AT.0))).await
+            database
+                .write(move |conn| {
+                    Box::pin(queries::posts::edit(
+                        conn,
+                        post,
+                        DbViewer::ordinary(user.0.into()),
+                        edit.clone(),
+                        None,
+                        AT.0,
+                    ))
+                })
+                .await
         });
         try_join_all(reads).await?;
     }
@@ -128,14 +148,15 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
     let mut holder = connector.connect().await.unwrap();
     let post = id(2, 1);
     holder.batch_execute(&format!("BEGIN; SELECT FROM posts WHERE id = '{}' FOR UPDATE", post.0)).await.unwrap();
+    let reader = DbViewer::ordinary(id(1, 1).0.into());
     for round in 0..10_u64 {
         let impatient = (0..120_u64).map(async |n| {
             let like = like(round * 1000 + n);
             let single = timeout(Duration::from_millis(20), toggle_like(&database, like));
             assert!(single.await.is_err(), "the post is locked");
             let edit = agora_domain::posts::PostEdit::default();
-            let write =
-                database.write(move |conn| Box::pin(queries::posts::edit(conn, post, edit.clone(), None, AT.0)));
+            let write = database
+                .write(move |conn| Box::pin(queries::posts::edit(conn, post, reader, edit.clone(), None, AT.0)));
             assert!(timeout(Duration::from_millis(20), write).await.is_err(), "the post is locked");
         });
         join_all(impatient).await;

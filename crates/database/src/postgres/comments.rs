@@ -1,21 +1,24 @@
 //! The flat list of a post's comments.
 
+use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, built};
 use super::queries::load;
 use super::queries::views::flat;
+use crate::apart::{DbViewer, apart};
 use crate::error::Outcome;
 use crate::rows::{FlatCommentRow, Slice, SummaryRow};
 use crate::schema::{comments, users};
 use crate::sql_types::DbId;
 
-/// Returns the comments on a post, whatever their thread, with their authors.
+/// Returns the comments on a post, whatever their thread, with their authors and whether the viewer is shown them.
 pub(crate) async fn list_comments(
     conn: &mut Conn<'_>,
     post: DbId,
+    viewer: DbViewer,
     slice: Slice,
-) -> Outcome<Vec<(FlatCommentRow, SummaryRow)>> {
-    let on_post = flat!(post);
+) -> Outcome<Vec<(bool, FlatCommentRow, SummaryRow)>> {
+    let on_post = flat!(post, viewer);
     Ok(load!(on_post, comments, slice, conn)?)
 }

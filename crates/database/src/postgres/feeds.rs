@@ -21,6 +21,7 @@ use super::dialect::{Conn, RunQueryDsl, built};
 use super::likers::{likers, with_likers};
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, read_at, view};
 use super::statements::statement;
+use crate::apart::DbViewer;
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, limit};
@@ -59,12 +60,17 @@ const FOLLOWED: u8 = 0;
 const AUTHOR: u8 = 1;
 const ANYBODY: u8 = 2;
 
+/// Of those whom a user follows, those whom the user does not mute.
+const UNMUTED: &str =
+    " AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = follows.follower_id AND m.muted_id = follows.followed_id)";
+
 impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("SELECT n.created_at, n.id FROM ");
         if OF == FOLLOWED {
             out.push_sql("(SELECT followed_id AS id FROM follows WHERE follower_id = ");
             out.push_bind_param::<Id, _>(&self.user)?;
+            out.push_sql(UNMUTED);
             out.push_sql(") a CROSS JOIN ");
         }
         out.push_sql("unnest(");
@@ -169,10 +175,10 @@ macro_rules! load_next {
 }
 
 /// Returns all posts.
-pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let views = posts::table.inner_join(users::table).select(view!(UserRow, viewer));
-    let rows = load_next!(ANYBODY, viewer, visible_codes(&Visibility::ALL), slice, views, conn);
-    with_likers(conn, rows, UserRow::account).await
+    let rows = load_next!(ANYBODY, viewer.id, visible_codes(&Visibility::ALL), slice, views, conn);
+    with_likers(conn, rows, viewer, UserRow::account).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -180,12 +186,12 @@ pub(crate) async fn list_by_author(
     conn: &mut Conn<'_>,
     author: DbId,
     visible: Visible,
-    viewer: DbId,
+    viewer: DbViewer,
     slice: Slice,
 ) -> Outcome<Vec<PostView>> {
     let views = posts::table.inner_join(users::table).select(view!(AuthorRow, viewer));
     let rows = load_next!(AUTHOR, author, visible, slice, views, conn);
-    with_likers(conn, rows, AuthorRow::author).await
+    with_likers(conn, rows, viewer, AuthorRow::author).await
 }
 
 /// Returns the positions of a feed from one on that have one of the visibilities.
@@ -255,6 +261,7 @@ impl QueryFragment<Pg> for LoadFeed {
         let Self { posts, most_followed } = self;
         out.push_sql("WITH f AS MATERIALIZED (SELECT followed_id FROM follows WHERE follower_id = ");
         out.push_bind_param::<Id, _>(&posts.user)?;
+        out.push_sql(UNMUTED);
         out.push_sql(" LIMIT ");
         out.push_bind_param::<BigInt, _>(most_followed)?;
         out.push_sql(
@@ -325,5 +332,5 @@ pub(crate) async fn read_with_changes(
     since: Snapshot,
 ) -> Outcome<(Changes, Vec<PostView>)> {
     let (mut one, mut two) = (*conn, *conn);
-    try_join(changes(&mut one, wanted.viewer, &since), read_at(&mut two, wanted, keys)).await
+    try_join(changes(&mut one, wanted.viewer.id, &since), read_at(&mut two, wanted, keys)).await
 }

@@ -8,6 +8,7 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Array, Nullable, Record, Text};
 
 use super::dialect::Conn;
+use crate::apart::{BLOCKS, DbViewer, push_related};
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::rows::LikerRow;
@@ -20,11 +21,13 @@ pub(crate) type Likers = Option<Vec<(DbId, String, Option<String>)>>;
 
 /// The column of that. Of a post with many likes only the newest are read, from the index.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
-pub(crate) struct NewestLikers;
+pub(crate) struct NewestLikers {
+    viewer: DbViewer,
+}
 
-/// Returns the column of that.
-pub(crate) const fn likers() -> NewestLikers {
-    NewestLikers
+/// Returns the column of that, without people apart from the viewer.
+pub(crate) const fn likers(viewer: DbViewer) -> NewestLikers {
+    NewestLikers { viewer }
 }
 
 expression! { NewestLikers: Nullable<Array<Record<(Id, Text, Nullable<Text>)>>>, of posts::id }
@@ -34,8 +37,14 @@ impl QueryFragment<Pg> for NewestLikers {
         out.push_sql(
             "CASE WHEN posts.like_count > 0 THEN ARRAY(\
                 SELECT ROW(u.id, u.username, u.profile_picture) FROM (\
-                    SELECT l.user_id, l.created_at, l.id FROM likes l WHERE l.post_id = posts.id \
-                    ORDER BY l.created_at DESC, l.id DESC LIMIT 50\
+                    SELECT l.user_id, l.created_at, l.id FROM likes l WHERE l.post_id = posts.id AND NOT ",
+        );
+        push_related(&mut out, BLOCKS, &self.viewer.apart, |mut out| {
+            out.push_sql("l.user_id");
+            Ok(())
+        })?;
+        out.push_sql(
+            " ORDER BY l.created_at DESC, l.id DESC LIMIT 50\
                 ) n JOIN users u ON u.id = n.user_id ORDER BY n.created_at DESC, n.id DESC\
             ) END",
         );
@@ -50,6 +59,7 @@ const _: () = assert!(SHOWN_LIKERS == 50);
 pub(crate) async fn with_likers<R, A>(
     _: &mut Conn<'_>,
     rows: Vec<ViewRow<R, Likers>>,
+    _: DbViewer,
     author: fn(R) -> Outcome<A>,
 ) -> Outcome<Vec<PostView<A>>> {
     let liker = |(id, username, profile_picture)| LikerRow { id, username, profile_picture }.liker();

@@ -20,10 +20,11 @@ use uuid::Uuid;
 use super::database::{Postgres, private_postgres};
 use super::dialect;
 use super::queries::{
-    accounts, bookmarks, comments, feeds, follows, notifications, people, posts, products, search, sessions, texts,
-    timelines,
+    accounts, blocks, bookmarks, comments, events, feeds, follows, notifications, people, posts, products, search,
+    sessions, texts, timelines,
 };
 use crate::Options;
+use crate::apart::DbViewer;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{LikeRecord, search_tail, search_texts};
@@ -55,6 +56,15 @@ fn rows(size: u32) -> String {
             to_timestamp(n), 0, 0 FROM generate_series(1, {size}) n;
         INSERT INTO follows SELECT pg_temp.key(1, 1), pg_temp.key(1, n), pg_temp.key(3, n), to_timestamp(n)
             FROM generate_series(2, 101) n;
+        INSERT INTO blocks SELECT pg_temp.key(1, 1), pg_temp.key(1, n), pg_temp.key(18, n), to_timestamp(n)
+            FROM generate_series(500, 549) n;
+        INSERT INTO blocks SELECT pg_temp.key(1, 110 + n % 880), pg_temp.key(1, 110 + (n / 880 + n % 880 + 1) % 880),
+            pg_temp.key(19, n), to_timestamp(n) FROM generate_series(1, {size}) n;
+        INSERT INTO blocks SELECT other_id, user_id FROM blocks ON CONFLICT DO NOTHING;
+        INSERT INTO mutes SELECT pg_temp.key(1, 1), pg_temp.key(1, n), pg_temp.key(20, n), to_timestamp(n), NULL
+            FROM generate_series(550, 599) n;
+        INSERT INTO mutes SELECT pg_temp.key(1, 110 + n % 880), pg_temp.key(1, 110 + (n / 880 + n % 880 + 1) % 880),
+            pg_temp.key(21, n), to_timestamp(n), to_timestamp(2000000000 + n) FROM generate_series(1, {size}) n;
         INSERT INTO likes SELECT pg_temp.key(2, CASE WHEN n <= 60 THEN 1 ELSE 1 + n % {size} END),
             pg_temp.key(1, CASE WHEN n <= 60 THEN n ELSE 61 + n % 900 END), pg_temp.key(4, n), to_timestamp(n)
             FROM generate_series(1, {size}) n;
@@ -166,6 +176,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         "posts",
         "post_tags",
         "follows",
+        "blocks",
+        "mutes",
         "likes",
         "bookmarks",
         "comments",
@@ -180,7 +192,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     let (viewer, author, post) = (id(1, 1), id(1, 2), id(2, 1));
     let twenty: Vec<_> = (0..20).map(|n| Keyset { at: Timestamp::from_unix_millis(0), id: id(2, 100 + n).0 }).collect();
     let at = DbInstant(Timestamp::from_unix_millis(1));
-    let visible = VisiblePosts { viewer, followed: [0, 1, 0], others: [0; 3] };
+    let reader = DbViewer::ordinary(viewer.0.into());
+    let visible = VisiblePosts { viewer: reader, followed: [0, 1, 0], others: [0; 3] };
     let since = || Snapshot { end: 1, running: Vec::new() };
     let mut most = BTreeMap::new();
     macro_rules! measure {
@@ -202,8 +215,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     let in_tail = |text| Contains::new(search_tail::words, &found(text).contained);
     let in_bucket = |text| Contains::new(search_texts::words, &found(text).contained);
     let packing = Packing { documents: 20, ..Packing::SERVICE };
-    let among_posts = Among::Posts { viewer, sees_all: false };
-    let among_people = Among::Accounts { sees_all: false, except: viewer };
+    let among_posts = Among::Posts { viewer: reader };
+    let among_people = Among::Accounts { viewer: reader, except: viewer };
     let like = |n| LikeRecord { post_id: id(2, 200), user_id: viewer, id: id(9, n), created_at: at };
     let comment = |n| CommentRow {
         id: id(10, n),
@@ -225,16 +238,16 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     let kinds = kind_codes(&[]);
     let thread = id(5, 1);
     measure! { n:
-        |conn| posts::find(conn, post, viewer),
+        |conn| posts::find(conn, post, reader),
         |conn| posts::find_access(conn, post, viewer),
         |conn| sessions::find(conn, id(7, 1)),
         |conn| accounts::find(conn, viewer),
-        |conn| follows::is_following(conn, viewer, author),
+        |conn| follows::find_standing(conn, viewer, author),
         |conn| people::find(conn, author, viewer),
         |conn| people::find_by_username(conn, "u2".to_owned(), viewer),
         |conn| people::find_all(conn, vec![author, viewer], viewer),
         |conn| feeds::load(conn, viewer, [0, 1, 0], 26),
-        |conn| accounts::find_ids(conn, vec!["u2".to_owned(), "nobody".to_owned()]),
+        |conn| accounts::find_ids(conn, vec!["u2".to_owned(), "nobody".to_owned()], reader),
         |conn| texts::list_unresolved(conn, TextKind::Post, DbId(Uuid::max()), 200),
         |conn| texts::list_unresolved(conn, TextKind::Comment, DbId(Uuid::max()), 200),
         |conn| comments::find_access(conn, CommentTarget::Comment(thread.0.into()), viewer),
@@ -242,34 +255,39 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| comments::find(conn, thread, viewer),
         |conn| search::look(conn, among_posts, in_bucket("text"), (0..64).collect()),
         |conn| search::look(conn, among_people, in_bucket("text"), (0..8).collect()),
-        |conn| search::posts(conn, vec![post, id(2, 100)], viewer, false),
-        |conn| people::find_discoverable(conn, vec![author, viewer], viewer, false),
+        |conn| search::posts(conn, vec![post, id(2, 100)], reader),
+        |conn| people::find_discoverable(conn, vec![author, viewer], reader),
         |conn| search::count_to_pack(conn, Kind::Post, packing),
         |conn| posts::toggle_like(conn, like(n), notice(n)),
         |conn| comments::insert(conn, comment(n), notices(n)),
         |conn| notifications::count_unread(conn, visible),
         |conn| notifications::settings(conn, viewer),
+        |conn| events::find_apart(conn, vec![viewer, author], vec![author, id(1, 3)]),
+        |conn| events::find_mutes(conn, vec![viewer, author], vec![author, id(1, 3)]),
+        |conn| blocks::end_mutes(conn, at),
     }
     for toward in [Toward::Older, Toward::Newer] {
         let slice = |limit| Slice::new(toward, None, limit);
-        let wanted = FeedQuery { viewer, visible: [0, 1, 0], toward, limit: 21 };
+        let wanted = FeedQuery { viewer: reader, visible: [0, 1, 0], toward, limit: 21 };
         measure! { n:
-            |conn| posts::list_all(conn, viewer, slice(21)),
-            |conn| posts::list_by_author(conn, author, [0, 1, 0], viewer, slice(21)),
-            |conn| timelines::list_public(conn, viewer, slice(21), 21),
+            |conn| posts::list_all(conn, reader, slice(21)),
+            |conn| posts::list_by_author(conn, author, [0, 1, 0], reader, slice(21)),
+            |conn| timelines::list_public(conn, reader, slice(21), 21),
             |conn| bookmarks::list(conn, visible, slice(21), 21),
             |conn| timelines::list_by_tag(conn, "shown".to_owned(), visible, slice(21), 21),
-            |conn| posts::list_likers(conn, post, slice(21)),
+            |conn| posts::list_likers(conn, post, reader, slice(21)),
             |conn| notifications::list(conn, visible, kinds, slice(21)),
             |conn| notifications::list_actors(conn, visible, id(16, 1), slice(21)),
-            |conn| comments::list(conn, post, slice(21)),
-            |conn| comments::list_top_level(conn, post, viewer, slice(21)),
-            |conn| comments::list_replies(conn, thread, viewer, slice(21)),
-            |conn| comments::list_likers(conn, thread, slice(21)),
-            |conn| follows::list_followed(conn, viewer, slice(21)),
-            |conn| people::list_followers(conn, author, viewer, false, slice(21)),
-            |conn| people::list_followed(conn, viewer, author, false, slice(21)),
-            |conn| people::list_discoverable(conn, viewer, slice(21)),
+            |conn| comments::list(conn, post, reader, slice(21), 21),
+            |conn| comments::list_top_level(conn, post, reader, slice(21), 21),
+            |conn| comments::list_replies(conn, thread, reader, slice(21), 21),
+            |conn| comments::list_likers(conn, thread, reader, slice(21)),
+            |conn| follows::list_followed(conn, viewer, reader, slice(21)),
+            |conn| blocks::list_blocked(conn, reader, slice(21)),
+            |conn| blocks::list_muted(conn, reader, slice(21)),
+            |conn| people::list_followers(conn, author, reader, slice(21)),
+            |conn| people::list_followed(conn, viewer, DbViewer::ordinary(author.0.into()), slice(21)),
+            |conn| people::list_discoverable(conn, reader, slice(21)),
             |conn| accounts::list(conn, slice(21)),
             |conn| products::list(conn, None, slice(21)),
             |conn| products::list(conn, Some("c1".to_owned()), slice(21)),

@@ -65,6 +65,7 @@ statement! { ToggleLike { like: LikeRecord, told: GatheredNotice } -> (Bool, Boo
         WHERE n.id IS NOT NULL AND NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = " like.user_id as Id, "))) \
+        AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = n.recipient AND m.muted_id = " like.user_id as Id, ") \
         ON CONFLICT (day, kind, target_id) WHERE day IS NOT NULL DO UPDATE SET count = notifications.count + 1, is_empty = false, \
             is_read = notifications.is_read AND EXISTS (SELECT FROM notification_withdrawals w \
                 WHERE w.notification_id = notifications.id AND w.actor_id = " like.user_id as Id, "), \
@@ -114,10 +115,11 @@ statement! { InsertComment { row: CommentRow, told: Notices } -> Id:
     " AS uuid) AS author, CAST(" row.created_at as Instant, " AS timestamptz) AS at) c WHERE NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = c.author))) \
+        AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = n.recipient AND m.muted_id = c.author) \
         RETURNING id, recipient_id, kind\
     ), recorded AS (\
         INSERT INTO events (kind, post_id, comment_id, user_id, notification_id, detail) \
-        SELECT CAST(3 AS smallint), id, CAST(" row.id as Id, " AS uuid), CAST(NULL AS uuid), CAST(NULL AS uuid), \
+        SELECT CAST(3 AS smallint), id, CAST(" row.id as Id, " AS uuid), CAST(" row.author_id as Id, " AS uuid), CAST(NULL AS uuid), \
             CAST(NULL AS smallint) FROM post \
         UNION ALL SELECT 5, NULL, NULL, recipient_id, id, kind FROM told) \
     INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities) SELECT " row.id as Id,
@@ -157,6 +159,7 @@ statement! { InsertPost { row: PostRow, tags: Vec<String>, text: TextRow, told: 
     told.recipients as Array<Id>, "::uuid[]) n(id, kind, recipient) WHERE NOT EXISTS (\
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = p.author_id))) \
+        AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = n.recipient AND m.muted_id = p.author_id) \
         RETURNING id, recipient_id, kind\
     ), recorded AS (\
         INSERT INTO events (kind, post_id, user_id, notification_id, detail) \

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::*;
+use crate::apart::DbViewer;
 use crate::rows::CommentRow;
 use crate::schema::LikeRecord;
 use crate::sql_types::{DbId, DbInstant};
@@ -50,7 +51,7 @@ async fn pid(database: &Postgres) -> i32 {
 
 /// Finds a post, on a shared connection.
 pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Result<Option<FoundPost>> {
-    database.read(move |conn| Box::pin(queries::posts::find(conn, post, viewer))).await
+    database.read(move |conn| Box::pin(queries::posts::find(conn, post, DbViewer::ordinary(viewer.0.into())))).await
 }
 
 /// Toggles a like.

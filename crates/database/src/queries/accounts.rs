@@ -4,18 +4,19 @@ use agora_domain::accounts::{
 };
 use agora_domain::error::Resource;
 use agora_domain::search::{IndexedText, Kind};
-use diesel::dsl::exists;
+use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
 use super::{Conn, RunQueryDsl, built};
+use crate::apart::{DbViewer, apart};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count, key_text};
 use crate::schema::{UserRecord, sessions, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 
-const NO_USER: Failure = Failure::Rule(Error::NotFound(Resource::User));
+pub(super) const NO_USER: Failure = Failure::Rule(Error::NotFound(Resource::User));
 
 pub(crate) async fn insert(conn: &mut Conn<'_>, user: UserRecord, words: IndexedText) -> Outcome<()> {
     let (picture, at) = (user.profile_picture.clone(), user.created_at);
@@ -42,8 +43,8 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
 }
 
 /// Returns the accounts with these keys of usernames, each with its key.
-pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<(String, DbId)>> {
-    let named = users::table.filter(users::username_key.eq_any(keys));
+pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbViewer) -> Outcome<Vec<(String, DbId)>> {
+    let named = users::table.filter(users::username_key.eq_any(keys)).filter(not(apart(author, users::id)));
     Ok(named.select((users::username_key, users::id)).load(conn).await?)
 }
 

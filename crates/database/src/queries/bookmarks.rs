@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use agora_domain::error::Resource;
+use diesel::dsl::not;
 use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
@@ -10,6 +11,7 @@ use super::likes::{NO_POST, is_there};
 use super::timelines::shown;
 use super::views::{author_followed_by, liked_by, view, visible_to};
 use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
+use crate::apart::left_out;
 use crate::error::{Failure, Outcome};
 use crate::rows::{After, AuthorRow, PostRow, Slice};
 use crate::schema::{BookmarkRecord, bookmarks, posts, users};
@@ -30,12 +32,11 @@ pub(crate) async fn set(conn: &mut Conn<'_>, bookmark: BookmarkRecord) -> Outcom
     Ok(())
 }
 
-pub(crate) async fn unset(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
+pub(crate) async fn unset(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
     if !is_there(conn, post).await? {
         return Err(NO_POST);
     }
-    diesel::delete(bookmarks::table.find((user, post))).execute(conn).await?;
-    Ok(())
+    Ok(diesel::delete(bookmarks::table.find((user, post))).execute(conn).await? > 0)
 }
 
 /// When the bookmark was made and its id, its post, and whether that is visible.
@@ -50,7 +51,8 @@ pub(crate) async fn list(
     most: usize,
 ) -> Outcome<(Vec<ViewedPost>, Option<After>)> {
     let is_visible = posts::deleted_at.is_null().and(visible_to(viewer, followed, others));
-    let of_viewer = bookmarks::table.inner_join(posts::table).filter(bookmarks::user_id.eq(viewer));
+    let is_visible = is_visible.and(not(left_out(viewer, posts::author_id)));
+    let of_viewer = bookmarks::table.inner_join(posts::table).filter(bookmarks::user_id.eq(viewer.id));
     let entries = of_viewer.select((bookmarks::created_at, bookmarks::id, bookmarks::post_id, is_visible));
     let entries: Vec<Entry> = super::load!(entries, bookmarks, slice, conn)?;
     let (entries, rest) = shown(entries, |entry| (After(entry.0, entry.1), entry.3), slice, most);
@@ -58,10 +60,10 @@ pub(crate) async fn list(
         .inner_join(users::table)
         .filter(post_in(entries.iter().map(|entry| entry.2).collect()))
         .filter(posts::deleted_at.is_null())
-        .filter(visible_to(viewer, followed, others))
-        .select(view!(AuthorRow, viewer, author_followed_by(viewer), true.into_sql::<Bool>()));
+        .filter(visible_to(viewer, followed, others).and(not(left_out(viewer, posts::author_id))))
+        .select(view!(AuthorRow, viewer, author_followed_by(viewer.id), true.into_sql::<Bool>()));
     let rows: Vec<ViewRow<_, _>> = built(views).load(conn).await?;
-    let views = with_likers(conn, rows, AuthorRow::author).await?;
+    let views = with_likers(conn, rows, viewer, AuthorRow::author).await?;
     let mut views: HashMap<_, _> = views.into_iter().map(|view| (view.post.id.uuid(), view)).collect();
     let viewed = |(at, id, post, _): Entry| views.remove(&post.0).map(|view| (at, id, view));
     Ok((entries.into_iter().filter_map(viewed).collect(), rest))

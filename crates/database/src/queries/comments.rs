@@ -4,17 +4,20 @@ use agora_domain::error::Resource;
 use agora_domain::events::Event;
 use agora_domain::notices::{Notice, NotificationKind};
 use agora_domain::posts::PostAccess;
-use diesel::dsl::{auto_type, case_when, exists};
+use agora_domain::relation::Standing;
+use diesel::dsl::{auto_type, case_when, exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+pub(crate) use super::insert_comment as insert;
 use super::likes::NO_POST;
+use super::timelines::shown_rows;
 use super::views::author_followed_by;
 use super::{Conn, RunQueryDsl, built, id_in, notices};
-pub(crate) use super::{insert_comment as insert, list_comments as list};
+use crate::apart::{DbViewer, apart, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
-use crate::rows::{CommentRow, PreviewRow, Slice, visibility};
+use crate::rows::{After, CommentRow, FlatCommentRow, PreviewRow, Slice, SummaryRow, visibility};
 use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
@@ -31,9 +34,16 @@ pub(crate) async fn find_access(
     target: CommentTarget,
     caller: DbId,
 ) -> Outcome<Option<CommentAccess>> {
+    let viewer = DbViewer::ordinary(caller.0.into());
     let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null()).select((
-        (comments::id, comments::author_id, comments::parent_id),
-        (posts::id, posts::author_id, posts::visibility, author_followed_by(caller)),
+        (comments::id, comments::author_id, comments::parent_id, is_apart(viewer, comments::author_id)),
+        (
+            posts::id,
+            posts::author_id,
+            posts::visibility,
+            author_followed_by(caller),
+            is_apart(viewer, posts::author_id),
+        ),
     ));
     let found = match target {
         CommentTarget::Comment(id) => there.filter(comments::id.eq(DbId(id.uuid()))).get_result(conn),
@@ -43,15 +53,16 @@ pub(crate) async fn find_access(
             .limit(1)
             .get_result(conn),
     };
-    type Deciding = ((DbId, DbId, Option<DbId>), (DbId, DbId, i16, bool));
+    type Deciding = ((DbId, DbId, Option<DbId>, bool), (DbId, DbId, i16, bool, bool));
     let found: Option<Deciding> = found.await.optional()?;
-    let access = |((id, author, parent), (post, post_author, code, viewer_follows)): Deciding| {
-        let visibility = visibility(code)?;
+    let access = |((id, author, parent, is_apart), (post, post_author, code, follows, are_apart)): Deciding| {
+        let (visibility, standing) = (visibility(code)?, Standing::of(follows, are_apart));
         Ok(CommentAccess {
             id: id.0.into(),
             author: author.0.into(),
             parent: parent.map(|parent| parent.0.into()),
-            post: PostAccess { id: post.0.into(), author: post_author.0.into(), visibility, viewer_follows },
+            standing: Standing::of(false, is_apart),
+            post: PostAccess { id: post.0.into(), author: post_author.0.into(), visibility, standing },
         })
     };
     found.map(access).transpose()
@@ -75,7 +86,7 @@ pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec
     if counted == 0 || answered != parent && !diesel::select(exists(is_in_thread)).get_result::<bool>(conn).await? {
         return Err(NO_COMMENT);
     }
-    let event = Event::Commented(row.post_id.0.into(), row.id.0.into());
+    let event = Event::Commented(row.post_id.0.into(), row.id.0.into(), row.author_id.0.into());
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
     super::record(conn, event).await?;
     notices::tell(conn, &told).await
@@ -184,7 +195,7 @@ pub(crate) async fn set_like(conn: &mut Conn<'_>, like: CommentLikeRecord, notic
     Ok(())
 }
 
-pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Outcome<()> {
+pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Outcome<bool> {
     super::lock_comment(conn, id).await?;
     if !is_there(conn, id).await? {
         return Err(NO_COMMENT);
@@ -196,16 +207,18 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Out
         count_likes(conn, id, -1).await?;
         notices::withdraw(conn, Gathered::new(NotificationKind::CommentLike, id, made), like, user).await?;
     }
-    Ok(())
+    Ok(deleted.is_some())
 }
 
 /// When the like was made and its id, then who made it.
 pub(crate) async fn list_likers(
     conn: &mut Conn<'_>,
     id: DbId,
+    viewer: DbViewer,
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, PreviewRow)>> {
-    let of_comment = comment_likes::table.inner_join(users::table).filter(comment_likes::comment_id.eq(id)).select((
+    let of_comment = comment_likes::table.inner_join(users::table).filter(comment_likes::comment_id.eq(id));
+    let of_comment = of_comment.filter(not(apart(viewer, comment_likes::user_id))).select((
         comment_likes::created_at,
         comment_likes::id,
         PreviewRow::as_select(),
@@ -225,37 +238,63 @@ fn liked_by(viewer: DbId) -> _ {
 /// The columns of a [`ThreadedRow`] as `viewer` sees it.
 macro_rules! threaded {
     ($viewer:expr) => {
-        comments::table.inner_join(users::table).select((
+        (
             CommentRow::as_select(),
             PreviewRow::as_select(),
             comments::reply_count,
             comments::like_count,
             liked_by($viewer),
-        ))
+        )
     };
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<ThreadedRow>> {
-    let found = threaded!(viewer).filter(comments::id.eq(id));
+    let found = comments::table.inner_join(users::table).filter(comments::id.eq(id)).select(threaded!(viewer));
     Ok(built(found).get_result(conn).await.optional()?)
 }
 
+/// Returns what a part of a list of comments shows to a viewer, at most so many.
+macro_rules! threaded_part {
+    ($comments:expr, $viewer:expr, $slice:expr, $most:expr, $conn:expr) => {{
+        let is_shown = not(apart($viewer, comments::author_id));
+        let rows = comments::table.inner_join(users::table).filter($comments).select((is_shown, threaded!($viewer.id)));
+        let rows: Vec<(bool, ThreadedRow)> = super::load!(rows, comments, $slice, $conn)?;
+        Ok(shown_rows(rows, |row| row.after(), $slice, $most))
+    }};
+}
+
+/// Returns a part of the comments on a post that answer none, at most so many.
 pub(crate) async fn list_top_level(
     conn: &mut Conn<'_>,
     post: DbId,
-    viewer: DbId,
+    viewer: DbViewer,
     slice: Slice,
-) -> Outcome<Vec<ThreadedRow>> {
-    let on_post = threaded!(viewer).filter(comments::post_id.eq(post)).filter(comments::parent_id.is_null());
-    Ok(super::load!(on_post, comments, slice, conn)?)
+    most: usize,
+) -> Outcome<(Vec<ThreadedRow>, Option<After>)> {
+    let top_level = comments::post_id.eq(post).and(comments::parent_id.is_null());
+    threaded_part!(top_level, viewer, slice, most, conn)
 }
 
+/// Returns a part of the replies in a thread, at most so many.
 pub(crate) async fn list_replies(
     conn: &mut Conn<'_>,
     thread: DbId,
-    viewer: DbId,
+    viewer: DbViewer,
     slice: Slice,
-) -> Outcome<Vec<ThreadedRow>> {
-    let in_thread = threaded!(viewer).filter(comments::parent_id.eq(thread));
-    Ok(super::load!(in_thread, comments, slice, conn)?)
+    most: usize,
+) -> Outcome<(Vec<ThreadedRow>, Option<After>)> {
+    threaded_part!(comments::parent_id.eq(thread), viewer, slice, most, conn)
+}
+
+/// Returns a part of all comments on a post, at most so many.
+pub(crate) async fn list(
+    conn: &mut Conn<'_>,
+    post: DbId,
+    viewer: DbViewer,
+    slice: Slice,
+    most: usize,
+) -> Outcome<(Vec<(FlatCommentRow, SummaryRow)>, Option<After>)> {
+    let rows = super::list_comments(conn, post, viewer, slice).await?;
+    let rows = rows.into_iter().map(|(is_shown, row, author)| (is_shown, (row, author))).collect();
+    Ok(shown_rows(rows, |(row, _)| After(row.created_at, row.id), slice, most))
 }

@@ -6,7 +6,7 @@ use diesel::{ExpressionMethods, QueryDsl};
 use super::{Conn, RunQueryDsl, id_in, post_in};
 use crate::error::Outcome;
 use crate::rows::{count, visibility};
-use crate::schema::{follows, posts, users};
+use crate::schema::{blocks, follows, mutes, posts, users};
 use crate::sql_types::DbId;
 
 /// Returns the state of those of some posts that are there.
@@ -19,6 +19,20 @@ pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<V
         Ok(PostState { id: id.0.into(), author: author.0.into(), is_author_enabled, visibility, like_count })
     };
     found.into_iter().map(state).collect()
+}
+
+/// Returns which of some users are apart from which of some others.
+pub(crate) async fn find_apart(conn: &mut Conn<'_>, users: Vec<DbId>, others: Vec<DbId>) -> Outcome<Vec<(DbId, DbId)>> {
+    let these = blocks::table.filter(id_in(blocks::user_id, users));
+    let these = these.filter(id_in(blocks::other_id, others));
+    Ok(these.select((blocks::user_id, blocks::other_id)).load(conn).await?)
+}
+
+/// Returns which of some users mute which of some others.
+pub(crate) async fn find_mutes(conn: &mut Conn<'_>, muters: Vec<DbId>, muted: Vec<DbId>) -> Outcome<Vec<(DbId, DbId)>> {
+    let these = mutes::table.filter(id_in(mutes::muter_id, muters));
+    let these = these.filter(id_in(mutes::muted_id, muted));
+    Ok(these.select((mutes::muter_id, mutes::muted_id)).load(conn).await?)
 }
 
 /// Returns which of some users follow which of some others.

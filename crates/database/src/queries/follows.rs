@@ -1,11 +1,13 @@
-use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::follows::{MAX_FOLLOWED, TOO_MANY_FOLLOWED};
 use agora_domain::notices::{Notice, NotificationKind};
-use diesel::dsl::exists;
+use agora_domain::relation::Standing;
+use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper};
 
+use super::accounts::NO_USER;
 use super::{Conn, RunQueryDsl, built, notices};
+use crate::apart::{DbViewer, apart, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::Gathered;
@@ -28,10 +30,12 @@ pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Op
     }
 }
 
-/// Returns whether `follower` follows `followed`; nothing when there is no such user.
-pub(crate) async fn is_following(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<Option<bool>> {
-    let relation = follows::table.filter(follows::follower_id.eq(follower).and(follows::followed_id.eq(users::id)));
-    Ok(users::table.find(followed).select(exists(relation)).get_result(conn).await.optional()?)
+/// Returns how a viewer stands to another user; nothing when there is no such user.
+pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId) -> Outcome<Option<Standing>> {
+    let relation = follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(users::id)));
+    let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), users::id);
+    let found = users::table.find(other).select((exists(relation), are_apart)).get_result(conn).await.optional()?;
+    Ok(found.map(|(follows, are_apart)| Standing::of(follows, are_apart)))
 }
 
 pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
@@ -41,10 +45,20 @@ pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Optio
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
     let is_there: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
     if !is_there {
-        return Err(Failure::Rule(Error::NotFound(Resource::User)));
+        return Err(NO_USER);
     }
-    delete(conn, follower, followed).await?;
+    if !delete(conn, follower, followed).await? {
+        ensure_not_apart(conn, follower, followed).await?;
+    }
     Ok(())
+}
+
+/// Returns the domain's rule that to people apart from somebody that one is not there.
+async fn ensure_not_apart(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
+    match find_standing(conn, one, other).await? {
+        None | Some(Standing::Apart) => Err(NO_USER),
+        Some(Standing::Stranger | Standing::Follower) => Ok(()),
+    }
 }
 
 async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
@@ -58,27 +72,31 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notic
     if inserted > 0 {
         // Which also has others wait who turn on a relation of the same follower.
         count_change(conn, follow.follower_id).await?;
-        ensure_within_limit(conn, follow.follower_id).await?;
+        ensure_may_follow(conn, follow.follower_id, follow.followed_id).await?;
         notices::gather(conn, follow.id, notice).await?;
     }
     Ok(inserted > 0)
 }
 
-/// Returns the domain's rule of how many accounts one account may follow, the last one included.
-async fn ensure_within_limit(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
+/// Returns the domain's rules of whom an account may follow and how many, the last one included. Whoever blocks locks both
+/// accounts: a block that is not seen here waits, and finds the relation.
+async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
     let beyond = follows::table
         .filter(follows::follower_id.eq(follower))
         .order((follows::created_at.asc(), follows::id.asc()))
         .select(follows::id)
         .limit(1)
         .offset(limit(MAX_FOLLOWED));
-    match beyond.get_result::<DbId>(conn).await.optional()? {
-        None => Ok(()),
-        Some(_) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
+    let are_apart = is_apart(DbViewer::ordinary(follower.0.into()), users::id);
+    let decides = users::table.find(followed).select((are_apart, exists(beyond)));
+    match decides.get_result(conn).await? {
+        (true, _) => Err(NO_USER),
+        (false, true) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
+        (false, false) => Ok(()),
     }
 }
 
-async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
+pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
     let deleted =
         diesel::delete(follows::table.find((follower, followed))).returning((follows::id, follows::created_at));
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
@@ -90,24 +108,36 @@ async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<
 }
 
 /// Returns what is remembered of the follower's feed is of an earlier state from now on.
-async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
+pub(super) async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
     prepared(diesel::update(users::table.find(follower)).set(counted)).execute(conn).await?;
     Ok(())
 }
 
-pub(crate) async fn list_followers(conn: &mut Conn<'_>, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
+pub(crate) async fn list_followers(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    viewer: DbViewer,
+    slice: Slice,
+) -> Outcome<Vec<Related>> {
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
+        .filter(not(apart(viewer, users::id)))
         .select((follows::created_at, follows::id, SummaryRow::as_select()));
     Ok(super::load!(followers, follows, slice, conn)?)
 }
 
-pub(crate) async fn list_followed(conn: &mut Conn<'_>, user: DbId, slice: Slice) -> Outcome<Vec<Related>> {
+pub(crate) async fn list_followed(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    viewer: DbViewer,
+    slice: Slice,
+) -> Outcome<Vec<Related>> {
     let followed = follows::table
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
+        .filter(not(apart(viewer, users::id)))
         .select((follows::created_at, follows::id, SummaryRow::as_select()));
     Ok(super::load!(followed, follows, slice, conn)?)
 }

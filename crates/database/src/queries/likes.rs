@@ -2,10 +2,11 @@ use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::events::Event;
 use agora_domain::notices::{Notice, NotificationKind};
-use diesel::dsl::exists;
+use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, built, notices};
+use crate::apart::{DbViewer, apart};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
@@ -21,13 +22,12 @@ pub(crate) async fn set_like(conn: &mut Conn<'_>, like: LikeRecord, notice: Opti
     if insert(conn, like, notice).await? || is_there(conn, post).await? { Ok(()) } else { Err(NO_POST) }
 }
 
-pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
+pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
     super::lock_counters(conn, post).await?;
     if !is_there(conn, post).await? {
         return Err(NO_POST);
     }
-    delete(conn, post, user).await?;
-    Ok(())
+    delete(conn, post, user).await
 }
 
 pub(super) async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
@@ -75,9 +75,11 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outco
 pub(crate) async fn list_likers(
     conn: &mut Conn<'_>,
     post: DbId,
+    viewer: DbViewer,
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
-    let of_post = likes::table.inner_join(users::table).filter(likes::post_id.eq(post)).select((
+    let of_post = likes::table.inner_join(users::table).filter(likes::post_id.eq(post));
+    let of_post = of_post.filter(not(apart(viewer, likes::user_id))).select((
         likes::created_at,
         likes::id,
         LikerRow::as_select(),

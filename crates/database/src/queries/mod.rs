@@ -19,6 +19,7 @@ pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;
+pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
 pub(crate) mod events;

@@ -2,27 +2,32 @@
 
 use agora_domain::events::Event;
 use agora_domain::id::NotificationId;
-use agora_domain::notices::Notice;
+use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::exists;
-use diesel::{ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
+};
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
 use crate::notices::{Gathered, gathered_row, kind_code, policy, row};
 use crate::prepared::prepared;
 use crate::schema::{
-    ActorRecord, follows, notification_actors, notification_settings, notification_withdrawals, notifications,
+    ActorRecord, comment_likes, follows, likes, mutes, notification_actors, notification_settings,
+    notification_withdrawals, notifications,
 };
 use crate::sql_types::DbId;
 
-/// Returns whether the recipient wants to be told.
+/// Returns whether the recipient wants to be told: does not mute the actor, and has no setting against it.
 async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
+    let mutes = exists(mutes::table.find((recipient, actor)));
     let setting = notification_settings::table.find((recipient, kind_code(notice.kind)));
-    let chosen = setting.select((notification_settings::policy, follows)).get_result(conn).await.optional()?;
-    let (code, follows): (i16, bool) = chosen.unwrap_or_default();
-    Ok(policy(code)?.admits(follows))
+    let setting = setting.select(notification_settings::policy).single_value();
+    let chosen = diesel::select((setting, follows, mutes)).get_result(conn).await?;
+    let (code, follows, mutes): (Option<i16>, bool, bool) = chosen;
+    Ok(!mutes && policy(code.unwrap_or_default())?.admits(follows))
 }
 
 fn told(notice: &Notice, id: NotificationId) -> Event {
@@ -52,6 +57,35 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
     super::record(conn, told(&notice, notification_id.0.into())).await?;
     let actor = ActorRecord { notification_id, id: relation, actor_id: actor };
     diesel::insert_into(notification_actors::table).values(actor).execute(conn).await?;
+    Ok(())
+}
+
+/// Takes what somebody did out of what a recipient is told: of those two, the recipient does not want to hear of the other.
+pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId) -> Outcome<()> {
+    let told = notifications::table.filter(notifications::recipient_id.eq(recipient));
+    diesel::delete(told.filter(notifications::actor_id.eq(actor))).execute(conn).await?;
+    // By the id of the act, which is in the key of what tells of it.
+    macro_rules! acts {
+        ($kind:ident of $table:ident($subject:ident, $by:ident)) => {{
+            let target = notifications::target_id.eq($table::$subject.nullable());
+            let acts = told.inner_join($table::table.on(target.and($table::$by.eq(actor))));
+            let of_kind = acts.filter(notifications::kind.eq(kind_code(NotificationKind::$kind)));
+            of_kind.select((notifications::id, $table::id)).load::<(DbId, DbId)>(conn).await?
+        }};
+    }
+    let mut acts = acts!(Like of likes(post_id, user_id));
+    acts.extend(acts!(CommentLike of comment_likes(comment_id, user_id)));
+    acts.extend(acts!(Follow of follows(followed_id, follower_id)));
+    if acts.is_empty() {
+        return Ok(());
+    }
+    let (told, acts): (Vec<_>, Vec<_>) = acts.into_iter().unzip();
+    let told = notification_actors::table.filter(id_in(notification_actors::notification_id, told));
+    let told = diesel::delete(told.filter(id_in(notification_actors::id, acts)));
+    let told: Vec<DbId> = told.returning(notification_actors::notification_id).load(conn).await?;
+    let is_last = notifications::count.eq(1);
+    let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
+    diesel::update(notifications::table.filter(id_in(notifications::id, told))).set(one_less).execute(conn).await?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{MAX_NOTIFICATIONS, NotificationPolicy, SHOWN_ACTORS};
-use diesel::dsl::{auto_type, exists};
+use diesel::dsl::{auto_type, exists, not};
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
+use crate::apart::{DbViewer, left_out};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -51,7 +52,7 @@ fn oldest_kept(recipient: DbId) -> _ {
 /// Whether a notification is about nothing that is gone or that the recipient may not view: asked for each by itself, where
 /// PostgreSQL may join with all posts there are.
 #[auto_type]
-fn is_about_visible(viewer: DbId, followed: Visible, visible_of_others: Visible) -> _ {
+fn is_about_visible(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
     let visible: visible_to = visible_to(viewer, followed, visible_of_others);
     let post = posts::table.filter(posts::id.nullable().eq(notifications::post_id));
     let may_view_post = post.filter(posts::deleted_at.is_null()).select(visible).single_value();
@@ -65,9 +66,10 @@ macro_rules! seen_by {
     ($visible:expr) => {{
         let VisiblePosts { viewer, followed, others } = $visible;
         notifications::table
-            .filter(notifications::recipient_id.eq(viewer))
+            .filter(notifications::recipient_id.eq(viewer.id))
             .filter(notifications::is_empty.eq(false))
-            .filter(notifications::updated_at.ge(oldest_kept(viewer)))
+            .filter(notifications::updated_at.ge(oldest_kept(viewer.id)))
+            .filter(not(left_out(viewer, notifications::actor_id)))
             .filter(is_about_visible(viewer, followed, others))
     }};
 }
@@ -180,8 +182,9 @@ pub(crate) async fn find_state(
     let VisiblePosts { viewer, followed, others } = visible;
     let seen = notifications::table
         .filter(id_in(notifications::id, ids))
-        .filter(notifications::recipient_id.eq(viewer))
+        .filter(notifications::recipient_id.eq(viewer.id))
         .filter(notifications::is_empty.eq(false))
+        .filter(not(left_out(viewer, notifications::actor_id)))
         .filter(is_about_visible(viewer, followed, others))
         .select(notifications::id);
     let seen: Vec<DbId> = seen.load(conn).await?;

@@ -1,13 +1,13 @@
 //! Users as others see them.
 
-use diesel::dsl::exists;
+use diesel::dsl::not;
 use diesel::sql_types::Bool;
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper,
 };
 
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::counted::{Counted, FollowedCounted, FollowersCounted, PostsCounted};
+use crate::apart::{DbViewer, apart};
 use crate::error::Outcome;
 use crate::people::{PersonRow, RelatedPerson};
 use crate::rows::Slice;
@@ -17,17 +17,32 @@ use crate::sql_types::DbId;
 /// The columns of a [`PersonRow`] as `viewer` sees it.
 macro_rules! person {
     ($viewer:expr) => {{
+        use $crate::counted::{Counted, FollowedCounted, FollowersCounted, PostsCounted};
+        use $crate::schema::{blocks, follows, mutes};
+
         const POSTS: PostsCounted = (Counted, Counted, Counted);
         const FOLLOWED: FollowedCounted = Counted;
         const FOLLOWERS: FollowersCounted = Counted;
+        let viewer: $crate::sql_types::DbId = $viewer;
         let (to, from) = diesel::alias!(follows as to_user, follows as from_user);
-        let follower = to.field(follows::follower_id).eq($viewer);
-        let following = exists(to.filter(follower.and(to.field(follows::followed_id).eq(users::id))));
-        let followed = from.field(follows::followed_id).eq($viewer);
-        let followed_by = exists(from.filter(from.field(follows::follower_id).eq(users::id).and(followed)));
-        (crate::people::ProfileRow::as_select(), POSTS, FOLLOWED, FOLLOWERS, following, followed_by)
+        let follower = to.field(follows::follower_id).eq(viewer);
+        let following = diesel::dsl::exists(to.filter(follower.and(to.field(follows::followed_id).eq(users::id))));
+        let followed = from.field(follows::followed_id).eq(viewer);
+        let followed_by =
+            diesel::dsl::exists(from.filter(from.field(follows::follower_id).eq(users::id).and(followed)));
+        let (to, from, heard) = diesel::alias!(blocks as block_of, blocks as block_by, mutes as mute_of);
+        let blocker = to.field(blocks::user_id).eq(viewer).and(to.field(blocks::id).is_not_null());
+        let blocking = diesel::dsl::exists(to.filter(blocker.and(to.field(blocks::other_id).eq(users::id))));
+        let blocked = from.field(blocks::other_id).eq(viewer).and(from.field(blocks::id).is_not_null());
+        let blocked_by = diesel::dsl::exists(from.filter(from.field(blocks::user_id).eq(users::id).and(blocked)));
+        let muter = heard.field(mutes::muter_id).eq(viewer);
+        let muting = diesel::dsl::exists(heard.filter(muter.and(heard.field(mutes::muted_id).eq(users::id))));
+        let relationship = (following, followed_by, blocking, blocked_by, muting);
+        ($crate::people::ProfileRow::as_select(), POSTS, FOLLOWED, FOLLOWERS, relationship)
     }};
 }
+
+pub(crate) use person;
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PersonRow>> {
     let person = users::table.filter(users::id.eq(id)).select(person!(viewer));
@@ -43,49 +58,51 @@ pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId) 
     Ok(built(users::table.filter(id_in(users::id, ids)).select(person!(viewer))).load(conn).await?)
 }
 
-/// Returns those of some accounts that are discoverable and enabled; all of them if so asked.
+/// Returns those of some accounts that are discoverable and enabled; for a viewer who sees all, also those that are not
+/// discoverable.
 pub(crate) async fn find_discoverable(
     conn: &mut Conn<'_>,
     ids: Vec<DbId>,
-    viewer: DbId,
-    sees_all: bool,
+    viewer: DbViewer,
 ) -> Outcome<Vec<PersonRow>> {
     let found = users::table.filter(id_in(users::id, ids));
-    let found = found.filter(users::enabled.and(sees_all.into_sql::<Bool>().or(users::discoverable)));
-    Ok(built(found.select(person!(viewer))).load(conn).await?)
+    let found = found.filter(users::enabled.and(viewer.sees_all.into_sql::<Bool>().or(users::discoverable)));
+    let found = found.filter(not(apart(viewer, users::id)));
+    Ok(built(found.select(person!(viewer.id))).load(conn).await?)
 }
 
-pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PersonRow>> {
-    let found = users::table.filter(users::enabled.and(users::discoverable)).select(person!(viewer));
+pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PersonRow>> {
+    let found = users::table.filter(users::enabled.and(users::discoverable)).filter(not(apart(viewer, users::id)));
+    let found = found.select(person!(viewer.id));
     Ok(super::load!(found, users, slice, conn)?)
 }
 
 pub(crate) async fn list_followers(
     conn: &mut Conn<'_>,
     user: DbId,
-    viewer: DbId,
-    with_disabled: bool,
+    viewer: DbViewer,
     slice: Slice,
 ) -> Outcome<Vec<RelatedPerson>> {
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
-        .filter(users::enabled.or(with_disabled.into_sql::<Bool>()))
-        .select((follows::created_at, follows::id, person!(viewer)));
+        .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
+        .filter(not(apart(viewer, users::id)))
+        .select((follows::created_at, follows::id, person!(viewer.id)));
     Ok(super::load!(followers, follows, slice, conn)?)
 }
 
 pub(crate) async fn list_followed(
     conn: &mut Conn<'_>,
     user: DbId,
-    viewer: DbId,
-    with_disabled: bool,
+    viewer: DbViewer,
     slice: Slice,
 ) -> Outcome<Vec<RelatedPerson>> {
     let followed = follows::table
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
-        .filter(users::enabled.or(with_disabled.into_sql::<Bool>()))
-        .select((follows::created_at, follows::id, person!(viewer)));
+        .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
+        .filter(not(apart(viewer, users::id)))
+        .select((follows::created_at, follows::id, person!(viewer.id)));
     Ok(super::load!(followed, follows, slice, conn)?)
 }

@@ -2,6 +2,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::events::Event;
 use agora_domain::notices::Notice;
 use agora_domain::posts::{EditedPost, FoundPost, PostAccess, PostEdit, PostView};
+use agora_domain::relation::Standing;
 use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::{case_when, exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
@@ -13,6 +14,7 @@ use super::texts;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
+use crate::apart::{DbViewer, is_apart};
 use crate::error::Outcome;
 use crate::rows::{AuthorRow, PostRow, visibility};
 use crate::schema::{bookmarks, comment_likes, comments, likes, posts, users};
@@ -20,26 +22,28 @@ use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ViewRow;
 
-pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<FoundPost>> {
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Outcome<Option<FoundPost>> {
     let view = posts::table
         .inner_join(users::table)
         .filter(posts::id.eq(id))
         .filter(posts::deleted_at.is_null())
-        .select(view!(AuthorRow, viewer));
-    let Some(found) = built(view).get_result::<ViewRow<_, _>>(conn).await.optional()? else { return Ok(None) };
-    let viewer_follows = found.viewer_follows;
-    let view = with_likers(conn, vec![found], AuthorRow::author).await?.pop();
-    Ok(view.map(|view| FoundPost { view, viewer_follows }))
+        .select((is_apart(viewer, posts::author_id), view!(AuthorRow, viewer)));
+    let found: Option<(bool, ViewRow<_, _>)> = built(view).get_result(conn).await.optional()?;
+    let Some((are_apart, found)) = found else { return Ok(None) };
+    let standing = Standing::of(found.viewer_follows, are_apart);
+    let view = with_likers(conn, vec![found], viewer, AuthorRow::author).await?.pop();
+    Ok(view.map(|view| FoundPost { view, standing }))
 }
 
 /// Returns what decides about access to a post.
 pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostAccess>> {
     let there = posts::table.find(id).filter(posts::deleted_at.is_null());
-    let deciding = there.select((posts::author_id, posts::visibility, author_followed_by(viewer)));
-    let found: Option<(DbId, i16, bool)> = deciding.get_result(conn).await.optional()?;
-    let access = |(author, code, viewer_follows): (DbId, _, _)| {
-        let (id, author) = (id.0.into(), author.0.into());
-        Ok(PostAccess { id, author, visibility: visibility(code)?, viewer_follows })
+    let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), posts::author_id);
+    let deciding = there.select((posts::author_id, posts::visibility, author_followed_by(viewer), are_apart));
+    let found: Option<(DbId, i16, bool, bool)> = deciding.get_result(conn).await.optional()?;
+    let access = |(author, code, follows, are_apart): (DbId, _, _, _)| {
+        let (id, author, standing) = (id.0.into(), author.0.into(), Standing::of(follows, are_apart));
+        Ok(PostAccess { id, author, visibility: visibility(code)?, standing })
     };
     found.map(access).transpose()
 }
@@ -131,12 +135,13 @@ pub(crate) async fn create(
 pub(crate) async fn edit(
     conn: &mut Conn<'_>,
     id: DbId,
+    viewer: DbViewer,
     edit: PostEdit,
     words: Option<IndexedText>,
     at: Timestamp,
 ) -> Outcome<EditedPost> {
     let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
-    let (author, old, old_content) = (row.author_id, row.image.clone(), row.content.clone());
+    let (old, old_content) = (row.image.clone(), row.content.clone());
     let before = row.post()?;
     let (edited, replaced_image) = before.clone().apply(&edit, at)?;
     let (has_changed, row) = (edited != before, PostRow::of(&edited));
@@ -152,6 +157,6 @@ pub(crate) async fn edit(
     if has_changed {
         super::record(conn, Event::PostUpdated(id.0.into())).await?;
     }
-    let FoundPost { view, .. } = find(conn, id, author).await?.ok_or(NO_POST)?;
+    let FoundPost { view, .. } = find(conn, id, viewer).await?.ok_or(NO_POST)?;
     Ok(EditedPost { view, replaced_image })
 }

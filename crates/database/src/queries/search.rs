@@ -18,6 +18,7 @@ use super::{
     Conn, RunQueryDsl, built, id_in, is_packed, likers, lock_oldest, lock_packing, number_in, post_in,
     postings_between, with_likers, word_in,
 };
+use crate::apart::{DbViewer, apart, left_out};
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
@@ -40,11 +41,12 @@ const AT_ONCE: usize = 1_000;
 
 /// The rule of which posts a viewer finds, whose authors are there as well.
 macro_rules! is_found {
-    ($viewer:expr, $sees_all:expr) => {{
+    ($viewer:expr) => {{
         let is = |visibility| posts::visibility.eq(visibility_code(visibility));
-        let shown = is(Visibility::Public).or(is(Visibility::Followers).and(author_followed_by($viewer)));
-        let of_others = users::searchable.and(users::enabled).and($sees_all.into_sql::<Bool>().or(shown));
-        posts::deleted_at.is_null().and(posts::author_id.eq($viewer).or(of_others))
+        let shown = is(Visibility::Public).or(is(Visibility::Followers).and(author_followed_by($viewer.id)));
+        let of_others = users::searchable.and(users::enabled).and($viewer.sees_all.into_sql::<Bool>().or(shown));
+        let of_others = of_others.and(not(left_out($viewer, posts::author_id)));
+        posts::deleted_at.is_null().and(posts::author_id.eq($viewer.id).or(of_others))
     }};
 }
 
@@ -53,16 +55,17 @@ macro_rules! texts {
     ($table:ident, $among:expr, |$texts:ident, $is_found:ident| $do:expr) => {{
         let of_kind = $table::table.filter($table::kind.eq(kind_code($among.kind())));
         match $among {
-            Among::Posts { viewer, sees_all } => {
+            Among::Posts { viewer } => {
                 let $texts = of_kind
                     .inner_join(posts::table.on(posts::id.eq($table::id)))
                     .inner_join(users::table.on(users::id.eq(posts::author_id)));
-                let $is_found = is_found!(viewer, sees_all);
+                let $is_found = is_found!(viewer);
                 $do
             }
-            Among::Accounts { sees_all, except } => {
+            Among::Accounts { viewer, except } => {
                 let $texts = of_kind.inner_join(users::table.on(users::id.eq($table::id)));
-                let is_shown = sees_all.into_sql::<Bool>().or(users::discoverable);
+                let is_shown = viewer.sees_all.into_sql::<Bool>().or(users::discoverable);
+                let is_shown = is_shown.and(not(apart(viewer, users::id)));
                 let $is_found = users::id.ne(except).and(users::enabled.and(is_shown));
                 $do
             }
@@ -251,10 +254,10 @@ pub(crate) async fn look(
 }
 
 /// Returns those of some posts that the viewer finds.
-pub(crate) async fn posts(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId, sees_all: bool) -> Outcome<Vec<PostView>> {
-    let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(is_found!(viewer, sees_all));
+pub(crate) async fn posts(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbViewer) -> Outcome<Vec<PostView>> {
+    let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(is_found!(viewer));
     let rows = built(found.select(view!(AuthorRow, viewer))).load(conn).await?;
-    with_likers(conn, rows, AuthorRow::author).await
+    with_likers(conn, rows, viewer, AuthorRow::author).await
 }
 
 /// Stores the text of a thing that has none.

@@ -2,12 +2,14 @@
 //! many of those that are not.
 
 use agora_domain::posts::{PostView, Visibility};
+use diesel::dsl::not;
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods, QueryDsl, QueryResult, SelectableHelper,
 };
 
 use super::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, view, visible_to};
 use super::{Conn, RunQueryDsl, built, in_timeline, likers, load, post_in, with_likers};
+use crate::apart::{DbViewer, left_out};
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::rows::{After, AuthorRow, PostRow, Slice, visibility_code};
@@ -43,6 +45,17 @@ pub(super) fn shown<E>(
     (found, last.filter(|_| !is_last))
 }
 
+/// Returns the rows to show of some, each with whether it is shown, at most so many, and where the next part begins.
+pub(super) fn shown_rows<R>(
+    rows: Vec<(bool, R)>,
+    after: impl Fn(&R) -> After,
+    slice: Slice,
+    most: usize,
+) -> (Vec<R>, Option<After>) {
+    let (found, rest) = shown(rows, |(is_shown, row)| (after(row), *is_shown), slice, most);
+    (found.into_iter().map(|(_, row)| row).collect(), rest)
+}
+
 /// Returns the posts to show of some entries, at most so many, and where the next part begins.
 fn shown_posts(entries: Vec<Entry>, slice: Slice, most: usize) -> (Vec<DbId>, Option<After>) {
     let read = |&(at, id, is_shown): &Entry| (After(at, id), is_shown == Some(true));
@@ -61,24 +74,26 @@ macro_rules! views {
             .filter($may_be_shown)
             .select(view!(AuthorRow, $viewer));
         let rows = load_in_order!(views, $toward, $conn);
-        with_likers($conn, rows, AuthorRow::author).await?
+        with_likers($conn, rows, $viewer, AuthorRow::author).await?
     }};
 }
 
 /// Returns a part of the PUBLIC posts of all authors who are enabled, at most so many.
-pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbId, slice: Slice, most: usize) -> Outcome<Part> {
+pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice, most: usize) -> Outcome<Part> {
     // Asked for each post by itself: the server would have joined all posts with their authors.
     let is_shown = users::table.filter(users::id.eq(posts::author_id)).select(users::enabled).single_value();
+    let is_shown = is_shown.and(not(left_out(viewer, posts::author_id)).nullable());
     let public = posts::visibility.eq(visibility_code(Visibility::Public));
     let entries = posts::table.filter(public).filter(in_timeline());
     let entries: QueryResult<Vec<Entry>> =
         load!(entries.select((posts::created_at, posts::id, is_shown)), posts, slice, conn);
     let (ids, rest) = shown_posts(entries?, slice, most);
-    Ok((views!(ids, viewer, public, slice.toward, conn), rest))
+    let may_be_shown = public.and(not(left_out(viewer, posts::author_id)));
+    Ok((views!(ids, viewer, may_be_shown, slice.toward, conn), rest))
 }
 
 /// Returns a part of the visible posts with a hashtag whose authors are enabled, at most so many. All that decides is in the
-/// index, but for whom the viewer follows and who is enabled.
+/// index, but for whom the viewer follows, blocks and mutes and who is enabled.
 pub(crate) async fn list_by_tag(
     conn: &mut Conn<'_>,
     tag: String,
@@ -88,17 +103,19 @@ pub(crate) async fn list_by_tag(
 ) -> Outcome<Part> {
     let is = |visibility: i16| post_tags::visibility.eq(visibility);
     let is_one_of = |[one, two, three]: Visible| is(one).or(is(two)).or(is(three));
-    let follow = follows::followed_id.eq(post_tags::author_id).and(follows::follower_id.eq(viewer));
+    let follow = follows::followed_id.eq(post_tags::author_id).and(follows::follower_id.eq(viewer.id));
     let follow = follows::table.filter(follow).select(follows::follower_id).single_value();
     let is_visible =
-        post_tags::author_id.eq(viewer).or(is_one_of(others)).or(is_one_of(followed).and(follow.is_not_null()));
+        post_tags::author_id.eq(viewer.id).or(is_one_of(others)).or(is_one_of(followed).and(follow.is_not_null()));
     let is_enabled = users::table.filter(users::id.eq(post_tags::author_id)).select(users::enabled).single_value();
+    let is_visible = is_visible.and(not(left_out(viewer, post_tags::author_id)));
     let is_shown = is_enabled.and(is_visible.nullable());
     let entries = post_tags::table.filter(post_tags::tag.eq(tag));
     let entries = entries.select((post_tags::created_at, post_tags::id, is_shown));
     let entries: QueryResult<Vec<Entry>> = load!(entries, post_tags, slice, conn);
     let (ids, rest) = shown_posts(entries?, slice, most);
-    Ok((views!(ids, viewer, visible_to(viewer, followed, others), slice.toward, conn), rest))
+    let may_be_shown = visible_to(viewer, followed, others).and(not(left_out(viewer, posts::author_id)));
+    Ok((views!(ids, viewer, may_be_shown, slice.toward, conn), rest))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use agora_domain::page::Keyset;
 use agora_domain::posts::PostView;
-use diesel::dsl::{auto_type, case_when, exists};
+use diesel::dsl::{auto_type, case_when, exists, not};
 use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
+use crate::apart::{Apart, DbViewer, apart};
 use crate::error::Outcome;
 use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
@@ -37,10 +38,10 @@ pub(crate) fn bookmarked_by(viewer: DbId) -> _ {
 /// The columns of a [`crate::values::ViewRow`] as `viewer` sees it, who follows its author and has bookmarked it, or not.
 macro_rules! view {
     ($author:ident, $viewer:expr) => {
-        view!($author, $viewer, author_followed_by($viewer))
+        view!($author, $viewer, author_followed_by($viewer.id))
     };
     ($author:ident, $viewer:expr, $follows:expr) => {
-        view!($author, $viewer, $follows, bookmarked_by($viewer))
+        view!($author, $viewer, $follows, bookmarked_by($viewer.id))
     };
     ($author:ident, $viewer:expr, $follows:expr, $bookmarked:expr) => {
         (
@@ -48,10 +49,10 @@ macro_rules! view {
             $author::as_select(),
             posts::like_count,
             posts::comment_count,
-            liked_by($viewer),
+            liked_by($viewer.id),
             $follows,
             $bookmarked,
-            likers(),
+            likers($viewer),
         )
     };
 }
@@ -70,13 +71,14 @@ macro_rules! load_in_order {
     };
 }
 
-/// The columns of the comments on a post, with their authors, as a flat list shows them.
+/// The columns of the comments on a post, with their authors, as a flat list shows them, and whether it shows them to the viewer.
 macro_rules! flat {
-    ($post:expr) => {
-        comments::table
-            .inner_join(users::table)
-            .filter(comments::post_id.eq($post))
-            .select((FlatCommentRow::as_select(), SummaryRow::as_select()))
+    ($post:expr, $viewer:expr) => {
+        comments::table.inner_join(users::table).filter(comments::post_id.eq($post)).select((
+            not(apart($viewer, comments::author_id)),
+            FlatCommentRow::as_select(),
+            SummaryRow::as_select(),
+        ))
     };
 }
 
@@ -95,11 +97,13 @@ fn is_one_of(visible: Visible) -> _ {
 
 /// Whether the viewer may view a post, of whomever it is.
 #[auto_type]
-pub(crate) fn visible_to(viewer: DbId, followed: Visible, others: Visible) -> _ {
+pub(crate) fn visible_to(viewer: DbViewer, followed: Visible, others: Visible) -> _ {
+    let id: DbId = viewer.id;
     let to_anybody: is_one_of = is_one_of(others);
     let to_followers: is_one_of = is_one_of(followed);
-    let follows: author_followed_by = author_followed_by(viewer);
-    posts::author_id.eq(viewer).or(to_anybody).or(to_followers.and(follows))
+    let follows: author_followed_by = author_followed_by(id);
+    let is_apart: Apart<true, posts::author_id> = apart(viewer, posts::author_id);
+    posts::author_id.eq(id).or(to_anybody.or(to_followers.and(follows)).and(not(is_apart)))
 }
 
 /// Reads the posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
@@ -113,9 +117,9 @@ pub(crate) async fn read_at(
         .filter(post_in(ids(keys)))
         .filter(posts::deleted_at.is_null())
         .filter(is_one_of(visible))
-        .filter(author_followed_by(viewer))
+        .filter(author_followed_by(viewer.id))
         .limit(limit(most))
         .select(view!(AuthorRow, viewer, true.into_sql::<Bool>()));
     let rows = load_in_order!(views, toward, conn);
-    with_likers(conn, rows, AuthorRow::author).await
+    with_likers(conn, rows, viewer, AuthorRow::author).await
 }

@@ -3,6 +3,7 @@
 use agora_domain::search::{IndexedText, Kind};
 use diesel::Insertable;
 
+use crate::apart::DbViewer;
 use crate::schema::search_tail;
 use crate::sql_types::{DbId, DbInstant};
 
@@ -53,10 +54,10 @@ impl TextRow {
 /// What is looked for: things of a kind, and which of them whoever looks may find.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among {
-    /// Posts that a viewer may find, who sees all or not.
-    Posts { viewer: DbId, sees_all: bool },
-    /// Accounts, all or those that want to be found, but one.
-    Accounts { sees_all: bool, except: DbId },
+    /// Posts that a viewer may find.
+    Posts { viewer: DbViewer },
+    /// Accounts that a viewer may find, but one.
+    Accounts { viewer: DbViewer, except: DbId },
     /// Products.
     Products,
 }

@@ -1,31 +1,34 @@
 //! The flat list of a post's comments.
 
+use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, QueryResult, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, built};
 use super::queries::load;
 use super::queries::views::flat;
+use crate::apart::{DbViewer, apart};
 use crate::error::Outcome;
 use crate::rows::{FlatCommentRow, Slice, SummaryRow, Toward};
 use crate::schema::{comments, users};
 use crate::sql_types::DbId;
 
-/// Returns the comments on a post, whatever their thread, with their authors: those at the top level and the replies, which
+/// Returns the comments on a post, whatever their thread, with their authors and whether the viewer is shown them: those at the top level and the replies, which
 /// have an index each, merged.
 pub(crate) async fn list_comments(
     conn: &mut Conn<'_>,
     post: DbId,
+    viewer: DbViewer,
     slice: Slice,
-) -> Outcome<Vec<(FlatCommentRow, SummaryRow)>> {
-    let on_post = flat!(post);
+) -> Outcome<Vec<(bool, FlatCommentRow, SummaryRow)>> {
+    let on_post = flat!(post, viewer);
     let top_level = on_post.filter(comments::parent_id.is_null());
     let top_level: QueryResult<Vec<_>> = load!(top_level, comments, slice, conn);
     let replies = on_post.filter(comments::parent_id.is_not_null());
-    let replies: QueryResult<Vec<(FlatCommentRow, SummaryRow)>> = load!(replies, comments, slice, conn);
+    let replies: QueryResult<Vec<(bool, FlatCommentRow, SummaryRow)>> = load!(replies, comments, slice, conn);
     let (mut rows, replies) = (top_level?, replies?);
     if !replies.is_empty() {
         rows.extend(replies);
-        rows.sort_unstable_by_key(|(row, _)| (row.created_at, row.id));
+        rows.sort_unstable_by_key(|(_, row, _)| (row.created_at, row.id));
         if slice.toward == Toward::Older {
             rows.reverse();
         }

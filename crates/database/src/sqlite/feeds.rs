@@ -3,6 +3,7 @@
 use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
 use agora_domain::posts::{PostView, Visibility};
+use diesel::dsl::{auto_type, exists, not};
 use diesel::expression::ValidGrouping;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::Bool;
@@ -16,11 +17,12 @@ use super::dialect::{Conn, RunQueryDsl, built, post_in};
 use super::likers::{likers, with_likers};
 use super::queries::load;
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, read_at, view};
+use crate::apart::DbViewer;
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, UserRow, keyset};
-use crate::schema::{follows, posts, users};
+use crate::schema::{follows, mutes, posts, users};
 use crate::sql_types::{DbId, DbInstant, coalesce};
 use crate::values::{Visible, distinct, visible_codes};
 
@@ -57,11 +59,11 @@ macro_rules! positions {
 }
 
 /// Returns all posts.
-pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbId, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
+pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let found = positions!(posts::table.filter(in_timeline()), visible_codes(&Visibility::ALL), slice, conn);
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(UserRow, viewer));
     let rows = load_in_order!(views, slice.toward, conn);
-    with_likers(conn, rows, UserRow::account).await
+    with_likers(conn, rows, viewer, UserRow::account).await
 }
 
 /// Returns the posts of an author that have one of the visibilities.
@@ -69,14 +71,21 @@ pub(crate) async fn list_by_author(
     conn: &mut Conn<'_>,
     author: DbId,
     visible: Visible,
-    viewer: DbId,
+    viewer: DbViewer,
     slice: Slice,
 ) -> Outcome<Vec<PostView>> {
     let of_author = || posts::table.filter(posts::author_id.eq(author)).filter(posts::deleted_at.is_null());
     let found = positions!(of_author(), visible, slice, conn);
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(AuthorRow, viewer));
     let rows = load_in_order!(views, slice.toward, conn);
-    with_likers(conn, rows, AuthorRow::author).await
+    with_likers(conn, rows, viewer, AuthorRow::author).await
+}
+
+/// Whether the viewer does not mute whom the viewer follows.
+#[auto_type]
+fn is_unmuted(viewer: DbId) -> _ {
+    let mute = mutes::table.filter(mutes::muter_id.eq(viewer).and(mutes::muted_id.eq(follows::followed_id)));
+    not(exists(mute))
 }
 
 /// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make
@@ -100,6 +109,7 @@ macro_rules! load_positions {
         follows::table
             .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
             .filter(follows::follower_id.eq($viewer))
+            .filter(is_unmuted($viewer))
             .filter(posts::visibility.eq($visibility))
             .filter(posts::deleted_at.is_null())
             .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
@@ -145,6 +155,7 @@ pub(crate) async fn load_feed(
     let Some(version) = follow_version(conn, viewer).await? else { return Ok(None) };
     let followed: Vec<DbId> = follows::table
         .filter(follows::follower_id.eq(viewer))
+        .filter(is_unmuted(viewer))
         .select(follows::followed_id)
         .limit(limit(MAX_FOLLOWED + 1))
         .load(conn)
@@ -163,7 +174,7 @@ pub(crate) async fn read_with_changes(
     keys: Vec<Keyset>,
     since: Snapshot,
 ) -> Outcome<(Changes, Vec<PostView>)> {
-    let version = follow_version(conn, wanted.viewer).await?;
+    let version = follow_version(conn, wanted.viewer.id).await?;
     let posts = read_at(conn, wanted, keys).await?;
     Ok((Changes { version, posts: Vec::new(), now: since }, posts))
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
+use diesel::dsl::not;
 use diesel::{ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, post_in};
+use crate::apart::{DbViewer, apart};
 use crate::error::Outcome;
 use crate::rows::LikerRow;
 use crate::schema::{likes, posts, users};
@@ -16,21 +18,22 @@ use crate::values::ViewRow;
 pub(crate) type Likers = i64;
 
 /// Returns the column of that.
-pub(crate) fn likers() -> posts::like_count {
+pub(crate) fn likers(_: DbViewer) -> posts::like_count {
     posts::like_count
 }
 
-/// Completes views of posts by their newest likers.
+/// Completes views of posts by their newest likers, without people apart from the viewer.
 pub(crate) async fn with_likers<R, A>(
     conn: &mut Conn<'_>,
     rows: Vec<ViewRow<R, Likers>>,
+    viewer: DbViewer,
     author: fn(R) -> Outcome<A>,
 ) -> Outcome<Vec<PostView<A>>> {
     let liked: Vec<DbId> = rows.iter().filter(|row| row.like_count > 0).map(|row| row.post.id).collect();
     let mut likers = match liked.as_slice() {
         [] => HashMap::new(),
-        [post] => HashMap::from([(*post, likers_of_one(conn, *post).await?)]),
-        _ => likers_of(conn, liked).await?,
+        [post] => HashMap::from([(*post, likers_of_one(conn, *post, viewer).await?)]),
+        _ => likers_of(conn, liked, viewer).await?,
     };
     let view = |row: ViewRow<R, Likers>| {
         let liked_by = likers.remove(&row.post.id).unwrap_or_default();
@@ -40,10 +43,11 @@ pub(crate) async fn with_likers<R, A>(
 }
 
 /// Returns the newest likers of a post: a statement for several takes half as long again.
-async fn likers_of_one(conn: &mut Conn<'_>, post: DbId) -> Outcome<Vec<Liker>> {
+async fn likers_of_one(conn: &mut Conn<'_>, post: DbId, viewer: DbViewer) -> Outcome<Vec<Liker>> {
     let newest = likes::table
         .inner_join(users::table)
         .filter(likes::post_id.eq(post))
+        .filter(not(apart(viewer, likes::user_id)))
         .order((likes::created_at.desc(), likes::id.desc()))
         .limit(SHOWN_LIKERS as i64);
     let found: Vec<LikerRow> = newest.select(LikerRow::as_select()).load(conn).await?;
@@ -51,11 +55,12 @@ async fn likers_of_one(conn: &mut Conn<'_>, post: DbId) -> Outcome<Vec<Liker>> {
 }
 
 /// Returns the newest likers of each post: of a post with many likes only the newest are read, from the index.
-async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>) -> Outcome<HashMap<DbId, Vec<Liker>>> {
+async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> Outcome<HashMap<DbId, Vec<Liker>>> {
     let mut likers: HashMap<DbId, Vec<Liker>> = HashMap::with_capacity(liked.len());
     let newest = diesel::alias!(likes as newest);
     let oldest_shown = newest
         .filter(newest.field(likes::post_id).eq(posts::id))
+        .filter(not(apart(viewer, newest.field(likes::user_id))))
         .order((newest.field(likes::created_at).desc(), newest.field(likes::id).desc()))
         .select(newest.field(likes::created_at).nullable())
         .limit(1)
@@ -65,6 +70,7 @@ async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>) -> Outcome<HashMap<DbI
         .inner_join(likes::table.on(likes::post_id.eq(posts::id)))
         .inner_join(users::table.on(users::id.eq(likes::user_id)))
         .filter(post_in(liked))
+        .filter(not(apart(viewer, likes::user_id)))
         .filter(likes::created_at.ge(coalesce(oldest_shown, DbInstant::MIN)))
         .order((posts::id, likes::created_at.desc(), likes::id.desc()))
         .select((posts::id, LikerRow::as_select()))

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use agora_domain::accounts::Viewer;
 use agora_domain::clock::Timestamp;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
@@ -14,9 +15,10 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, bookmarks, comments, feeds, follows, people, posts, products, search, texts, timelines,
+    accounts, blocks, bookmarks, comments, feeds, follows, people, posts, products, search, texts, timelines,
 };
 use super::text_in::may_have_text;
+use crate::apart::DbViewer;
 use crate::error::Outcome;
 use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
@@ -107,6 +109,10 @@ fn expect_searches(steps: &[String], sorts: bool) {
     }
 }
 
+fn reader(n: u128) -> DbViewer {
+    DbViewer::ordinary(Uuid::from_u128(n).into())
+}
+
 /// Parts of lists in each direction, from an end and from amid.
 fn slices() -> Vec<Slice> {
     let amid = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(1) };
@@ -116,37 +122,34 @@ fn slices() -> Vec<Slice> {
 
 #[test]
 fn reads_search_by_an_index_and_walk_it_in_order() {
-    expect_searches(&steps(|conn| complete(posts::find(conn, id(2), id(1)))), false);
+    expect_searches(&steps(|conn| complete(posts::find(conn, id(2), reader(1)))), false);
     expect_searches(&steps(|conn| complete(posts::find_access(conn, id(2), id(1)))), false);
-    expect_searches(&steps(|conn| complete(follows::is_following(conn, id(1), id(2)))), false);
+    expect_searches(&steps(|conn| complete(follows::find_standing(conn, id(1), id(2)))), false);
     expect_searches(&steps(|conn| complete(people::find(conn, id(1), id(2)))), false);
     expect_searches(&steps(|conn| complete(people::find_by_username(conn, "u".to_owned(), id(2)))), false);
     expect_searches(&steps(|conn| complete(people::find_all(conn, vec![id(1), id(2)], id(2)))), false);
     for slice in slices() {
-        for with_disabled in [false, true] {
-            expect_searches(
-                &steps(|conn| complete(people::list_followers(conn, id(1), id(2), with_disabled, slice))),
-                false,
-            );
-            expect_searches(
-                &steps(|conn| complete(people::list_followed(conn, id(1), id(2), with_disabled, slice))),
-                false,
-            );
+        for sees_all in [false, true] {
+            let viewer = DbViewer::of(Viewer { id: id(2).0.into(), sees_all });
+            expect_searches(&steps(|conn| complete(people::list_followers(conn, id(1), viewer, slice))), false);
+            expect_searches(&steps(|conn| complete(people::list_followed(conn, id(1), viewer, slice))), false);
+            expect_searches(&steps(|conn| complete(blocks::list_blocked(conn, viewer, slice))), false);
+            expect_searches(&steps(|conn| complete(blocks::list_muted(conn, viewer, slice))), false);
         }
-        let directory = steps(|conn| complete(people::list_discoverable(conn, id(1), slice)));
+        let directory = steps(|conn| complete(people::list_discoverable(conn, reader(1), slice)));
         expect_searches(&directory, false);
         assert!(directory.iter().any(|step| step.contains("INDEX users_directory (")), "{directory:?}");
-        expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), slice))), false);
-        let all = steps(|conn| complete(comments::list(conn, id(2), slice)));
+        expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), reader(1), slice))), false);
+        let all = steps(|conn| complete(comments::list(conn, id(2), reader(1), slice, 20)));
         expect_searches(&all, false);
         for index in ["INDEX comments_top_level (", "INDEX comments_replies_on_post ("] {
             assert!(all.iter().any(|step| step.contains(index)), "{all:?}");
         }
-        let top_level = steps(|conn| complete(comments::list_top_level(conn, id(2), id(1), slice)));
+        let top_level = steps(|conn| complete(comments::list_top_level(conn, id(2), reader(1), slice, 20)));
         expect_searches(&top_level, false);
         assert!(top_level.iter().any(|step| step.contains("INDEX comments_top_level (")), "{top_level:?}");
-        expect_searches(&steps(|conn| complete(comments::list_replies(conn, id(2), id(1), slice))), false);
-        expect_searches(&steps(|conn| complete(comments::list_likers(conn, id(2), slice))), false);
+        expect_searches(&steps(|conn| complete(comments::list_replies(conn, id(2), reader(1), slice, 20))), false);
+        expect_searches(&steps(|conn| complete(comments::list_likers(conn, id(2), reader(1), slice))), false);
     }
 }
 
@@ -155,8 +158,8 @@ fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
     let (category, text) = (|| Some("c".to_owned()), || TextFilter::new("text"));
     for slice in slices() {
         expect_searches(&steps(|conn| complete(accounts::list(conn, slice))), false);
-        expect_searches(&steps(|conn| complete(follows::list_followers(conn, id(1), slice))), false);
-        expect_searches(&steps(|conn| complete(follows::list_followed(conn, id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(follows::list_followers(conn, id(1), reader(2), slice))), false);
+        expect_searches(&steps(|conn| complete(follows::list_followed(conn, id(1), reader(2), slice))), false);
         expect_searches(&steps(|conn| complete(products::list_short(conn, slice))), false);
         expect_searches(&steps(|conn| complete(products::list(conn, None, slice))), false);
         expect_searches(&steps(|conn| complete(products::list(conn, category(), slice))), false);
@@ -168,11 +171,8 @@ fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
 fn a_search_looks_for_its_words_by_an_index() {
     let needles = Needles::of(&Query::parse("\"some text\" #tag be").unwrap(), None);
     let packing = Packing { documents: 1, ..Packing::SERVICE };
-    let among = [
-        Among::Posts { viewer: id(1), sees_all: false },
-        Among::Accounts { sees_all: false, except: id(2) },
-        Among::Products,
-    ];
+    let among =
+        [Among::Posts { viewer: reader(1) }, Among::Accounts { viewer: reader(1), except: id(2) }, Among::Products];
     let mut are_words_searched = false;
     for slice in slices() {
         for among in among {
@@ -214,8 +214,8 @@ fn a_search_looks_for_its_words_by_an_index() {
     let by_word = "SEARCH search_postings USING COVERING INDEX search_postings_word (kind=? AND word";
     assert!(rare.iter().all(|step| step.starts_with(by_word)), "{rare:?}");
     assert!(are_words_searched);
-    expect_searches(&steps(|conn| complete(search::posts(conn, vec![id(2)], id(1), false))), true);
-    expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], id(1), false))), true);
+    expect_searches(&steps(|conn| complete(search::posts(conn, vec![id(2)], reader(1)))), true);
+    expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], reader(1)))), true);
     expect_searches(&steps(|conn| complete(products::find_all(conn, vec![id(1)]))), true);
     for kind in Kind::ALL {
         expect_searches(&steps(|conn| complete(search::count_to_pack(conn, kind, packing))), false);
@@ -230,7 +230,7 @@ fn a_search_looks_for_its_words_by_an_index() {
 fn what_is_hidden_is_passed_over_by_the_index() {
     for slice in slices() {
         for steps in [
-            steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 0], id(1), slice))),
+            steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 0], reader(1), slice))),
             steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 0], slice))),
         ] {
             let by_visibility = "posts_by_visibility (author_id=? AND visibility=? AND created_at";
@@ -242,7 +242,7 @@ fn what_is_hidden_is_passed_over_by_the_index() {
 
 #[test]
 fn the_posts_of_a_hashtag_are_read_in_the_order_of_their_index() {
-    let visible = VisiblePosts { viewer: id(1), followed: [0, 1, 0], others: [0; 3] };
+    let visible = VisiblePosts { viewer: reader(1), followed: [0, 1, 0], others: [0; 3] };
     for slice in slices() {
         let steps = steps(|conn| complete(timelines::list_by_tag(conn, "tag".to_owned(), visible, slice, 20)));
         expect_searches(&steps, true);
@@ -263,9 +263,9 @@ fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
 
 #[test]
 fn reads_that_sort_what_they_show_search_by_an_index() {
-    let visible = VisiblePosts { viewer: id(1), followed: [0, 1, 0], others: [0; 3] };
+    let visible = VisiblePosts { viewer: reader(1), followed: [0, 1, 0], others: [0; 3] };
     for slice in slices() {
-        let public = steps(|conn| complete(timelines::list_public(conn, id(1), slice, 20)));
+        let public = steps(|conn| complete(timelines::list_public(conn, reader(1), slice, 20)));
         expect_searches(&public, true);
         assert!(
             public.iter().any(|step| step.contains("INDEX posts_timeline (visibility=? AND created_at")),
@@ -275,11 +275,11 @@ fn reads_that_sort_what_they_show_search_by_an_index() {
         expect_searches(&bookmarks, true);
         assert!(bookmarks.iter().any(|step| step.contains("INDEX bookmarks_by_time (")), "{bookmarks:?}");
         // The likers of several posts, of each the newest.
-        expect_searches(&steps(|conn| complete(posts::list_all(conn, id(1), slice))), true);
-        expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], id(1), slice))), true);
+        expect_searches(&steps(|conn| complete(posts::list_all(conn, reader(1), slice))), true);
+        expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], reader(1), slice))), true);
         // Of each author followed the newest posts.
         expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 2], slice))), true);
-        let wanted = FeedQuery { viewer: id(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
+        let wanted = FeedQuery { viewer: reader(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
         let keys = || vec![Keyset { at: Timestamp::from_unix_millis(0), id: id(2).0 }];
         expect_searches(&steps(|conn| complete(feeds::read(conn, wanted, keys()))), true);
     }

@@ -33,7 +33,7 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     if counted == 0 {
         return Err(Failure::Rule(Error::NotFound(Resource::Post)));
     }
-    let event = Event::Commented(row.post_id.0.into(), row.id.0.into());
+    let event = Event::Commented(row.post_id.0.into(), row.id.0.into(), row.author_id.0.into());
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
     record(conn, event).await?;
     notices::tell(conn, &told).await

@@ -280,6 +280,27 @@ impl Member {
     pub fn is_admin(&self) -> bool {
         self.0.roles.contains(Role::Admin)
     }
+
+    /// Returns the caller as one who reads.
+    pub fn viewer(&self) -> Viewer {
+        Viewer { id: self.id(), sees_all: self.is_admin() }
+    }
+}
+
+/// Who reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewer {
+    /// Names the account.
+    pub id: UserId,
+    /// Whether it is an administrator, who sees disabled accounts, and everybody whoever blocks whom (`contract`: Safety).
+    pub sees_all: bool,
+}
+
+impl Viewer {
+    /// Returns an account as one that is no administrator.
+    pub const fn ordinary(id: UserId) -> Self {
+        Self { id, sees_all: false }
+    }
 }
 
 /// A caller with ADMIN.
@@ -290,6 +311,11 @@ impl Admin {
     /// Who it is.
     pub const fn id(&self) -> UserId {
         self.0.user
+    }
+
+    /// Returns the administrator as one who reads.
+    pub const fn viewer(&self) -> Viewer {
+        Viewer { id: self.id(), sees_all: true }
     }
 }
 

@@ -57,8 +57,8 @@ pub trait AccountRepository: Send + Sync {
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>>;
 
     /// Returns the ids of the accounts with these [keys](super::Username::key) of usernames, by their keys, those that there
-    /// are.
-    async fn find_ids(&self, username_keys: &[String]) -> Result<BTreeMap<String, UserId>>;
+    /// are; not those of people [apart](crate::relation::Standing::Apart) from `author`.
+    async fn find_ids(&self, username_keys: &[String], author: Option<UserId>) -> Result<BTreeMap<String, UserId>>;
 
     /// Returns what a login is checked against; `None` when there is no such account.
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>>;

@@ -18,9 +18,10 @@ pub trait BookmarkRepository: Send + Sync {
     /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
     async fn set(&self, post: PostId, user: UserId, bookmark: NewRelation) -> Result<()>;
 
-    /// Removes the bookmark of `user` from a post; nothing happens when there is none.
-    async fn unset(&self, post: PostId, user: UserId) -> Result<()>;
+    /// Removes the bookmark of `user` from a post; returns whether there was one.
+    async fn unset(&self, post: PostId, user: UserId) -> Result<bool>;
 
-    /// Returns the posts with a bookmark of the viewer that are visible, newest bookmark first.
+    /// Returns the posts with a bookmark of the viewer that are visible, newest bookmark first; none of anybody whom the viewer
+    /// mutes.
     async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>>;
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Forbidden, Resource};
 use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
 use crate::page::{Page, PageRequest};
 use crate::posts::{MockPostRepository, PostAccess, Visibility, VisibleTo};
-use crate::relation::NewRelation;
+use crate::relation::{NewRelation, Standing};
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
@@ -26,7 +26,7 @@ fn bookmarks(found: Option<Visibility>, expect: impl FnOnce(&mut MockBookmarkRep
     let (mut bookmarks, mut posts) = (MockBookmarkRepository::new(), MockPostRepository::new());
     let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
     expect(&mut bookmarks);
-    let access = found.map(|visibility| PostAccess { id: POST, author: BOB, visibility, viewer_follows: false });
+    let access = found.map(|visibility| PostAccess { id: POST, author: BOB, visibility, standing: Standing::Stranger });
     posts.expect_find_access().with(eq(POST), eq(ALICE)).returning(move |_, _| Ok(access));
     clock.expect_now().return_const(NOW);
     ids.expect_generate().return_const(Uuid::from_u128(9));
@@ -53,7 +53,7 @@ async fn no_other_post_is_bookmarked() {
 #[tokio::test]
 async fn a_bookmark_is_removed_from_a_post_out_of_sight() {
     let bookmarks = bookmarks(Some(Visibility::Private), |bookmarks| {
-        bookmarks.expect_unset().with(eq(POST), eq(ALICE)).once().returning(|_, _| Ok(()));
+        bookmarks.expect_unset().with(eq(POST), eq(ALICE)).once().returning(|_, _| Ok(true));
     });
     bookmarks.unset(&alice(Roles::USER), POST).await.unwrap();
 }
@@ -64,7 +64,7 @@ async fn the_list_shows_what_the_caller_may_view() {
         [(Roles::USER, &[Visibility::Public][..]), (Roles::NONE.with(Role::Admin, true), &Visibility::ALL[..])]
     {
         let bookmarks = bookmarks(None, |bookmarks| {
-            let is_expected = move |visible: &VisibleTo| visible.viewer == ALICE && visible.others == others;
+            let is_expected = move |visible: &VisibleTo| visible.viewer.id == ALICE && visible.others == others;
             bookmarks
                 .expect_list()
                 .withf(move |visible, _| is_expected(visible))

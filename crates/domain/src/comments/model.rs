@@ -6,10 +6,11 @@ use crate::accounts::{Member, UserPreview, UserSummary};
 use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::ViolationKind::NotAllowed;
-use crate::error::{Error, Forbidden, Result, Violation};
+use crate::error::{Error, Forbidden, Resource, Result, Violation};
 use crate::id::{CommentId, PostId, UserId};
 use crate::notices::Notice;
-use crate::posts::PostAccess;
+use crate::posts::{Audience, PostAccess};
+use crate::relation::Standing;
 use crate::text;
 
 /// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
@@ -88,29 +89,58 @@ pub struct CommentAccess {
     pub author: UserId,
     /// The comment at the top of its thread; `None` of that one itself.
     pub parent: Option<CommentId>,
+    /// How the viewer stands to its author.
+    pub standing: Standing,
     /// What decides about the post it is on.
     pub post: PostAccess,
 }
 
 impl CommentAccess {
-    /// The rule for editing: the comment's author alone.
+    /// The rule for every read, like and answer: whoever may view the post may view its comments, but not those of people
+    /// apart from them.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for anybody else.
-    pub fn ensure_may_edit(&self, caller: &Member) -> Result<()> {
-        if caller.id() == self.author { Ok(()) } else { Err(Error::Forbidden(Forbidden::NotCommentAuthor)) }
+    /// Those of [`ensure_not_apart`](Self::ensure_not_apart); [`Error::Forbidden`] when the viewer may not see the post.
+    pub fn ensure_may_view(&self, viewer: &Member) -> Result<()> {
+        self.ensure_not_apart(viewer)?;
+        self.post.ensure_may_view(viewer)
     }
 
-    /// The rule for deleting: the author of the comment or of the post.
+    /// The rule that to people apart from the author of the comment, or of its post, the comment is not there, before anything
+    /// else is looked at (`contract`: Safety).
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for anybody else.
-    pub fn ensure_may_delete(&self, caller: &Member) -> Result<()> {
-        if caller.id() == self.author || caller.id() == self.post.author {
-            Ok(())
-        } else {
-            Err(Error::Forbidden(Forbidden::NeitherAuthor))
+    /// [`Error::NotFound`] for them.
+    pub fn ensure_not_apart(&self, viewer: &Member) -> Result<()> {
+        let is_apart = Audience::of(viewer, self.author, self.standing) == Audience::Apart;
+        if is_apart || self.post.ensure_not_apart(viewer).is_err() {
+            return Err(Error::NotFound(Resource::Comment));
         }
+        Ok(())
+    }
+
+    /// The rule for editing: the comment's author alone, whoever blocks whom.
+    ///
+    /// # Errors
+    /// Those of [`ensure_not_apart`](Self::ensure_not_apart), and [`Error::Forbidden`], for anybody else.
+    pub fn ensure_may_edit(&self, caller: &Member) -> Result<()> {
+        if caller.id() == self.author {
+            return Ok(());
+        }
+        self.ensure_not_apart(caller)?;
+        Err(Error::Forbidden(Forbidden::NotCommentAuthor))
+    }
+
+    /// The rule for deleting: the author of the comment, whoever blocks whom, and the author of the post.
+    ///
+    /// # Errors
+    /// Those of [`ensure_not_apart`](Self::ensure_not_apart), and [`Error::Forbidden`], for anybody else.
+    pub fn ensure_may_delete(&self, caller: &Member) -> Result<()> {
+        if caller.id() == self.author {
+            return Ok(());
+        }
+        self.ensure_not_apart(caller)?;
+        if caller.id() == self.post.author { Ok(()) } else { Err(Error::Forbidden(Forbidden::NeitherAuthor)) }
     }
 
     /// Returns the comment at the top of the thread that it is in.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{
     CommentAccess, CommentOrder, CommentTarget, CommentText, CommentView, Deletion, NewComment, ThreadedComment,
 };
-use crate::accounts::UserPreview;
+use crate::accounts::{UserPreview, Viewer};
 use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::Result;
@@ -44,25 +44,26 @@ pub trait CommentRepository: Send + Sync {
     /// Turns the like of `user` on; one that is on stays as it is.
     async fn set_like(&self, id: CommentId, user: UserId, like: NewRelation) -> Result<()>;
 
-    /// Turns the like of `user` off; nothing happens when it is.
-    async fn unset_like(&self, id: CommentId, user: UserId) -> Result<()>;
+    /// Turns the like of `user` off; returns whether it was on.
+    async fn unset_like(&self, id: CommentId, user: UserId) -> Result<bool>;
 
-    /// Returns those who like a comment, newest like first.
-    async fn list_likers(&self, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>>;
+    /// Returns those who like a comment, newest like first. People [apart](crate::relation::Standing::Apart) from the viewer
+    /// are left out of this and the other lists, unless the viewer sees all.
+    async fn list_likers(&self, id: CommentId, viewer: Viewer, page: PageRequest) -> Result<Page<UserPreview>>;
 
     /// Returns all comments of a post, whatever their thread, oldest first.
-    async fn list(&self, post: PostId, page: PageRequest) -> Result<Page<CommentView>>;
+    async fn list(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<CommentView>>;
 
     /// Returns the comments of a post that answer none.
     async fn list_top_level(
         &self,
         post: PostId,
-        viewer: UserId,
+        viewer: Viewer,
         order: CommentOrder,
         page: PageRequest,
     ) -> Result<Page<ThreadedComment>>;
 
     /// Returns the replies of the thread that a comment is at the top of, oldest first.
-    async fn list_replies(&self, thread: CommentId, viewer: UserId, page: PageRequest)
+    async fn list_replies(&self, thread: CommentId, viewer: Viewer, page: PageRequest)
     -> Result<Page<ThreadedComment>>;
 }

@@ -12,7 +12,7 @@ use crate::accounts::{AccountRepository, Member, UserPreview};
 use crate::clock::Clock;
 use crate::entities::entities_of_text;
 use crate::error::{Error, Resource, Result};
-use crate::id::{CommentId, IdGenerator, PostId, RelationId};
+use crate::id::{CommentId, IdGenerator, PostId, RelationId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::notices::{Act, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
@@ -92,7 +92,7 @@ impl Comments {
             None => None,
         };
         let reply = answered.map(|answered| Reply { thread: answered.thread(), to: answered.id });
-        let entities = entities_of_text(&*self.accounts, content.as_str()).await?;
+        let entities = entities_of_text(&*self.accounts, content.as_str(), author.id()).await?;
         let now = self.clock.now();
         let id = CommentId::new(self.ids.generate());
         let act = Act { actor: author.id(), subject: Subject::Comment(on.id, id), at: now };
@@ -118,7 +118,8 @@ impl Comments {
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
     pub async fn list(&self, viewer: &Member, post: PostId, page: PageRequest) -> Result<PostComments> {
         // Asked for together, which is sooner; nothing of the comments leaves here without the right to view the post.
-        let (found, comments) = join(self.posts.find(post, viewer.id()), self.comments.list(post, page)).await;
+        let (found, comments) =
+            join(self.posts.find(post, viewer.viewer()), self.comments.list(post, viewer.viewer(), page)).await;
         let found = found?.ok_or(NO_POST)?;
         found.access().ensure_may_view(viewer)?;
         Ok(PostComments { post: found.view, comments: comments? })
@@ -136,7 +137,7 @@ impl Comments {
         page: PageRequest,
     ) -> Result<Page<ThreadedComment>> {
         self.ensure_may_view(viewer, post).await?;
-        self.comments.list_top_level(post, viewer.id(), order, page).await
+        self.comments.list_top_level(post, viewer.viewer(), order, page).await
     }
 
     /// Returns the replies of the thread that a comment is in, oldest first.
@@ -150,7 +151,7 @@ impl Comments {
         page: PageRequest,
     ) -> Result<Page<ThreadedComment>> {
         let thread = self.viewable(viewer, id).await?.thread();
-        self.comments.list_replies(thread, viewer.id(), page).await
+        self.comments.list_replies(thread, viewer.viewer(), page).await
     }
 
     /// Edits a comment. Its author may, even after losing sight of the post.
@@ -160,7 +161,7 @@ impl Comments {
     pub async fn update(&self, caller: &Member, target: CommentTarget, content: &CommentText) -> Result<()> {
         let access = self.comments.find_access(target, caller.id()).await?.ok_or(NO_COMMENT)?;
         access.ensure_may_edit(caller)?;
-        let entities = entities_of_text(&*self.accounts, content.as_str()).await?;
+        let entities = entities_of_text(&*self.accounts, content.as_str(), caller.id()).await?;
         self.comments.update(access.id, content, &entities, self.clock.now()).await
     }
 
@@ -171,15 +172,34 @@ impl Comments {
     /// [`Error::NotFound`], or [`Error::Forbidden`] for anybody else.
     pub async fn delete(&self, caller: &Member, id: CommentId) -> Result<()> {
         self.access(caller, id).await?.ensure_may_delete(caller)?;
-        let mut deleted = self.comments.delete(id).await?;
-        while deleted == Deletion::InPart {
-            deleted = match self.comments.delete(id).await {
-                // Somebody else deletes it as well, and has come to the end.
-                Err(Error::NotFound(Resource::Comment)) => Deletion::Done,
-                result => result?,
-            };
+        if self.comments.delete(id).await? == Deletion::InPart {
+            self.delete_rest(id).await?;
         }
         Ok(())
+    }
+
+    /// Deletes all comments of an author on a post of the caller, with their threads: also those of somebody apart from the
+    /// caller, who does not see them (`contract`: Safety).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is no such post, or [`Error::Forbidden`] when it is somebody else's.
+    pub async fn delete_by(&self, caller: &Member, post: PostId, author: UserId) -> Result<()> {
+        self.posts.find_access(post, caller.id()).await?.ok_or(NO_POST)?.ensure_author(caller)?;
+        while let Some(newest) = self.comments.find_access(CommentTarget::NewestOn(post), author).await? {
+            self.delete_rest(newest.id).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes what is left of a comment, which somebody else may delete as well.
+    async fn delete_rest(&self, id: CommentId) -> Result<()> {
+        loop {
+            match self.comments.delete(id).await {
+                Ok(Deletion::InPart) => {}
+                Ok(Deletion::Done) | Err(Error::NotFound(Resource::Comment)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Turns the caller's like on; nothing happens when it is.
@@ -199,8 +219,13 @@ impl Comments {
     /// # Errors
     /// Those of [`like`](Self::like).
     pub async fn unlike(&self, caller: &Member, id: CommentId) -> Result<()> {
-        self.viewable(caller, id).await?;
-        self.comments.unset_like(id, caller.id()).await
+        let access = self.access(caller, id).await?;
+        if access.ensure_not_apart(caller).is_err() {
+            // Own likes can be taken back, whoever blocks whom. Where there is none, there is no comment.
+            return if self.comments.unset_like(id, caller.id()).await? { Ok(()) } else { Err(NO_COMMENT) };
+        }
+        access.ensure_may_view(caller)?;
+        self.comments.unset_like(id, caller.id()).await.map(drop)
     }
 
     /// Returns those who like a comment, newest like first.
@@ -209,7 +234,7 @@ impl Comments {
     /// Those of [`like`](Self::like).
     pub async fn list_likers(&self, caller: &Member, id: CommentId, page: PageRequest) -> Result<Page<UserPreview>> {
         self.viewable(caller, id).await?;
-        self.comments.list_likers(id, page).await
+        self.comments.list_likers(id, caller.viewer(), page).await
     }
 
     async fn ensure_may_view(&self, viewer: &Member, post: PostId) -> Result<()> {
@@ -223,13 +248,14 @@ impl Comments {
     /// Returns what decides about a comment on a post that the viewer may see.
     async fn viewable(&self, viewer: &Member, id: CommentId) -> Result<CommentAccess> {
         let access = self.access(viewer, id).await?;
-        access.post.ensure_may_view(viewer)?;
+        access.ensure_may_view(viewer)?;
         Ok(access)
     }
 
     /// Returns the comment of the post that is answered.
     async fn answered(&self, author: &Member, post: PostId, to: CommentId) -> Result<CommentAccess> {
         let answered = self.access(author, to).await?;
+        answered.ensure_not_apart(author)?;
         if answered.post.id == post { Ok(answered) } else { Err(NO_COMMENT) }
     }
 }

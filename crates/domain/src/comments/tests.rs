@@ -10,12 +10,13 @@ use crate::accounts::{
 };
 use crate::clock::{MockClock, Timestamp};
 use crate::entities::Entities;
-use crate::error::{Error, Resource, Result};
+use crate::error::{Error, Forbidden, Resource, Result};
 use crate::id::{CommentId, MockIdGenerator, NotificationId, PostId, SessionId, UserId};
 use crate::idempotency::Attempt;
 use crate::notices::{Notice, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
 use crate::posts::{FoundPost, MockPostRepository, Post, PostAccess, PostText, PostView, Visibility};
+use crate::relation::Standing;
 
 const WRITER: UserId = UserId::new(Uuid::from_u128(1));
 const POST_AUTHOR: UserId = UserId::new(Uuid::from_u128(2));
@@ -43,7 +44,7 @@ fn comments(expect: impl FnOnce(&mut MockCommentRepository, &mut MockPostReposit
     let mut ids = MockIdGenerator::new();
     ids.expect_generate().return_const(COMMENT.uuid());
     let mut accounts = MockAccountRepository::new();
-    accounts.expect_find_ids().returning(|_| Ok([("other".to_owned(), OTHER)].into()));
+    accounts.expect_find_ids().returning(|_, _| Ok([("other".to_owned(), OTHER)].into()));
     Comments {
         comments: Arc::new(comments),
         posts: Arc::new(posts),
@@ -59,13 +60,14 @@ async fn create(comments: &Comments, author: &Member, content: &str, answered: O
     comments.create(author, commenting, text(content), answered).await
 }
 
-fn post_access(visibility: Visibility, viewer_follows: bool) -> PostAccess {
-    PostAccess { id: POST, author: POST_AUTHOR, visibility, viewer_follows }
+fn post_access(visibility: Visibility, standing: Standing) -> PostAccess {
+    PostAccess { id: POST, author: POST_AUTHOR, visibility, standing }
 }
 
 /// What decides about a comment by `WRITER`, the first one of its thread.
-fn access(visibility: Visibility, viewer_follows: bool) -> CommentAccess {
-    CommentAccess { id: COMMENT, author: WRITER, parent: None, post: post_access(visibility, viewer_follows) }
+fn access(visibility: Visibility, standing: Standing) -> CommentAccess {
+    let post = post_access(visibility, standing);
+    CommentAccess { id: COMMENT, author: WRITER, parent: None, standing: Standing::Stranger, post }
 }
 
 fn comment(content: &str) -> Comment {
@@ -111,13 +113,23 @@ fn notices(actor: UserId, told: &[(UserId, NotificationKind)]) -> Vec<Notice> {
 }
 
 /// Who may see which posts of `POST_AUTHOR`: the viewer, whether they follow, what they may see.
-fn audiences() -> [(&'static str, Member, bool, &'static [Visibility]); 4] {
+fn audiences() -> [(&'static str, Member, Standing, &'static [Visibility]); 6] {
     [
-        ("author", member(POST_AUTHOR, Roles::USER), false, &Visibility::ALL),
-        ("ADMIN", member(OTHER, ADMIN), false, &Visibility::ALL),
-        ("follower", member(OTHER, Roles::USER), true, &[Visibility::Public, Visibility::Followers]),
-        ("stranger", member(OTHER, Roles::USER), false, &[Visibility::Public]),
+        ("author", member(POST_AUTHOR, Roles::USER), Standing::Stranger, &Visibility::ALL),
+        ("ADMIN", member(OTHER, ADMIN), Standing::Stranger, &Visibility::ALL),
+        ("ADMIN apart", member(OTHER, ADMIN), Standing::Apart, &Visibility::ALL),
+        ("follower", member(OTHER, Roles::USER), Standing::Follower, &[Visibility::Public, Visibility::Followers]),
+        ("stranger", member(OTHER, Roles::USER), Standing::Stranger, &[Visibility::Public]),
+        ("apart", member(OTHER, Roles::USER), Standing::Apart, &[]),
     ]
+}
+
+/// Whether somebody who may not view a post is refused as they stand to its author.
+fn is_refusal(error: &Error, standing: Standing) -> bool {
+    match standing {
+        Standing::Apart => matches!(error, Error::NotFound(Resource::Post)),
+        Standing::Stranger | Standing::Follower => matches!(error, Error::Forbidden(Forbidden::PostNotVisible)),
+    }
 }
 
 #[test]
@@ -141,7 +153,7 @@ fn content_is_1_to_500_characters() {
 
 #[tokio::test]
 async fn commenting_needs_the_right_to_view_the_post() {
-    for (who, viewer, viewer_follows, may_view) in audiences() {
+    for (who, viewer, standing, may_view) in audiences() {
         for visibility in Visibility::ALL {
             let allowed = may_view.contains(&visibility);
             let comments = comments(|comments, posts| {
@@ -149,7 +161,7 @@ async fn commenting_needs_the_right_to_view_the_post() {
                     .expect_find_access()
                     .once()
                     .withf(move |post, by| (*post, *by) == (POST, viewer.id()))
-                    .returning(move |_, _| Ok(Some(post_access(visibility, viewer_follows))));
+                    .returning(move |_, _| Ok(Some(post_access(visibility, standing))));
                 comments
                     .expect_create()
                     .times(usize::from(allowed))
@@ -164,7 +176,7 @@ async fn commenting_needs_the_right_to_view_the_post() {
             match create(&comments, &viewer, "hello", None).await {
                 Ok(id) => assert!(allowed && id == COMMENT, "{who}, {visibility:?}"),
                 Err(error) => {
-                    assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
+                    assert!(!allowed && is_refusal(&error, standing), "{who}, {visibility:?}: {error:?}");
                 }
             }
         }
@@ -173,7 +185,7 @@ async fn commenting_needs_the_right_to_view_the_post() {
 
 #[tokio::test]
 async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
-    for (who, viewer, viewer_follows, may_view) in audiences() {
+    for (who, viewer, standing, may_view) in audiences() {
         for visibility in Visibility::ALL {
             let allowed = may_view.contains(&visibility);
             let author = UserSummary::from(post_view(visibility).author);
@@ -184,13 +196,15 @@ async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
                 posts
                     .expect_find()
                     .once()
-                    .withf(move |post, by| (*post, *by) == (POST, viewer.id()))
-                    .returning(move |_, _| Ok(Some(FoundPost { view: post_view(visibility), viewer_follows })));
+                    .withf(move |post, by| (*post, *by) == (POST, viewer.viewer()))
+                    .returning(move |_, _| Ok(Some(FoundPost { view: post_view(visibility), standing })));
                 comments
                     .expect_list()
                     .once()
-                    .withf(|post, request| (*post, *request) == (POST, PageRequest::FIRST))
-                    .returning(move |_, _| Ok(listed.clone()));
+                    .withf(move |post, by, request| {
+                        (*post, *by, *request) == (POST, viewer.viewer(), PageRequest::FIRST)
+                    })
+                    .returning(move |_, _, _| Ok(listed.clone()));
             });
             match comments.list(&viewer, POST, PageRequest::FIRST).await {
                 Ok(shown) => {
@@ -198,7 +212,7 @@ async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
                     assert_eq!(shown, PostComments { post: post_view(visibility), comments: page });
                 }
                 Err(error) => {
-                    assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}, {visibility:?}: {error:?}");
+                    assert!(!allowed && is_refusal(&error, standing), "{who}, {visibility:?}: {error:?}");
                 }
             }
         }
@@ -210,7 +224,9 @@ async fn a_missing_post_has_no_comments_and_takes_none() {
     let comments = comments(|comments, posts| {
         posts.expect_find_access().returning(|_, _| Ok(None));
         posts.expect_find().returning(|_, _| Ok(None));
-        comments.expect_list().returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
+        comments
+            .expect_list()
+            .returning(|_, _, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     });
     let writer = member(WRITER, ADMIN);
     let created = create(&comments, &writer, "hello", None).await;
@@ -230,7 +246,7 @@ fn outcome(result: Result<()>) -> Outcome {
     match result {
         Ok(()) => Outcome::Done,
         Err(Error::Forbidden(_)) => Outcome::Forbidden,
-        Err(Error::NotFound(Resource::Comment)) => Outcome::NotFound,
+        Err(Error::NotFound(Resource::Comment | Resource::Post)) => Outcome::NotFound,
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -242,7 +258,7 @@ fn find_access(comments: &mut MockCommentRepository, target: CommentTarget, call
         .expect_find_access()
         .once()
         .withf(move |named, by| (*named, *by) == (target, caller))
-        .returning(|_, _| Ok(Some(access(Visibility::Private, false))));
+        .returning(|_, _| Ok(Some(access(Visibility::Private, Standing::Stranger))));
 }
 
 #[tokio::test]

@@ -120,22 +120,22 @@ fn a_tag_is_named_with_or_without_its_sign() {
 #[tokio::test]
 async fn accounts_are_looked_up_once_for_all_texts_and_only_when_one_may_mention_any() {
     let mut repository = MockAccountRepository::new();
-    repository.expect_find_ids().once().withf(|keys| keys == ["ada", "bob"]).returning(|_| Ok(accounts()));
-    let found = entities_of(&repository, &["#tag", "@Ada #tag", "@bob @ada", ""]).await.unwrap();
+    repository.expect_find_ids().once().withf(|keys, _| keys == ["ada", "bob"]).returning(|_, _| Ok(accounts()));
+    let found = entities_of(&repository, &["#tag", "@Ada #tag", "@bob @ada", ""], None).await.unwrap();
     let found: Vec<_> = found.iter().map(Entities::as_str).collect();
     let ada = "@00000000-0000-0000-0000-000000000001";
     assert_eq!(found, ["0 4 #tag", &format!("0 4 {ada}\n5 9 #tag"), &format!("5 9 {ada}"), ""]);
 
     let never = MockAccountRepository::new();
-    assert_eq!(entities_of(&never, &["#tag mail@ada.example"]).await.unwrap()[0].as_str(), "0 4 #tag");
+    assert_eq!(entities_of(&never, &["#tag mail@ada.example"], None).await.unwrap()[0].as_str(), "0 4 #tag");
 
     let mut many = MockAccountRepository::new();
-    many.expect_find_ids().times(2).returning(|keys| {
+    many.expect_find_ids().times(2).returning(|keys, _| {
         assert!(keys.len() <= LOOKED_UP_AT_ONCE);
         Ok(BTreeMap::new())
     });
     let text: String = (0..=LOOKED_UP_AT_ONCE).map(|n| format!("@u{n} ")).collect();
-    entities_of(&many, &[&text]).await.unwrap();
+    entities_of(&many, &[&text], None).await.unwrap();
 }
 
 #[test]

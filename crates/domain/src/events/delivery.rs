@@ -12,13 +12,37 @@ use crate::accounts::Member;
 use crate::error::{Error, Resource, Result};
 use crate::id::{PostId, UserId};
 use crate::notifications::NotificationState;
-use crate::posts::{PostAccess, Visibility, VisibleTo};
+use crate::posts::{Audience, PostAccess, Visibility, VisibleTo};
+use crate::relation::Standing;
 
 /// How many recipients' notifications are counted at once.
 const COUNTED_AT_ONCE: usize = 8;
 
-/// Who follows whom, as far as it was asked for.
-type Follows = HashSet<(UserId, UserId)>;
+/// Pairs of users.
+type Pairs = HashSet<(UserId, UserId)>;
+
+/// How listeners stand to others, as far as it was asked for.
+#[derive(Default)]
+struct Relations {
+    /// Follower, then followed.
+    follows: Pairs,
+    /// Listener, then who is apart from the listener.
+    apart: Pairs,
+    /// Muter, then muted.
+    mutes: Pairs,
+}
+
+impl Relations {
+    fn standing(&self, listener: UserId, other: UserId) -> Standing {
+        let pair = (listener, other);
+        Standing::of(self.follows.contains(&pair), self.apart.contains(&pair))
+    }
+
+    fn access(&self, post: &PostState, listener: UserId) -> PostAccess {
+        let PostState { id, author, visibility, .. } = *post;
+        PostAccess { id, author, visibility, standing: self.standing(listener, author) }
+    }
+}
 
 impl LiveUpdates {
     /// Checks that a listener may view the posts among the topics.
@@ -30,10 +54,12 @@ impl LiveUpdates {
         let found = self.ports.audience.find_posts(ids.clone()).await?;
         let found: HashMap<_, _> = found.into_iter().map(|state| (state.id, state)).collect();
         let authors: BTreeSet<_> = found.values().map(|state| state.author).collect();
-        let follows = self.follows(&BTreeSet::from([listener.id()]), &authors).await?;
+        let listeners = BTreeSet::from([listener.id()]);
+        let (follows, apart) = (self.follows(&listeners, &authors).await?, self.apart(&listeners, &authors).await?);
+        let relations = Relations { follows, apart, ..Relations::default() };
         for id in ids {
             let state = found.get(&id).ok_or(Error::NotFound(Resource::Post))?;
-            access(state, listener.id(), &follows).ensure_may_view(listener)?;
+            relations.access(state, listener.id()).ensure_may_view(listener)?;
         }
         Ok(())
     }
@@ -46,7 +72,7 @@ impl LiveUpdates {
         mut send: impl FnMut(&Stream, &Arc<Delivery>),
     ) -> Result<()> {
         let posts = self.post_states(matched).await?;
-        let follows = self.follows_of(matched, &posts).await?;
+        let relations = self.relations_of(matched, &posts).await?;
         let notified = self.notified(matched).await?;
         for (LoggedEvent { number, event, .. }, streams) in matched {
             let post = post_state(*event, &posts);
@@ -54,7 +80,7 @@ impl LiveUpdates {
                 let mut delivery: Option<Arc<Delivery>> = None;
                 for stream in streams {
                     let position = Position { epoch, number: *number, part };
-                    let message = message(*event, part, stream, post.as_ref(), &follows, &notified);
+                    let message = message(*event, part, stream, post.as_ref(), &relations, &notified);
                     let Some(message) = message.filter(|_| position.is_after(stream.position())) else { continue };
                     let same = delivery.take().filter(|it| it.message == message);
                     let same = same.unwrap_or_else(|| Arc::new(Delivery { position, message }));
@@ -78,12 +104,23 @@ impl LiveUpdates {
         Ok(found.into_iter().map(|state| (state.id, state)).collect())
     }
 
-    /// Returns who of the listeners follows whom of the authors, where that decides.
-    async fn follows_of(&self, matched: &[Matched], posts: &HashMap<PostId, PostState>) -> Result<Follows> {
+    /// Returns how the listeners stand to the authors, where that decides.
+    async fn relations_of(&self, matched: &[Matched], posts: &HashMap<PostId, PostState>) -> Result<Relations> {
         let (mut listeners, mut authors) = (BTreeSet::new(), BTreeSet::new());
+        let (mut viewers, mut viewed) = (BTreeSet::new(), BTreeSet::new());
+        let (mut readers, mut read) = (BTreeSet::new(), BTreeSet::new());
         for (logged, streams) in matched {
             let Some(post) = post_state(logged.event, posts) else { continue };
             let is_new = matches!(logged.event, Event::PostCreated(..));
+            viewers.extend(streams.iter().map(|stream| stream.listener().id()));
+            viewed.insert(post.author);
+            if let Event::Commented(.., author) = logged.event {
+                viewed.insert(author);
+            }
+            if is_new {
+                readers.extend(streams.iter().map(|stream| stream.listener().id()));
+                read.insert(post.author);
+            }
             let asks = |stream: &&Arc<Stream>| {
                 if is_new { stream.topics.contains(Topic::Feed) } else { post.visibility == Visibility::Followers }
             };
@@ -93,19 +130,19 @@ impl LiveUpdates {
                 listeners.extend(asking);
             }
         }
-        self.follows(&listeners, &authors).await
+        Ok(Relations {
+            follows: self.follows(&listeners, &authors).await?,
+            apart: self.apart(&viewers, &viewed).await?,
+            mutes: pairs(&readers, &read, |some, others| self.ports.audience.find_mutes(some, others)).await?,
+        })
     }
 
-    async fn follows(&self, listeners: &BTreeSet<UserId>, authors: &BTreeSet<UserId>) -> Result<Follows> {
-        let (listeners, authors): (Vec<_>, Vec<_>) =
-            (listeners.iter().copied().collect(), authors.iter().copied().collect());
-        let mut follows = Follows::new();
-        for authors in authors.chunks(QUERY_CHUNK) {
-            for listeners in listeners.chunks(QUERY_CHUNK) {
-                follows.extend(self.ports.audience.find_follows(listeners.to_vec(), authors.to_vec()).await?);
-            }
-        }
-        Ok(follows)
+    async fn follows(&self, listeners: &BTreeSet<UserId>, authors: &BTreeSet<UserId>) -> Result<Pairs> {
+        pairs(listeners, authors, |some, others| self.ports.audience.find_follows(some, others)).await
+    }
+
+    async fn apart(&self, listeners: &BTreeSet<UserId>, others: &BTreeSet<UserId>) -> Result<Pairs> {
+        pairs(listeners, others, |some, others| self.ports.audience.find_apart(some, others)).await
     }
 
     /// Returns which notifications their recipients see, and how much is unread, by recipient.
@@ -130,6 +167,22 @@ impl LiveUpdates {
     }
 }
 
+/// Returns which of some users stand to which of some others as a query says, which is asked about so many at a time.
+async fn pairs<F: Future<Output = Result<Vec<(UserId, UserId)>>>>(
+    some: &BTreeSet<UserId>,
+    others: &BTreeSet<UserId>,
+    find: impl Fn(Vec<UserId>, Vec<UserId>) -> F,
+) -> Result<Pairs> {
+    let (some, others): (Vec<_>, Vec<_>) = (some.iter().copied().collect(), others.iter().copied().collect());
+    let mut found = Pairs::new();
+    for others in others.chunks(QUERY_CHUNK) {
+        for some in some.chunks(QUERY_CHUNK) {
+            found.extend(find(some.to_vec(), others.to_vec()).await?);
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the state of the post that an event is about, which the event has with it where the post is gone.
 fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostState> {
     match event {
@@ -140,18 +193,13 @@ fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostSt
     }
 }
 
-fn access(post: &PostState, listener: UserId, follows: &Follows) -> PostAccess {
-    let PostState { id, author, visibility, .. } = *post;
-    PostAccess { id, author, visibility, viewer_follows: follows.contains(&(listener, author)) }
-}
-
 /// Returns what a part of an event tells the listener of a stream; nothing when the listener may not know.
 fn message(
     event: Event,
     part: Part,
     stream: &Stream,
     post: Option<&PostState>,
-    follows: &Follows,
+    relations: &Relations,
     notified: &HashMap<UserId, NotificationState>,
 ) -> Option<Message> {
     let listener = stream.listener();
@@ -161,20 +209,26 @@ fn message(
     }
     let post = post?;
     let id = post.id;
-    let access = access(post, listener.id(), follows);
+    let access = relations.access(post, listener.id());
     access.ensure_may_view(&listener).ok()?;
+    let mutes = relations.mutes.contains(&(listener.id(), post.author));
     match (event, part) {
         (Event::PostCreated(_, author), Part::Feed) => {
-            (stream.topics.contains(Topic::Feed) && access.viewer_follows).then_some(Message::Feed(id, author))
+            let is_in_feed = access.standing == Standing::Follower && !mutes;
+            (stream.topics.contains(Topic::Feed) && is_in_feed).then_some(Message::Feed(id, author))
         }
         (Event::PostCreated(_, author), Part::Rest) => {
-            let is_public = post.visibility == Visibility::Public && post.is_author_enabled;
+            let is_public = post.visibility == Visibility::Public && post.is_author_enabled && !mutes;
             (is_public && stream.topics.contains(Topic::Public)).then_some(Message::Public(id, author))
         }
         (_, Part::Feed) => None,
         (Event::PostUpdated(_), Part::Rest) => Some(Message::Post(id, PostChange::Updated)),
         (Event::PostDeleted(..), Part::Rest) => Some(Message::Post(id, PostChange::Deleted)),
-        (Event::Commented(_, comment), Part::Rest) => Some(Message::Comment(id, comment)),
+        (Event::Commented(_, comment, author), Part::Rest) => {
+            let is_there =
+                Audience::of(&listener, author, relations.standing(listener.id(), author)) != Audience::Apart;
+            is_there.then_some(Message::Comment(id, comment))
+        }
         (Event::Liked(_), Part::Rest) => Some(Message::Like(id, post.like_count)),
         (Event::Notified(..) | Event::Unknown, Part::Rest) => None,
     }

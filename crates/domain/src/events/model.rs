@@ -22,8 +22,8 @@ pub enum Event {
     PostUpdated(PostId),
     /// A post was deleted: by whom it was, and who could view it.
     PostDeleted(PostId, UserId, Visibility),
-    /// A comment was made.
-    Commented(PostId, CommentId),
+    /// A comment was made: on which post, which one, and by whom.
+    Commented(PostId, CommentId, UserId),
     /// Likes of a post were made or taken back.
     Liked(PostId),
     /// A user was told something.
@@ -39,7 +39,7 @@ impl Event {
             Self::PostCreated(post, _)
             | Self::PostUpdated(post)
             | Self::PostDeleted(post, ..)
-            | Self::Commented(post, _)
+            | Self::Commented(post, ..)
             | Self::Liked(post) => Some(post),
             Self::Notified(..) | Self::Unknown => None,
         }

@@ -63,6 +63,13 @@ pub trait EventAudience: Send + Sync {
     /// Returns the state of some posts, of those that are there.
     async fn find_posts(&self, ids: Vec<PostId>) -> Result<Vec<PostState>>;
 
+    /// Returns which of some users are [apart](crate::relation::Standing::Apart) from which of some others: the user, then the
+    /// other.
+    async fn find_apart(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
+
+    /// Returns which of some users mute which of some others: muter, then muted.
+    async fn find_mutes(&self, muters: Vec<UserId>, muted: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
+
     /// Returns which of some users follow which of some others: follower, then followed.
     async fn find_follows(&self, followers: Vec<UserId>, followed: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
 }

@@ -84,7 +84,7 @@ impl Channel {
             Event::PostCreated(..) => (Some(Self::Feed), Some(Self::Public)),
             Event::PostUpdated(post)
             | Event::PostDeleted(post, ..)
-            | Event::Commented(post, _)
+            | Event::Commented(post, ..)
             | Event::Liked(post) => (Some(Self::Post(post)), None),
             Event::Notified(recipient, ..) => (Some(Self::Notifications(recipient)), None),
             Event::Unknown => (None, None),

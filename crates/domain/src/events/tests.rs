@@ -19,6 +19,7 @@ mod resuming;
 mod values;
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
+const CLEO: UserId = UserId::new(Uuid::from_u128(0xc1e0));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
 const POST: PostId = PostId::new(Uuid::from_u128(10));
 const COMMENT: CommentId = CommentId::new(Uuid::from_u128(11));
@@ -122,6 +123,12 @@ struct Setting {
     is_author_enabled: bool,
     /// Whether Bob follows Ada.
     follows: bool,
+    /// Whether Bob and Ada are apart.
+    are_apart: bool,
+    /// Whether Bob and Cleo are apart.
+    is_cleo_apart: bool,
+    /// Whether Bob mutes Ada.
+    mutes: bool,
     /// Whether the recipient sees the notification.
     is_seen: bool,
     fails: bool,
@@ -132,6 +139,9 @@ const SETTING: Setting = Setting {
     is_there: true,
     is_author_enabled: true,
     follows: false,
+    are_apart: false,
+    is_cleo_apart: false,
+    mutes: false,
     is_seen: true,
     fails: false,
 };
@@ -156,7 +166,8 @@ impl World {
 
     fn changing(present: Arc<Mutex<Setting>>, sessions: MockSessionRepository) -> Self {
         let setting = move || *present.lock().unwrap();
-        let (of_posts, of_follows, of_notifications) = (setting.clone(), setting.clone(), setting);
+        let (of_posts, of_follows, of_notifications) = (setting.clone(), setting.clone(), setting.clone());
+        let (of_blocks, of_mutes) = (setting.clone(), setting);
         let mut audience = MockEventAudience::new();
         audience.expect_find_posts().returning(move |ids| {
             let setting = of_posts();
@@ -171,6 +182,17 @@ impl World {
             let setting = of_follows();
             let asked = followers.contains(&BOB) && followed.contains(&ADA);
             Ok(if asked && setting.follows { vec![(BOB, ADA)] } else { vec![] })
+        });
+        audience.expect_find_apart().returning(move |users, others| {
+            let setting = of_blocks();
+            let are_asked = |other| users.contains(&BOB) && others.contains(&other);
+            let apart = [(setting.are_apart, ADA), (setting.is_cleo_apart, CLEO)];
+            let apart = apart.into_iter().filter(|(is_apart, other)| *is_apart && are_asked(*other));
+            Ok(apart.map(|(_, other)| (BOB, other)).collect())
+        });
+        audience.expect_find_mutes().returning(move |muters, muted| {
+            let are_asked = muters.contains(&BOB) && muted.contains(&ADA);
+            Ok(if are_asked && of_mutes().mutes { vec![(BOB, ADA)] } else { vec![] })
         });
         let mut notifications = MockNotificationRepository::new();
         notifications.expect_find_state().returning(move |_, ids| {

@@ -10,7 +10,8 @@ use crate::id::{IdGenerator, RelationId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::notices::{Act, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
-use crate::relation::NewRelation;
+use crate::posts::Audience;
+use crate::relation::{NewRelation, Standing};
 
 /// The most accounts that one account may follow. One that followed more before keeps what it has.
 pub const MAX_FOLLOWED: usize = 10_000;
@@ -29,12 +30,13 @@ fn ensure_not_oneself(caller: &Member, followed: UserId) -> Result<()> {
 /// The rule of who may read the follow lists of `user`: the user, the user's followers, and ADMIN.
 ///
 /// # Errors
-/// [`Error::Forbidden`] for anybody else.
-pub(crate) fn ensure_may_list(caller: &Member, user: UserId, follows: bool) -> Result<()> {
-    if caller.id() == user || follows || caller.is_admin() {
-        Ok(())
-    } else {
-        Err(Error::Forbidden(Forbidden::NotFollower))
+/// [`Error::NotFound`] without a user, and for those apart from the user; [`Error::Forbidden`] for anybody else.
+pub(crate) fn ensure_may_list(caller: &Member, user: UserId, standing: Option<Standing>) -> Result<()> {
+    let standing = standing.ok_or(Error::NotFound(Resource::User))?;
+    match Audience::of(caller, user, standing) {
+        Audience::Privileged | Audience::Follower => Ok(()),
+        Audience::Stranger => Err(Error::Forbidden(Forbidden::NotFollower)),
+        Audience::Apart => Err(Error::NotFound(Resource::User)),
     }
 }
 
@@ -52,7 +54,7 @@ impl Follows {
     /// Follows a user, or unfollows when the caller does already; returns whether the caller follows now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself, and beyond [`MAX_FOLLOWED`].
+    /// [`Error::NotFound`] for an unknown user, and for one apart from the caller; [`Error::Disallowed`] for oneself, and beyond [`MAX_FOLLOWED`].
     pub async fn toggle(&self, caller: &Member, followed: UserId, attempt: Attempt) -> Result<bool> {
         if let Some(Outcome::FollowToggled(follows)) = attempt.outcome() {
             return Ok(follows);
@@ -82,10 +84,11 @@ impl Follows {
     /// Returns those who follow a user, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user; [`Error::Forbidden`] when the caller may not know.
+    /// [`Error::NotFound`] for an unknown user, and for one apart from the caller; [`Error::Forbidden`] when the caller may not
+    /// know.
     pub async fn list_followers(&self, caller: &Member, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
         self.ensure_may_list(caller, user).await?;
-        self.follows.list_followers(user, page).await
+        self.follows.list_followers(user, caller.viewer(), page).await
     }
 
     /// Returns those whom a user follows, newest first.
@@ -94,12 +97,11 @@ impl Follows {
     /// Those of [`list_followers`](Self::list_followers).
     pub async fn list_followed(&self, caller: &Member, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
         self.ensure_may_list(caller, user).await?;
-        self.follows.list_followed(user, page).await
+        self.follows.list_followed(user, caller.viewer(), page).await
     }
 
     async fn ensure_may_list(&self, caller: &Member, user: UserId) -> Result<()> {
-        let follows = self.follows.is_following(caller.id(), user).await?;
-        ensure_may_list(caller, user, follows.ok_or(Error::NotFound(Resource::User))?)
+        ensure_may_list(caller, user, self.follows.find_standing(caller.id(), user).await?)
     }
 
     fn new_relation(&self, follower: &Member, followed: UserId) -> NewRelation {

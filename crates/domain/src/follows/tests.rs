@@ -10,7 +10,7 @@ use crate::id::{MockIdGenerator, NotificationId, RelationId, SessionId, UserId};
 use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::notices::{Notice, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
-use crate::relation::NewRelation;
+use crate::relation::{NewRelation, Standing};
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
@@ -129,32 +129,34 @@ async fn an_unknown_user_cannot_be_followed() {
 #[tokio::test]
 async fn follow_lists_are_for_the_user_the_followers_and_admin() {
     let page = || Page { items: Vec::new(), keys: vec![], prev: None, next: None };
-    for (who, caller, is_following, expected) in [
-        ("the user", member(BOB, Roles::USER), Some(false), "shown"),
-        ("a follower", member(ALICE, Roles::USER), Some(true), "shown"),
-        ("ADMIN", member(ALICE, Roles::ADMIN_AND_USER), Some(false), "shown"),
-        ("ADMIN without USER", member(ALICE, ADMIN), Some(false), "shown"),
-        ("a stranger", member(ALICE, Roles::USER), Some(false), "forbidden"),
+    for (who, caller, standing, expected) in [
+        ("the user", member(BOB, Roles::USER), Some(Standing::Stranger), "shown"),
+        ("a follower", member(ALICE, Roles::USER), Some(Standing::Follower), "shown"),
+        ("ADMIN", member(ALICE, Roles::ADMIN_AND_USER), Some(Standing::Stranger), "shown"),
+        ("ADMIN without USER", member(ALICE, ADMIN), Some(Standing::Stranger), "shown"),
+        ("a stranger", member(ALICE, Roles::USER), Some(Standing::Stranger), "forbidden"),
+        ("somebody apart", member(ALICE, Roles::USER), Some(Standing::Apart), "not found"),
+        ("ADMIN apart", member(ALICE, ADMIN), Some(Standing::Apart), "shown"),
         ("anybody, of an unknown user", member(ALICE, Roles::USER), None, "not found"),
         ("ADMIN, of an unknown user", member(ALICE, ADMIN), None, "not found"),
     ] {
         let shown = usize::from(expected == "shown");
         let follows = follows(|follows| {
             follows
-                .expect_is_following()
+                .expect_find_standing()
                 .times(2)
                 .withf(move |follower, followed| (*follower, *followed) == (caller.id(), BOB))
-                .returning(move |_, _| Ok(is_following));
+                .returning(move |_, _| Ok(standing));
             follows
                 .expect_list_followers()
                 .times(shown)
-                .withf(|user, request| (*user, *request) == (BOB, PageRequest::FIRST))
-                .returning(move |_, _| Ok(page()));
+                .withf(move |user, by, request| (*user, *by, *request) == (BOB, caller.viewer(), PageRequest::FIRST))
+                .returning(move |_, _, _| Ok(page()));
             follows
                 .expect_list_followed()
                 .times(shown)
-                .withf(|user, request| (*user, *request) == (BOB, PageRequest::FIRST))
-                .returning(move |_, _| Ok(page()));
+                .withf(move |user, by, request| (*user, *by, *request) == (BOB, caller.viewer(), PageRequest::FIRST))
+                .returning(move |_, _, _| Ok(page()));
         });
         for list in [
             follows.list_followers(&caller, BOB, PageRequest::FIRST).await,

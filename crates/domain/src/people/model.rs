@@ -6,6 +6,7 @@ use crate::error::{Result, Violation, ViolationKind};
 use crate::id::UserId;
 use crate::media::ImageKey;
 use crate::posts::{Audience, Visibility};
+use crate::relation::Standing;
 
 /// How many posts a user has, by who may view them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct Person {
     pub followed_count: u64,
     /// How the viewer stands to the user.
     pub relationship: Relationship,
+    /// Whether the user blocks the viewer.
+    pub blocks_viewer: bool,
 }
 
 /// A user as a viewer sees them.
@@ -106,17 +109,33 @@ impl Person {
     /// The rule of whom a search for users finds: enabled accounts that are discoverable, and for ADMIN the others as well
     /// that are enabled (`contract`: Search).
     pub fn is_found_by(&self, viewer: &Member) -> bool {
-        self.enabled && (self.discoverable || viewer.is_admin())
+        let is_public = self.discoverable && self.audience(viewer) != Audience::Apart;
+        self.enabled && (is_public || viewer.is_admin())
     }
 
-    /// Returns what a viewer sees of the user; `None` of a disabled account, which ADMIN alone sees.
+    /// Returns what a viewer sees of the user; `None` of a disabled account, and of a user who blocks the viewer (`contract`:
+    /// Safety). ADMIN sees both.
     pub fn seen_by(self, viewer: &Member) -> Option<Profile> {
-        if !(self.enabled || may_see_disabled(viewer)) {
-            return None;
-        }
-        let audience = Audience::of(viewer, self.id, self.relationship.following);
+        let is_there = self.enabled && !self.blocks_viewer || viewer.is_admin();
+        is_there.then(|| self.profile(viewer))
+    }
+
+    /// Returns what a viewer sees of the user in lists; `None` where there is nothing to see, and of those apart from the viewer.
+    pub fn listed_for(self, viewer: &Member) -> Option<Profile> {
+        let is_apart = self.audience(viewer) == Audience::Apart;
+        self.seen_by(viewer).filter(|_| !is_apart)
+    }
+
+    fn audience(&self, viewer: &Member) -> Audience {
+        let are_apart = self.relationship.blocking || self.blocks_viewer;
+        Audience::of(viewer, self.id, Standing::of(self.relationship.following, are_apart))
+    }
+
+    /// Returns what a viewer is shown of the user who may see them.
+    pub(crate) fn profile(self, viewer: &Member) -> Profile {
+        let audience = self.audience(viewer);
         let may_see_counts = !self.hide_counts || audience == Audience::Privileged;
-        Some(Profile {
+        Profile {
             id: self.id,
             username: self.username,
             display_name: self.display_name,
@@ -127,13 +146,8 @@ impl Person {
             follower_count: may_see_counts.then_some(self.follower_count),
             followed_count: may_see_counts.then_some(self.followed_count),
             relationship: (self.id != viewer.id()).then_some(self.relationship),
-        })
+        }
     }
-}
-
-/// The rule of who sees disabled accounts: ADMIN alone.
-pub(crate) fn may_see_disabled(viewer: &Member) -> bool {
-    viewer.is_admin()
 }
 
 /// Some users whose profiles are asked for, each once, in the order they were named.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::Person;
-use crate::accounts::Username;
+use crate::accounts::{Username, Viewer};
 use crate::error::Result;
 use crate::id::UserId;
 use crate::page::{Page, PageRequest};
@@ -25,23 +25,14 @@ pub trait PeopleRepository: Send + Sync {
 
     /// Returns the enabled accounts that are discoverable, newest first: by the instant of registration, then by id, both
     /// descending.
-    async fn list_discoverable(&self, viewer: UserId, page: PageRequest) -> Result<Page<Person>>;
+    ///
+    /// Disabled accounts, and people [apart](crate::relation::Standing::Apart) from the viewer, are left out of the lists; but
+    /// for a viewer who sees all the latter from this one, and neither from the next two.
+    async fn list_discoverable(&self, viewer: Viewer, page: PageRequest) -> Result<Page<Person>>;
 
-    /// Returns those who follow a user, newest relation first; disabled accounts only if `with_disabled`.
-    async fn list_followers(
-        &self,
-        user: UserId,
-        viewer: UserId,
-        with_disabled: bool,
-        page: PageRequest,
-    ) -> Result<Page<Person>>;
+    /// Returns those who follow a user, newest relation first.
+    async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<Person>>;
 
-    /// Returns those whom a user follows, newest relation first; disabled accounts only if `with_disabled`.
-    async fn list_followed(
-        &self,
-        user: UserId,
-        viewer: UserId,
-        with_disabled: bool,
-        page: PageRequest,
-    ) -> Result<Page<Person>>;
+    /// Returns those whom a user follows, newest relation first.
+    async fn list_followed(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<Person>>;
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{PeopleRepository, Person, Profile, UserIds, may_see_disabled};
+use super::{PeopleRepository, Person, Profile, UserIds};
 use crate::accounts::{Member, Username};
 use crate::error::{Error, Resource, Result};
 use crate::follows::{FollowRepository, ensure_may_list};
@@ -24,7 +24,7 @@ impl People {
     /// Returns the profile of a user.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user, and for a disabled one unless the viewer is ADMIN.
+    /// [`Error::NotFound`] for an unknown user, and unless the viewer is ADMIN for a disabled one and one who blocks the viewer.
     pub async fn get(&self, viewer: &Member, id: UserId) -> Result<Profile> {
         profile(viewer, self.people.find(id, viewer.id()).await?)
     }
@@ -52,7 +52,7 @@ impl People {
     /// # Errors
     /// Those of the repository.
     pub async fn directory(&self, viewer: &Member, page: PageRequest) -> Result<Page<Profile>> {
-        Ok(profiles(viewer, self.people.list_discoverable(viewer.id(), page).await?))
+        Ok(profiles(viewer, self.people.list_discoverable(viewer.viewer(), page).await?))
     }
 
     /// Returns the profiles of those who follow a user, newest first.
@@ -61,7 +61,7 @@ impl People {
     /// [`Error::NotFound`] for an unknown user; [`Error::Forbidden`] when the viewer may not know.
     pub async fn list_followers(&self, viewer: &Member, user: UserId, page: PageRequest) -> Result<Page<Profile>> {
         self.ensure_may_list(viewer, user).await?;
-        let found = self.people.list_followers(user, viewer.id(), may_see_disabled(viewer), page).await?;
+        let found = self.people.list_followers(user, viewer.viewer(), page).await?;
         Ok(profiles(viewer, found))
     }
 
@@ -71,13 +71,12 @@ impl People {
     /// Those of [`list_followers`](Self::list_followers).
     pub async fn list_followed(&self, viewer: &Member, user: UserId, page: PageRequest) -> Result<Page<Profile>> {
         self.ensure_may_list(viewer, user).await?;
-        let found = self.people.list_followed(user, viewer.id(), may_see_disabled(viewer), page).await?;
+        let found = self.people.list_followed(user, viewer.viewer(), page).await?;
         Ok(profiles(viewer, found))
     }
 
     async fn ensure_may_list(&self, viewer: &Member, user: UserId) -> Result<()> {
-        let follows = self.follows.is_following(viewer.id(), user).await?;
-        ensure_may_list(viewer, user, follows.ok_or(NO_USER)?)
+        ensure_may_list(viewer, user, self.follows.find_standing(viewer.id(), user).await?)
     }
 }
 
@@ -87,5 +86,5 @@ fn profile(viewer: &Member, found: Option<Person>) -> Result<Profile> {
 
 /// Returns what the viewer sees of a page. What the viewer does not see at all is not on it.
 fn profiles(viewer: &Member, page: Page<Person>) -> Page<Profile> {
-    page.filter_map(|person| person.seen_by(viewer))
+    page.filter_map(|person| person.listed_for(viewer))
 }

@@ -3,12 +3,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session, Username};
+use crate::accounts::{Caller, Member, Role, Roles, Session, Username, Viewer};
 use crate::clock::Timestamp;
 use crate::error::{Error, Forbidden, Resource, ViolationKind};
 use crate::follows::MockFollowRepository;
 use crate::id::{SessionId, UserId};
 use crate::page::{Keyset, Page, PageRequest};
+use crate::relation::Standing;
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
@@ -39,6 +40,7 @@ fn person(id: UserId) -> Person {
         follower_count: 7,
         followed_count: 8,
         relationship: Relationship::default(),
+        blocks_viewer: false,
     }
 }
 
@@ -153,7 +155,7 @@ async fn the_directory_is_for_every_member() {
         people
             .expect_list_discoverable()
             .once()
-            .withf(|viewer, request| (*viewer, *request) == (ALICE, PageRequest::FIRST))
+            .withf(|viewer, request| (*viewer, *request) == (Viewer::ordinary(ALICE), PageRequest::FIRST))
             .returning(|_, _| Ok(page(vec![person(BOB), person(ALICE)])));
     });
     let found = service.directory(&alice(), PageRequest::FIRST).await.unwrap();
@@ -163,22 +165,21 @@ async fn the_directory_is_for_every_member() {
 
 #[tokio::test]
 async fn follow_lists_have_the_rule_of_the_others_and_disabled_accounts_for_admin_alone() {
-    for (who, viewer, is_following, expected) in [
-        ("the user", member(BOB, Roles::USER), Some(false), "shown"),
-        ("a follower", alice(), Some(true), "shown"),
-        ("ADMIN", member(ALICE, ADMIN), Some(false), "shown"),
-        ("a stranger", alice(), Some(false), "forbidden"),
+    for (who, viewer, standing, expected) in [
+        ("the user", member(BOB, Roles::USER), Some(Standing::Stranger), "shown"),
+        ("a follower", alice(), Some(Standing::Follower), "shown"),
+        ("ADMIN", member(ALICE, ADMIN), Some(Standing::Stranger), "shown"),
+        ("a stranger", alice(), Some(Standing::Stranger), "forbidden"),
+        ("somebody apart", alice(), Some(Standing::Apart), "not found"),
+        ("ADMIN apart", member(ALICE, ADMIN), Some(Standing::Apart), "shown"),
         ("anybody, of an unknown user", alice(), None, "not found"),
     ] {
         let shown = usize::from(expected == "shown");
-        let may_see_disabled = viewer.is_admin();
         let service = people(|people, follows| {
-            follows.expect_is_following().times(2).returning(move |_, _| Ok(is_following));
-            let is_asked = move |user: &UserId, seen_by: &UserId, with_disabled: &bool, _: &PageRequest| {
-                (*user, *seen_by, *with_disabled) == (BOB, viewer.id(), may_see_disabled)
-            };
-            people.expect_list_followers().times(shown).withf(is_asked).returning(|_, _, _, _| Ok(page(vec![])));
-            people.expect_list_followed().times(shown).withf(is_asked).returning(|_, _, _, _| Ok(page(vec![])));
+            follows.expect_find_standing().times(2).returning(move |_, _| Ok(standing));
+            let is_asked = move |user: &UserId, by: &Viewer, _: &PageRequest| (*user, *by) == (BOB, viewer.viewer());
+            people.expect_list_followers().times(shown).withf(is_asked).returning(|_, _, _| Ok(page(vec![])));
+            people.expect_list_followed().times(shown).withf(is_asked).returning(|_, _, _| Ok(page(vec![])));
         });
         for list in [
             service.list_followers(&viewer, BOB, PageRequest::FIRST).await,

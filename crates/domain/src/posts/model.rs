@@ -2,13 +2,14 @@
 
 use std::str::FromStr;
 
-use crate::accounts::{Author, Member, Username};
+use crate::accounts::{Author, Member, Username, Viewer};
 use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::ViolationKind::{NotAllowed, Required};
-use crate::error::{Error, FieldErrors, FieldName, Forbidden, Result, Violation};
+use crate::error::{Error, FieldErrors, FieldName, Forbidden, Resource, Result, Violation};
 use crate::id::{PostId, UserId};
 use crate::media::ImageKey;
+use crate::relation::Standing;
 use crate::text;
 use crate::version::{Versions, next_version};
 
@@ -90,15 +91,18 @@ pub enum Audience {
     Follower,
     /// Anybody else.
     Stranger,
+    /// One whom a block keeps apart from the author, to whom the author's posts are not there.
+    Apart,
 }
 
 impl Audience {
     /// What `viewer` is to `author`.
-    pub fn of(viewer: &Member, author: UserId, follows: bool) -> Self {
-        match viewer {
-            viewer if viewer.id() == author || viewer.is_admin() => Self::Privileged,
-            _ if follows => Self::Follower,
-            _ => Self::Stranger,
+    pub fn of(viewer: &Member, author: UserId, standing: Standing) -> Self {
+        match standing {
+            _ if viewer.id() == author || viewer.is_admin() => Self::Privileged,
+            Standing::Follower => Self::Follower,
+            Standing::Stranger => Self::Stranger,
+            Standing::Apart => Self::Apart,
         }
     }
 
@@ -108,15 +112,17 @@ impl Audience {
             Self::Privileged => &Visibility::ALL,
             Self::Follower => &[Visibility::Public, Visibility::Followers],
             Self::Stranger => &[Visibility::Public],
+            Self::Apart => &[],
         }
     }
 }
 
-/// The posts of anybody that somebody may view: the rule of [`Audience`] as the condition of a list.
+/// The posts of anybody that somebody may view: the rule of [`Audience`] as the condition of a list. Those of people apart
+/// from the viewer are not among them, unless the viewer sees all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VisibleTo {
     /// Who. Their own posts are visible to them, all of them.
-    pub viewer: UserId,
+    pub viewer: Viewer,
     /// Which posts of those whom they follow.
     pub followed: &'static [Visibility],
     /// Which posts of all others.
@@ -128,7 +134,7 @@ impl VisibleTo {
     pub fn of(viewer: &Member) -> Self {
         let audience = |other| if viewer.is_admin() { Audience::Privileged } else { other };
         let (followed, others) = (audience(Audience::Follower), audience(Audience::Stranger));
-        Self { viewer: viewer.id(), followed: followed.may_view(), others: others.may_view() }
+        Self { viewer: viewer.viewer(), followed: followed.may_view(), others: others.may_view() }
     }
 }
 
@@ -206,29 +212,46 @@ pub struct PostAccess {
     pub author: UserId,
     /// Who may view it.
     pub visibility: Visibility,
-    /// Whether the viewer follows the author.
-    pub viewer_follows: bool,
+    /// How the viewer stands to the author.
+    pub standing: Standing,
 }
 
 impl PostAccess {
     /// The rule for every read, like and comment.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] when the viewer may not see the post.
+    /// Those of [`ensure_not_apart`](Self::ensure_not_apart); [`Error::Forbidden`] when the viewer may not see the post.
     pub fn ensure_may_view(&self, viewer: &Member) -> Result<()> {
-        let audience = Audience::of(viewer, self.author, self.viewer_follows);
-        if audience.may_view().contains(&self.visibility) {
+        self.ensure_not_apart(viewer)?;
+        if self.audience(viewer).may_view().contains(&self.visibility) {
             Ok(())
         } else {
             Err(Error::Forbidden(Forbidden::PostNotVisible))
         }
     }
 
+    /// The rule that to people apart from the author the post is not there, before anything else is looked at (`contract`:
+    /// Safety).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for them.
+    pub fn ensure_not_apart(&self, viewer: &Member) -> Result<()> {
+        match self.audience(viewer) {
+            Audience::Apart => Err(Error::NotFound(Resource::Post)),
+            Audience::Privileged | Audience::Follower | Audience::Stranger => Ok(()),
+        }
+    }
+
+    fn audience(&self, viewer: &Member) -> Audience {
+        Audience::of(viewer, self.author, self.standing)
+    }
+
     /// The rule for edit and delete: the author alone, whatever role anybody else has.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for anybody else.
+    /// Those of [`ensure_not_apart`](Self::ensure_not_apart); [`Error::Forbidden`] for anybody else.
     pub fn ensure_author(&self, caller: &Member) -> Result<()> {
+        self.ensure_not_apart(caller)?;
         if self.author == caller.id() { Ok(()) } else { Err(Error::Forbidden(Forbidden::NotPostAuthor)) }
     }
 }

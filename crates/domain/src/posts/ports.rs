@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{Liker, Post, PostAccess, PostEdit, PostView, Visibility, VisibleTo};
-use crate::accounts::Account;
+use crate::accounts::{Account, Viewer};
 use crate::clock::Timestamp;
 use crate::entities::Hashtag;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::idempotency::AttemptId;
 use crate::media::ImageKey;
 use crate::notices::Notice;
 use crate::page::{Page, PageRequest};
-use crate::relation::NewRelation;
+use crate::relation::{NewRelation, Standing};
 
 /// A post as its viewer sees it, with what decides whether they may.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub struct FoundPost {
     /// The post.
     pub view: PostView,
     /// Whether the viewer follows the author.
-    pub viewer_follows: bool,
+    pub standing: Standing,
 }
 
 impl FoundPost {
     /// Returns what decides who may do what with it.
     pub fn access(&self) -> PostAccess {
         let Post { id, author, visibility, .. } = self.view.post;
-        PostAccess { id, author, visibility, viewer_follows: self.viewer_follows }
+        PostAccess { id, author, visibility, standing: self.standing }
     }
 }
 
@@ -56,7 +56,9 @@ pub struct EditedPost {
 /// A change that gives a post an image, or takes one from it, is one of [`UnreferencedImages`](crate::media::UnreferencedImages)
 /// as well, as said there.
 ///
-/// Lists of posts run newest first: by [`Post::created_at`], then by id, both descending.
+/// Lists of posts run newest first: by [`Post::created_at`], then by id, both descending. Those of all authors, or of several,
+/// have no post of anybody [apart](Standing::Apart) from the viewer, unless the viewer sees all, and none of anybody whom the
+/// viewer mutes. Lists of likers have nobody apart from the viewer, unless the viewer sees all.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PostRepository: Send + Sync {
@@ -64,30 +66,30 @@ pub trait PostRepository: Send + Sync {
     async fn create(&self, post: &Post, notices: &[Notice], attempt: Option<AttemptId>) -> Result<PostView>;
 
     /// Returns the post as `viewer` sees it, whether or not they may; `None` when there is none.
-    async fn find(&self, id: PostId, viewer: UserId) -> Result<Option<FoundPost>>;
+    async fn find(&self, id: PostId, viewer: Viewer) -> Result<Option<FoundPost>>;
 
     /// Returns what decides about the rights of `viewer`; `None` when there is no such post.
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>>;
 
     /// Returns all posts of all authors.
-    async fn list_all(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView<Account>>>;
+    async fn list_all(&self, viewer: Viewer, page: PageRequest) -> Result<Page<PostView<Account>>>;
 
     /// Returns the posts of `author` with one of these visibilities.
     async fn list_by_author(
         &self,
         author: UserId,
         visible: &'static [Visibility],
-        viewer: UserId,
+        viewer: Viewer,
         page: PageRequest,
     ) -> Result<Page<PostView>>;
 
     /// Returns the PUBLIC posts of all authors whose account is enabled.
-    async fn list_public(&self, viewer: UserId, page: PageRequest) -> Result<Page<PostView>>;
+    async fn list_public(&self, viewer: Viewer, page: PageRequest) -> Result<Page<PostView>>;
 
-    /// Returns the posts with one of these visibilities whose author `viewer` follows.
+    /// Returns the posts with one of these visibilities whose author `viewer` follows and does not mute.
     async fn list_followed(
         &self,
-        viewer: UserId,
+        viewer: Viewer,
         visible: &'static [Visibility],
         feed: FeedRequest,
     ) -> Result<Page<PostView>>;
@@ -98,7 +100,7 @@ pub trait PostRepository: Send + Sync {
     /// Applies [`Post::apply`] to the stored post and returns it as its author sees it.
     ///
     /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
-    async fn edit(&self, id: PostId, edit: &PostEdit, at: Timestamp) -> Result<EditedPost>;
+    async fn edit(&self, id: PostId, viewer: Viewer, edit: &PostEdit, at: Timestamp) -> Result<EditedPost>;
 
     /// Deletes a post with its likes and comments; returns it as it was. It is gone from every read and for every
     /// change when this returns; where there is much to erase, that may be left to
@@ -124,9 +126,9 @@ pub trait PostRepository: Send + Sync {
     /// Turns the like of `user` on; nothing happens when it is.
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()>;
 
-    /// Turns the like of `user` off; nothing happens when it is.
-    async fn unset_like(&self, post: PostId, user: UserId) -> Result<()>;
+    /// Turns the like of `user` off; returns whether it was on.
+    async fn unset_like(&self, post: PostId, user: UserId) -> Result<bool>;
 
     /// Returns those who like a post, newest like first.
-    async fn list_likers(&self, post: PostId, page: PageRequest) -> Result<Page<Liker>>;
+    async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>>;
 }

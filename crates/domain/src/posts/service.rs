@@ -8,7 +8,7 @@ use super::{
     Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView,
     VisibleTo,
 };
-use crate::accounts::{Account, AccountRepository, Admin, Member};
+use crate::accounts::{Account, AccountRepository, Admin, Member, Viewer};
 use crate::clock::Clock;
 use crate::entities::{Hashtag, entities_of_text};
 use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
@@ -36,7 +36,7 @@ pub struct Posts {
 
 /// A post that its author is about to change: proof that the caller may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnPost(PostId);
+pub struct OwnPost(PostId, Viewer);
 
 impl Posts {
     /// The use cases over these ports.
@@ -73,7 +73,7 @@ impl Posts {
         errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;
 
-        let entities = entities_of_text(&*self.accounts, text.as_str()).await?;
+        let entities = entities_of_text(&*self.accounts, text.as_str(), author.id()).await?;
         let image = self.images.put(image).await?;
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
@@ -93,7 +93,7 @@ impl Posts {
     /// # Errors
     /// [`Error::NotFound`] or [`Error::Forbidden`].
     pub async fn get(&self, viewer: &Member, id: PostId) -> Result<PostView> {
-        let found = self.posts.find(id, viewer.id()).await?.ok_or(NO_POST)?;
+        let found = self.posts.find(id, viewer.viewer()).await?.ok_or(NO_POST)?;
         found.access().ensure_may_view(viewer)?;
         Ok(found.view)
     }
@@ -103,7 +103,7 @@ impl Posts {
     /// # Errors
     /// Those of the repository.
     pub async fn list_all(&self, admin: &Admin, page: PageRequest) -> Result<Page<PostView<Account>>> {
-        self.posts.list_all(admin.id(), page).await
+        self.posts.list_all(admin.viewer(), page).await
     }
 
     /// Returns the posts of a user that the viewer may see, newest first.
@@ -111,10 +111,11 @@ impl Posts {
     /// # Errors
     /// [`Error::NotFound`] for an unknown user.
     pub async fn list_by_author(&self, viewer: &Member, author: UserId, page: PageRequest) -> Result<Page<PostView>> {
-        let follows = self.follows.is_following(viewer.id(), author).await?;
-        let follows = follows.ok_or(Error::NotFound(Resource::User))?;
-        let visible = Audience::of(viewer, author, follows).may_view();
-        self.posts.list_by_author(author, visible, viewer.id(), page).await
+        let standing = self.follows.find_standing(viewer.id(), author).await?;
+        let audience = standing.map(|standing| Audience::of(viewer, author, standing));
+        let audience =
+            audience.filter(|audience| *audience != Audience::Apart).ok_or(Error::NotFound(Resource::User))?;
+        self.posts.list_by_author(author, audience.may_view(), viewer.viewer(), page).await
     }
 
     /// Returns the PUBLIC posts of everybody but disabled accounts, newest first.
@@ -122,7 +123,7 @@ impl Posts {
     /// # Errors
     /// Those of the repository.
     pub async fn list_public(&self, viewer: &Member, page: PageRequest) -> Result<Page<PostView>> {
-        self.posts.list_public(viewer.id(), page).await
+        self.posts.list_public(viewer.viewer(), page).await
     }
 
     /// Returns the following feed: the posts of those the viewer follows that the viewer may see, newest first.
@@ -131,7 +132,7 @@ impl Posts {
     /// Those of the repository.
     pub async fn following_feed(&self, viewer: &Member, feed: FeedRequest) -> Result<Page<PostView>> {
         let audience = if viewer.is_admin() { Audience::Privileged } else { Audience::Follower };
-        self.posts.list_followed(viewer.id(), audience.may_view(), feed).await
+        self.posts.list_followed(viewer.viewer(), audience.may_view(), feed).await
     }
 
     /// Returns the posts with a hashtag that the viewer may see, newest first, but for those of disabled accounts.
@@ -149,7 +150,7 @@ impl Posts {
     pub async fn own(&self, caller: &Member, id: PostId) -> Result<OwnPost> {
         let access = self.access(caller, id).await?;
         access.ensure_author(caller)?;
-        Ok(OwnPost(id))
+        Ok(OwnPost(id, caller.viewer()))
     }
 
     /// Changes what is given of a post. When nothing is, the post stays as it is.
@@ -160,7 +161,7 @@ impl Posts {
     /// meanwhile; [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
     pub async fn update(
         &self,
-        OwnPost(id): OwnPost,
+        OwnPost(id, viewer): OwnPost,
         requester: &Requester,
         fields: PostFields,
         versions: Versions,
@@ -170,7 +171,7 @@ impl Posts {
         errors.into_result()?;
 
         let entities = match &text {
-            Some(text) => Some(entities_of_text(&*self.accounts, text.as_str()).await?),
+            Some(text) => Some(entities_of_text(&*self.accounts, text.as_str(), viewer.id).await?),
             None => None,
         };
         let key = self.images.put(image).await?;
@@ -180,7 +181,7 @@ impl Posts {
             None => ImageEdit::Keep,
         };
         let edit = PostEdit { text, entities, visibility, image, versions };
-        match self.posts.edit(id, &edit, self.clock.now()).await {
+        match self.posts.edit(id, viewer, &edit, self.clock.now()).await {
             Ok(edited) => {
                 self.images.drop_unnamed(edited.replaced_image).await;
                 Ok(edited.view)
@@ -194,7 +195,7 @@ impl Posts {
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
     pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
-        let OwnPost(id) = self.own(caller, id).await?;
+        let OwnPost(id, _) = self.own(caller, id).await?;
         let deleted = self.posts.delete(id, self.clock.now()).await?;
         self.images.drop_unnamed(deleted.image).await;
         Ok(())
@@ -208,7 +209,11 @@ impl Posts {
         if let Some(Outcome::LikeToggled(likes)) = attempt.outcome() {
             return Ok(likes);
         }
-        let access = self.viewable(caller, id).await?;
+        let access = self.access(caller, id).await?;
+        if access.ensure_not_apart(caller).is_err() {
+            return self.take_back_like(caller, id).await.map(|()| false);
+        }
+        access.ensure_may_view(caller)?;
         self.posts.toggle_like(id, caller.id(), self.new_like(caller, access), attempt.id()).await
     }
 
@@ -226,8 +231,18 @@ impl Posts {
     /// # Errors
     /// Those of [`toggle_like`](Self::toggle_like).
     pub async fn unlike(&self, caller: &Member, id: PostId) -> Result<()> {
-        self.viewable(caller, id).await?;
-        self.posts.unset_like(id, caller.id()).await
+        let access = self.access(caller, id).await?;
+        if access.ensure_not_apart(caller).is_err() {
+            return self.take_back_like(caller, id).await;
+        }
+        access.ensure_may_view(caller)?;
+        self.posts.unset_like(id, caller.id()).await.map(drop)
+    }
+
+    /// Turns the caller's like of a post off by somebody apart from the caller: own likes can be taken back, whoever blocks whom
+    /// (`contract`: Safety). Where there is none, there is no post.
+    async fn take_back_like(&self, caller: &Member, id: PostId) -> Result<()> {
+        if self.posts.unset_like(id, caller.id()).await? { Ok(()) } else { Err(NO_POST) }
     }
 
     /// Returns those who like a post, newest like first.
@@ -236,7 +251,7 @@ impl Posts {
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
     pub async fn list_likers(&self, caller: &Member, id: PostId, page: PageRequest) -> Result<Page<Liker>> {
         self.viewable(caller, id).await?;
-        self.posts.list_likers(id, page).await
+        self.posts.list_likers(id, caller.viewer(), page).await
     }
 
     async fn access(&self, caller: &Member, id: PostId) -> Result<PostAccess> {

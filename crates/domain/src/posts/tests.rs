@@ -22,7 +22,7 @@ use crate::media::{
     CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages,
 };
 use crate::page::{Page, PageRequest};
-use crate::relation::NewRelation;
+use crate::relation::{NewRelation, Standing};
 
 const AUTHOR: UserId = UserId::new(Uuid::from_u128(1));
 const OTHER: UserId = UserId::new(Uuid::from_u128(2));
@@ -161,11 +161,11 @@ impl Ports {
     }
 
     /// Finds the post's access for this viewer.
-    fn find_access(&mut self, viewer: UserId, visibility: Visibility, viewer_follows: bool) {
+    fn find_access(&mut self, viewer: UserId, visibility: Visibility, standing: Standing) {
         self.posts
             .expect_find_access()
             .withf(move |id, by| (*id, *by) == (POST, viewer))
-            .returning(move |id, _| Ok(Some(PostAccess { id, author: AUTHOR, visibility, viewer_follows })));
+            .returning(move |id, _| Ok(Some(PostAccess { id, author: AUTHOR, visibility, standing })));
     }
 
     fn build(self) -> Posts {
@@ -189,7 +189,7 @@ impl Ports {
 
     /// The use cases, and the author's right to change the post.
     async fn owning(mut self) -> (Posts, OwnPost) {
-        self.find_access(AUTHOR, Visibility::Public, false);
+        self.find_access(AUTHOR, Visibility::Public, Standing::Stranger);
         let posts = self.build();
         let own = posts.own(&author(), POST).await.unwrap();
         (posts, own)

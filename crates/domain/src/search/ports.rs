@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{IndexedText, Needles};
-use crate::accounts::{DisplayName, Username};
+use crate::accounts::{DisplayName, Username, Viewer};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::UserId;
@@ -19,9 +19,7 @@ pub struct PostSearch {
     /// What they have.
     pub needles: Needles,
     /// Who looks for them.
-    pub viewer: UserId,
-    /// Whether the viewer sees posts whatever their visibility.
-    pub sees_all: bool,
+    pub viewer: Viewer,
 }
 
 /// Which users are looked for.
@@ -30,9 +28,7 @@ pub struct PeopleSearch {
     /// What they have.
     pub needles: Needles,
     /// Who looks for them.
-    pub viewer: UserId,
-    /// Whether those are found who are not discoverable.
-    pub sees_all: bool,
+    pub viewer: Viewer,
     /// One who is left out.
     pub except: Option<UserId>,
 }
@@ -46,10 +42,11 @@ pub struct PeopleSearch {
 #[async_trait]
 pub trait SearchRepository: Send + Sync {
     /// Returns posts of authors who are searchable that the viewer may view by the rule of
-    /// [`Audience`](crate::posts::Audience), of enabled authors; and those of the viewer.
+    /// [`Audience`](crate::posts::Audience), of enabled authors whom the viewer does not mute; and those of the viewer.
     async fn find_posts(&self, wanted: &PostSearch, page: PageRequest) -> Result<Page<PostView>>;
 
-    /// Returns enabled accounts that are discoverable, or whether they are or not if the viewer sees all.
+    /// Returns enabled accounts that are discoverable and not [apart](crate::relation::Standing::Apart) from the viewer, or
+    /// whatever they are if the viewer sees all.
     async fn find_people(&self, wanted: &PeopleSearch, page: PageRequest) -> Result<Page<Person>>;
 
     /// Returns products.

@@ -42,7 +42,7 @@ impl Search {
             found.and_then(|person| person.seen_by(viewer)).ok_or(Error::NotFound(Resource::User))?;
         }
         let needles = Needles::of(query, author);
-        let wanted = PostSearch { needles, viewer: viewer.id(), sees_all: viewer.is_admin() };
+        let wanted = PostSearch { needles, viewer: viewer.viewer() };
         self.found.find_posts(&wanted, page).await
     }
 
@@ -55,7 +55,7 @@ impl Search {
         let named = self.named(viewer, query).await?;
         let needles = Needles::of(&query.clone().without_hashtags(), None);
         let except = named.as_ref().map(|person| person.id);
-        let wanted = PeopleSearch { needles, viewer: viewer.id(), sees_all: viewer.is_admin(), except };
+        let wanted = PeopleSearch { needles, viewer: viewer.viewer(), except };
         let found = self.found.find_people(&wanted, page).await?;
         let is_at_top = match page.from {
             Position::Start => true,
@@ -66,7 +66,7 @@ impl Search {
             Some(named) => with_first(named, found, page),
             None => found,
         };
-        Ok(found.filter_map(|person| person.seen_by(viewer)))
+        Ok(found.filter_map(|person| person.listed_for(viewer)))
     }
 
     /// Returns the products that a query finds, newest first.

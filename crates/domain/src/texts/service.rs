@@ -72,7 +72,7 @@ impl TextBackfill {
     async fn run_kind(&self, kind: TextKind, before: Option<Uuid>) -> Result<Option<Batch>> {
         let found = self.backlog.list(kind, before, Self::BATCH).await?;
         let texts: Vec<&str> = found.iter().map(|text| text.text.as_str()).collect();
-        let entities = entities_of(&*self.accounts, &texts).await?;
+        let entities = entities_of(&*self.accounts, &texts, None).await?;
         let (mut resolved, mut tags) = (Vec::new(), 0);
         for (UnresolvedText { id, text }, entities) in found.into_iter().zip(entities) {
             tags += entities.hashtags().len();

@@ -33,8 +33,8 @@ async fn the_entities_of_a_batch_are_extracted_with_one_look_for_accounts_and_st
             .once()
             .with(eq(kind), eq(Some(id(10))), eq(TextBackfill::BATCH))
             .returning(move |_, _, _| Ok(texts()));
-        let known = |_: &[String]| Ok([("other".to_owned(), OTHER)].into());
-        accounts.expect_find_ids().once().withf(|keys| keys == ["other"]).returning(known);
+        let known = |_: &[String], _: Option<UserId>| Ok([("other".to_owned(), OTHER)].into());
+        accounts.expect_find_ids().once().withf(|keys, author| keys == ["other"] && author.is_none()).returning(known);
         let expected = vec![
             resolved(9, "@other #One", &format!("0 6 @{OTHER}\n7 11 #one")),
             resolved(7, "@other", &format!("0 6 @{OTHER}")),

@@ -71,8 +71,12 @@ impl From<&Error> for ErrorCode {
         match error {
             Error::Invalid(_) => Self::ValidationFailed,
             Error::Disallowed(Disallowed::LastAdmin) => Self::LastAdmin,
-            Error::Disallowed(Disallowed::FollowSelf) => Self::SelfNotAllowed,
-            Error::Disallowed(Disallowed::TooManyFollowed) => Self::InvalidState,
+            Error::Disallowed(Disallowed::FollowSelf | Disallowed::BlockSelf | Disallowed::MuteSelf) => {
+                Self::SelfNotAllowed
+            }
+            Error::Disallowed(Disallowed::TooManyFollowed | Disallowed::TooManyBlocked | Disallowed::TooManyMuted) => {
+                Self::InvalidState
+            }
             Error::TooLarge(_) => Self::PayloadTooLarge,
             Error::InvalidCredentials => Self::InvalidCredentials,
             Error::InvalidToken => Self::Unauthenticated,

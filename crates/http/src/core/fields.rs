@@ -70,4 +70,6 @@ spellings! {
     MentionPolicy "mention",
     FollowPolicy "follow",
     CommentLikePolicy "commentLike",
+    MuteHours "hours",
+    CommentAuthor "author",
 }

@@ -2,6 +2,7 @@
 //! domain's own.
 
 use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, Username};
+use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{Excerpt, NotificationPolicy};
@@ -198,6 +199,14 @@ schemas! {
     );
     updated_notification_at =
         instant("When it last came to tell of somebody more; at first, when it was made. By this they are ordered.");
+    muted_until = nullable(instant("When the mute ends; null where it does not."));
+    /// What a client may leave out or give as null.
+    mute_hours = ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
+        .minimum(Some(1))
+        .maximum(Some(MuteHours::MAX as f64))
+        .description(Some("How many hours. Without it, for good."))
+        .examples([json!(24)]);
     comment_text = bounded("The text of the comment, trimmed.", "Welcome", 1, CommentText::MAX_CHARS);
     sku = bounded("The stock keeping unit, unique in any letter case.", "MUG-1", 1, Sku::MAX_CHARS);
     product_name = bounded("The name.", "Mug", 1, ProductName::MAX_CHARS);

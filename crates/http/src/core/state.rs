@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::blocks::Blocks;
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
 use agora_domain::events::LiveUpdates;
@@ -36,6 +37,8 @@ pub struct Services {
     pub posts: Posts,
     /// Posts that users keep for themselves.
     pub bookmarks: Bookmarks,
+    /// Blocks and mutes.
+    pub blocks: Blocks,
     /// Comments.
     pub comments: Comments,
     /// What users were told.

@@ -4,6 +4,7 @@
 //! given `get` and an empty path, whatever the endpoint is.
 
 pub(crate) mod accounts;
+pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
 pub(crate) mod docs;

@@ -1,12 +1,12 @@
 //! `/api/posts/{postId}/comments`, `/api/comments/{commentId}/…`: comments in threads, and their likes.
 
 use actix_web::web::Data;
-use agora_domain::FieldErrors;
 use agora_domain::accounts::{Member, UserPreview};
 use agora_domain::comments::{CommentOrder, CommentText, ThreadedComment};
-use agora_domain::error::FieldName;
-use agora_domain::id::{CommentId, PostId};
+use agora_domain::error::{FieldName, Violation, ViolationKind};
+use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::page::{Page, PageRequest};
+use agora_domain::{Error, FieldErrors};
 use garde::Validate;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -14,7 +14,10 @@ use utoipa::ToSchema;
 use super::comments::COMMENT_CREATED;
 use crate::core::{ApiError, State, schema};
 use crate::middleware::CarriedOutAs;
-use crate::request::{Auth, Body, CommentPaging, Field, List, PathId, Query, ShortPaging, optional, required};
+use crate::request::{
+    Auth, Body, CommentAuthorQuery, CommentPaging, Field, List, PathId, Query, ShortPaging, optional, parse_uuid,
+    required,
+};
 use crate::response::{
     Done, Entry, HandlerResult, ListRequest, MiniBody, MinisAnswer, NotFound, Rendered, SUCCESS, ThreadedCommentAnswer,
     ThreadedCommentBody, ThreadedCommentsAnswer, done, empty_list, respond,
@@ -91,6 +94,21 @@ async fn page_of_comments(
     let render =
         |comment: &ThreadedComment, entry: Entry<'_>| entry.write(&ThreadedCommentBody::of(comment, &request.state));
     request.answer(List::Comments, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+/// Delete all comments of a user on a post
+///
+/// For the author of the post. The replies in their threads go with them. So go also the comments of a user who blocks the
+/// author, or whom the author blocks, which the author does not see.
+#[utoipa::path(get, path = "", operation_id = "deleteCommentsOfUser", tag = "Comments", params(CommentAuthorQuery),
+    responses((status = 200, description = "`Comments deleted successfully`", body = Done), NotFound))]
+pub(crate) async fn delete_by(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
+    let given = request.query.get(FieldName::CommentAuthor).unwrap_or_default();
+    let malformed = || Violation::new(ViolationKind::InvalidFormat, "author must be a UUID");
+    let author = parse_uuid(given).map(UserId::new);
+    let author = author.ok_or_else(|| Error::field(FieldName::CommentAuthor, malformed()))?;
+    request.state.services.comments.delete_by(&caller, id.0, author).await?;
+    done("Comments deleted successfully")
 }
 
 /// Like a comment

@@ -44,6 +44,7 @@ const TICKET_SECURITY: &str = "ticket";
         (name = "People", description = "What users see of each other, and how they find each other."),
         (name = "Posts", description = "Posts and likes."),
         (name = "Comments", description = "Comments on posts, replies and likes."),
+        (name = "Safety", description = "Whom users keep apart from themselves, and whom they do not want to hear."),
         (name = "Notifications", description = "What users are told of the acts of others."),
         (name = "Live updates", description = "What happens, told while it does."),
         (name = "Follows", description = "Who follows whom."),

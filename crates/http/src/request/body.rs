@@ -109,10 +109,24 @@ impl Body {
 
     /// Reads the JSON object of the body, all of whose fields must be valid.
     pub(crate) async fn valid_json<T: DeserializeOwned + Validate<Context = ()>>(self) -> Result<T, ApiError> {
-        let body = self.json::<T>().await?;
-        violations(&body)?.into_result()?;
-        Ok(body)
+        valid(self.json::<T>().await?)
     }
+
+    /// Reads the same of a body all of whose fields may be left out: an empty one has none of them.
+    pub(crate) async fn valid_json_or_empty<T: DeserializeOwned + Validate<Context = ()>>(self) -> Result<T, ApiError> {
+        let content_type = self.content_type();
+        let bytes = self.bytes(JSON_LIMIT).await?;
+        match content_type {
+            ContentType::None | ContentType::Json if bytes.is_empty() => valid(parse_object(b"{}")?),
+            ContentType::Json => valid(parse_object(&bytes)?),
+            _ => Err(ApiError::UnsupportedMediaType("application/json")),
+        }
+    }
+}
+
+fn valid<T: Validate<Context = ()>>(body: T) -> Result<T, ApiError> {
+    violations(&body)?.into_result()?;
+    Ok(body)
 }
 
 /// Parses a JSON object; what else JSON allows is no body of this interface.

@@ -23,11 +23,13 @@ pub(crate) enum List {
     Search = 9,
     Notifications = 10,
     Actors = 11,
+    Blocks = 12,
+    Mutes = 13,
 }
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 11] = [
+    pub(crate) const EACH: [Self; 13] = [
         Self::Users,
         Self::Posts,
         Self::Likes,
@@ -39,6 +41,8 @@ impl List {
         Self::Search,
         Self::Notifications,
         Self::Actors,
+        Self::Blocks,
+        Self::Mutes,
     ];
 }
 

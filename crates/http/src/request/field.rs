@@ -7,6 +7,7 @@
 use agora_domain::accounts::{
     Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username,
 };
+use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
 use agora_domain::id::{CommentId, NotificationId, PostId};
@@ -268,17 +269,33 @@ impl FieldValue for bool {
     }
 }
 
-impl FieldValue for Stock {
-    type Input = Number;
-    const EXPECTED: &'static str = "a whole number";
+/// How a field is said to be that holds a whole number.
+const WHOLE_NUMBER: &str = "a whole number";
 
-    fn read(input: Number) -> Result<Self, Violation> {
-        if let Some(pieces) = input.as_i64() {
-            return Self::parse(pieces);
-        }
+/// Reads a whole number, which it must be of what kind it may be.
+fn whole_number(input: &Number) -> Result<i64, Violation> {
+    input.as_i64().ok_or_else(|| {
         let is_large = input.as_f64().is_some_and(|number| number.abs() >= i64::MAX as f64);
         let kind = if is_large { ViolationKind::OutOfRange } else { ViolationKind::WrongType };
-        Err(Violation::new(kind, format!("{NAME} must be {}", Self::EXPECTED)))
+        Violation::new(kind, format!("{NAME} must be {WHOLE_NUMBER}"))
+    })
+}
+
+impl FieldValue for Stock {
+    type Input = Number;
+    const EXPECTED: &'static str = WHOLE_NUMBER;
+
+    fn read(input: Number) -> Result<Self, Violation> {
+        whole_number(&input).and_then(Self::parse)
+    }
+}
+
+impl FieldValue for MuteHours {
+    type Input = Number;
+    const EXPECTED: &'static str = WHOLE_NUMBER;
+
+    fn read(input: Number) -> Result<Self, Violation> {
+        whole_number(&input).and_then(Self::parse)
     }
 }
 

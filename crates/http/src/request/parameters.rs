@@ -71,6 +71,8 @@ groups! {
         )),
         query("from", "Only posts of the user with this id. Of users and products nothing.", text().format(format("uuid"))),
     ];
+    /// Whose comments are deleted.
+    CommentAuthorQuery = [required(query("author", "Names the user who wrote them.", text().format(format("uuid"))))];
     /// The page of the following feed.
     FeedPaging = [
         size("", Some(PageSize::SHORT_DEFAULT.get())),

@@ -5,6 +5,7 @@ use agora_domain::id::{PostId, ProductId};
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
 use agora_domain::posts::{Liker, PostAccess, Visibility};
 use agora_domain::products::{Category, Description, Price, Product, ProductName, Sku, Stock};
+use agora_domain::relation::Standing;
 use futures_util::future::join_all;
 use reqwest::header::{CACHE_CONTROL, CONTENT_LENGTH, ETAG, IF_NONE_MATCH, LINK};
 
@@ -178,9 +179,9 @@ async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
     ports.posts.expect_find_access().returning(move |id, _| {
         let visibility = if id.uuid().is_nil() { Visibility::Private } else { Visibility::Public };
         let author = UserId::new(Uuid::from_u128(2));
-        Ok(Some(PostAccess { id, author, visibility, viewer_follows: false }))
+        Ok(Some(PostAccess { id, author, visibility, standing: Standing::Stranger }))
     });
-    ports.posts.expect_list_likers().withf(|_, page| page.size.get() == 1).times(2).returning(|_, page| {
+    ports.posts.expect_list_likers().withf(|_, _, page| page.size.get() == 1).times(2).returning(|_, _, page| {
         let liker = |_| Liker {
             id: UserId::new(Uuid::nil()),
             username: Username::restore("ann".to_owned()),

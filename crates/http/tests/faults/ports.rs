@@ -10,6 +10,7 @@ use agora_domain::accounts::{
     Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
     PasswordHasher,
 };
+use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
@@ -146,6 +147,12 @@ impl Ports {
             bookmarks: Bookmarks {
                 bookmarks: Arc::new(MockBookmarkRepository::new()),
                 posts: posts.clone(),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            blocks: Blocks {
+                blocks: Arc::new(MockBlockRepository::new()),
+                people: Arc::new(MockPeopleRepository::new()),
                 clock: clock.clone(),
                 ids: ids.clone(),
             },

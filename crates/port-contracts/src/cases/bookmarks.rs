@@ -1,5 +1,6 @@
 //! Posts that users keep for themselves.
 
+use agora_domain::accounts::Viewer;
 use agora_domain::error::Resource;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::page::PageRequest;
@@ -8,14 +9,18 @@ use agora_domain::{Error, Result};
 
 use crate::Repositories;
 use crate::run::{assert_fails, pages};
-use crate::world::{World, at};
+use crate::world::{ANYBODY, World, at};
 
 fn member(viewer: UserId) -> VisibleTo {
-    VisibleTo { viewer, followed: &[Visibility::Public, Visibility::Followers], others: &[Visibility::Public] }
+    VisibleTo {
+        viewer: Viewer::ordinary(viewer),
+        followed: &[Visibility::Public, Visibility::Followers],
+        others: &[Visibility::Public],
+    }
 }
 
 fn admin(viewer: UserId) -> VisibleTo {
-    VisibleTo { viewer, followed: &Visibility::ALL, others: &Visibility::ALL }
+    VisibleTo { viewer: Viewer { id: viewer, sees_all: true }, followed: &Visibility::ALL, others: &Visibility::ALL }
 }
 
 async fn listed(db: &Repositories, visible: VisibleTo) -> Vec<PostId> {
@@ -25,7 +30,7 @@ async fn listed(db: &Repositories, visible: VisibleTo) -> Vec<PostId> {
 }
 
 async fn is_bookmarked(db: &Repositories, post: PostId, viewer: UserId) -> bool {
-    db.posts.find(post, viewer).await.unwrap().unwrap().view.bookmarked_by_viewer
+    db.posts.find(post, Viewer::ordinary(viewer)).await.unwrap().unwrap().view.bookmarked_by_viewer
 }
 
 pub async fn a_bookmark_is_set_and_unset_any_number_of_times(db: Repositories) {
@@ -73,7 +78,7 @@ pub async fn bookmarks_show_what_may_be_viewed_now(db: Repositories) {
     w.follow(ben, ada).await;
     assert_eq!(listed(&db, member(ben)).await, posts[1..], "a follower");
     let shown = PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() };
-    db.posts.edit(posts[0], &shown, w.now()).await.unwrap();
+    db.posts.edit(posts[0], ANYBODY, &shown, w.now()).await.unwrap();
     assert_eq!(listed(&db, member(ben)).await, posts, "in its place again");
     // Runs of hidden ones between those that are shown: no page is short.
     let stranger = w.account("Cleo").await.id;
@@ -99,7 +104,7 @@ pub async fn a_bookmark_on_an_unknown_post_is_not_found(db: Repositories) {
     let is_missing = |outcome: Result<()>| assert_fails!(outcome, Error::NotFound(Resource::Post));
     for post in [deleted, w.id()] {
         is_missing(db.bookmarks.set(post, ada, w.new_relation()).await);
-        is_missing(db.bookmarks.unset(post, ada).await);
+        is_missing(db.bookmarks.unset(post, ada).await.map(drop));
     }
     assert!(listed(&db, member(ada)).await.is_empty());
 }
@@ -115,7 +120,7 @@ pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Re
     let (of_disabled, deleted, own) = (w.post(ben).await.id, w.post(ada).await.id, w.post(viewer).await.id);
     db.posts.delete(deleted, w.now()).await.unwrap();
     let listed = async || {
-        let page = db.posts.list_public(viewer, PageRequest::FIRST).await.unwrap();
+        let page = db.posts.list_public(Viewer::ordinary(viewer), PageRequest::FIRST).await.unwrap();
         page.items.into_iter().map(|view| view.post.id).collect::<Vec<_>>()
     };
     assert_eq!(listed().await, [own, of_disabled, public]);
@@ -127,7 +132,7 @@ pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Re
         w.post_with(ben, |_| {}).await;
     }
     for size in [1, 2, 3] {
-        let views = pages(size, async |page| db.posts.list_public(viewer, page).await).await;
+        let views = pages(size, async |page| db.posts.list_public(Viewer::ordinary(viewer), page).await).await;
         assert_eq!(views.into_iter().map(|view| view.post.id).collect::<Vec<_>>(), [own, public], "{size} at a time");
     }
 }

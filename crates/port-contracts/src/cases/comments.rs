@@ -1,6 +1,7 @@
 //! Comments on posts.
 
 use agora_domain::Error;
+use agora_domain::accounts::Viewer;
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentAccess, CommentTarget, CommentText, CommentView, Deletion};
 use agora_domain::entities::Entities;
@@ -8,24 +9,26 @@ use agora_domain::error::Resource;
 use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::page::PageRequest;
 use agora_domain::posts::{Post, PostAccess};
+use agora_domain::relation::Standing;
 
 use crate::Repositories;
 use crate::run::{assert_fails, pages, together, walk};
-use crate::world::{INSTANTS, ODD_TEXTS, World, at, comment_text, shuffled, summary};
+use crate::world::{ANYBODY, INSTANTS, ODD_TEXTS, World, at, comment_text, shuffled, summary};
 
 async fn list(db: &Repositories, post: PostId) -> Vec<Comment> {
-    let comments = pages(100, async |page| db.comments.list(post, page).await).await;
+    let comments = pages(100, async |page| db.comments.list(post, ANYBODY, page).await).await;
     comments.into_iter().map(|view| view.comment).collect()
 }
 
 /// What decides about a comment at the top level of a post of somebody whom the caller does not follow.
 fn access_of(id: CommentId, author: UserId, post: &Post) -> CommentAccess {
-    let post = PostAccess { id: post.id, author: post.author, visibility: post.visibility, viewer_follows: false };
-    CommentAccess { id, author, parent: None, post }
+    let post =
+        PostAccess { id: post.id, author: post.author, visibility: post.visibility, standing: Standing::Stranger };
+    CommentAccess { id, author, parent: None, standing: Standing::Stranger, post }
 }
 
 async fn count(db: &Repositories, post: PostId, viewer: UserId) -> u64 {
-    db.posts.find(post, viewer).await.unwrap().unwrap().view.comment_count
+    db.posts.find(post, Viewer::ordinary(viewer)).await.unwrap().unwrap().view.comment_count
 }
 
 pub async fn comments_are_listed_with_every_field_oldest_first(db: Repositories) {
@@ -46,7 +49,7 @@ pub async fn comments_are_listed_with_every_field_oldest_first(db: Repositories)
     }
     expected.sort_by_key(|view| view.comment.created_at);
     for size in [1, 3, INSTANTS.len(), 100] {
-        let listed = pages(size, async |page| db.comments.list(post, page).await).await;
+        let listed = pages(size, async |page| db.comments.list(post, ANYBODY, page).await).await;
         assert_eq!(listed, expected, "size {size}");
     }
     assert_eq!(count(&db, post, ada.id).await, INSTANTS.len() as u64);
@@ -61,7 +64,7 @@ pub async fn comments_of_one_instant_are_listed_by_id(db: Repositories) {
         w.comment_with(post, ada, |comment| (comment.id, comment.created_at) = (id, at(0))).await;
     }
     for size in [1, 2, 7, 100] {
-        let listed = pages(size, async |page| db.comments.list(post, page).await).await;
+        let listed = pages(size, async |page| db.comments.list(post, ANYBODY, page).await).await;
         assert_eq!(listed.iter().map(|view| view.comment.id).collect::<Vec<_>>(), ids, "size {size}");
     }
 }
@@ -190,7 +193,7 @@ pub async fn the_comments_of_a_deleted_post_are_gone(db: Repositories) {
 pub async fn a_post_without_comments_lists_one_empty_page(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await.id;
-    let page = db.comments.list(post, PageRequest::FIRST).await.unwrap();
+    let page = db.comments.list(post, ANYBODY, PageRequest::FIRST).await.unwrap();
     assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
 }
 
@@ -211,7 +214,7 @@ pub async fn paging_skips_and_repeats_nothing_while_comments_come_and_go(db: Rep
         }
         db.comments.delete(read.last().unwrap().comment.id).await.unwrap();
     };
-    let listed = walk(2, async |page| db.comments.list(post, page).await, disturb).await;
+    let listed = walk(2, async |page| db.comments.list(post, ANYBODY, page).await, disturb).await;
     let listed: Vec<_> = listed.into_iter().map(|view| view.comment.id).collect();
     assert_eq!(listed[..9], ids);
     assert_eq!(listed.len(), 12, "those that came in behind the page are listed as well");

@@ -1,5 +1,6 @@
 //! The log of what happens, and who may be told of it.
 
+use agora_domain::accounts::Viewer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::Repositories;
 use crate::run::assert_fails;
-use crate::world::{World, post_text};
+use crate::world::{ANYBODY, World, post_text};
 
 /// Returns the place behind all that has happened.
 async fn now(db: &Repositories) -> Position {
@@ -48,12 +49,12 @@ pub async fn each_change_puts_its_event_on_the_log(db: Repositories) {
     let post = w.post(ada).await.id;
     expect("a post is created", &[Event::PostCreated(post, ada)]).await;
     let to_followers = edit(|edit| edit.visibility = Some(Visibility::Followers));
-    db.posts.edit(post, &to_followers, w.now()).await.unwrap();
+    db.posts.edit(post, ANYBODY, &to_followers, w.now()).await.unwrap();
     expect("it is edited", &[Event::PostUpdated(post)]).await;
     let comment = w.comment(post, bob).await;
-    expect("a comment is made", &[Event::Commented(post, comment.id)]).await;
+    expect("a comment is made", &[Event::Commented(post, comment.id, bob)]).await;
     let reply = w.reply(&comment, ada).await.id;
-    expect("it is answered", &[Event::Commented(post, reply)]).await;
+    expect("it is answered", &[Event::Commented(post, reply, ada)]).await;
     db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
     expect("a like is turned on", &[Event::Liked(post)]).await;
     db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
@@ -74,9 +75,9 @@ pub async fn what_changes_nothing_puts_nothing_on_the_log(db: Repositories) {
     let at = now(&db).await;
     w.like(post, bob).await;
     db.posts.unset_like(post, ada).await.unwrap();
-    db.posts.edit(post, &PostEdit::default(), w.now()).await.unwrap();
+    db.posts.edit(post, ANYBODY, &PostEdit::default(), w.now()).await.unwrap();
     let same = edit(|edit| edit.visibility = Some(Visibility::Public));
-    db.posts.edit(post, &same, w.now()).await.unwrap();
+    db.posts.edit(post, ANYBODY, &same, w.now()).await.unwrap();
     let gone: PostId = w.id();
     assert_fails!(db.posts.toggle_like(gone, bob, w.new_relation(), None).await, Error::NotFound(Resource::Post));
     assert_fails!(db.posts.delete(gone, w.now()).await, Error::NotFound(Resource::Post));
@@ -200,7 +201,7 @@ pub async fn what_many_do_at_once_is_on_the_log_once_each_in_the_order_of_each(d
     let made: Vec<Vec<CommentId>> = writers.join_all().await;
     let logged = since(&db, begin).await;
     let comment = |event| match event {
-        Event::Commented(on, comment) if on == post => comment,
+        Event::Commented(on, comment, _) if on == post => comment,
         other => panic!("{other:?}"),
     };
     let logged: Vec<_> = logged.into_iter().map(comment).collect();
@@ -264,10 +265,13 @@ pub async fn the_state_of_notifications_is_what_their_recipient_sees(db: Reposit
     let unknown: NotificationId = w.id();
     let of =
         async |viewer| db.notifications.find_state(visible(viewer), vec![told[0], unknown, told[2]]).await.unwrap();
-    assert_eq!(of(ada).await, NotificationState { unread: 3, seen: BTreeSet::from([told[0], told[2]]) });
-    assert_eq!(of(bob).await.seen, BTreeSet::new());
+    assert_eq!(
+        of(Viewer::ordinary(ada)).await,
+        NotificationState { unread: 3, seen: BTreeSet::from([told[0], told[2]]) }
+    );
+    assert_eq!(of(Viewer::ordinary(bob)).await.seen, BTreeSet::new());
     db.notifications.mark_read(ada, told[1]).await.unwrap();
-    assert_eq!(of(ada).await.unread, 1);
+    assert_eq!(of(Viewer::ordinary(ada)).await.unread, 1);
     db.posts.delete(post, w.now()).await.unwrap();
-    assert_eq!(of(ada).await.seen, BTreeSet::new());
+    assert_eq!(of(Viewer::ordinary(ada)).await.seen, BTreeSet::new());
 }

@@ -5,33 +5,33 @@ use agora_domain::accounts::UserSummary;
 use agora_domain::error::Resource;
 use agora_domain::id::{RelationId, UserId};
 use agora_domain::page::PageRequest;
-use agora_domain::relation::NewRelation;
+use agora_domain::relation::{NewRelation, Standing};
 
 use crate::Repositories;
 use crate::run::{assert_fails, pages, together, walk};
-use crate::world::{World, at, shuffled, summary};
+use crate::world::{ANYBODY, World, at, shuffled, summary};
 
 async fn follows(db: &Repositories, follower: UserId, followed: UserId) -> bool {
-    db.follows.is_following(follower, followed).await.unwrap().unwrap()
+    db.follows.find_standing(follower, followed).await.unwrap() == Some(Standing::Follower)
 }
 
 /// Returns the ids of a user's followers and of those the user follows.
 async fn lists(db: &Repositories, user: UserId) -> (Vec<UserId>, Vec<UserId>) {
     let ids = |users: Vec<UserSummary>| users.into_iter().map(|user| user.id).collect();
-    let followers = pages(100, async |page| db.follows.list_followers(user, page).await).await;
-    let followed = pages(100, async |page| db.follows.list_followed(user, page).await).await;
+    let followers = pages(100, async |page| db.follows.list_followers(user, ANYBODY, page).await).await;
+    let followed = pages(100, async |page| db.follows.list_followed(user, ANYBODY, page).await).await;
     (ids(followers), ids(followed))
 }
 
-pub async fn whether_somebody_follows_is_none_for_an_unknown_user(db: Repositories) {
+pub async fn how_somebody_stands_to_an_unknown_user_is_none(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
-    assert_eq!(db.follows.is_following(ada, bob).await.unwrap(), Some(false));
+    assert_eq!(db.follows.find_standing(ada, bob).await.unwrap(), Some(Standing::Stranger));
     w.follow(ada, bob).await;
-    assert_eq!(db.follows.is_following(ada, bob).await.unwrap(), Some(true));
-    assert_eq!(db.follows.is_following(bob, ada).await.unwrap(), Some(false));
-    assert_eq!(db.follows.is_following(ada, ada).await.unwrap(), Some(false));
-    assert_eq!(db.follows.is_following(ada, w.id()).await.unwrap(), None);
+    assert_eq!(db.follows.find_standing(ada, bob).await.unwrap(), Some(Standing::Follower));
+    assert_eq!(db.follows.find_standing(bob, ada).await.unwrap(), Some(Standing::Stranger));
+    assert_eq!(db.follows.find_standing(ada, ada).await.unwrap(), Some(Standing::Stranger));
+    assert_eq!(db.follows.find_standing(ada, w.id()).await.unwrap(), None);
 }
 
 pub async fn a_follow_is_toggled_on_and_off_and_on(db: Repositories) {
@@ -165,9 +165,9 @@ pub async fn followers_and_followed_are_listed_newest_relation_first(db: Reposit
     let [followers, followed] =
         [followers, followed].map(|relations| relations.iter().map(|(_, user)| summary(user)).collect::<Vec<_>>());
     for size in [1, 2, 12, 100] {
-        let listed = pages(size, async |page| db.follows.list_followers(ada.id, page).await).await;
+        let listed = pages(size, async |page| db.follows.list_followers(ada.id, ANYBODY, page).await).await;
         assert_eq!(listed, followers, "size {size}");
-        let listed = pages(size, async |page| db.follows.list_followed(ada.id, page).await).await;
+        let listed = pages(size, async |page| db.follows.list_followed(ada.id, ANYBODY, page).await).await;
         assert_eq!(listed, followed, "size {size}");
     }
 }
@@ -176,8 +176,8 @@ pub async fn lists_of_follows_may_be_empty(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     for page in [
-        db.follows.list_followers(ada, PageRequest::FIRST).await.unwrap(),
-        db.follows.list_followed(ada, PageRequest::FIRST).await.unwrap(),
+        db.follows.list_followers(ada, ANYBODY, PageRequest::FIRST).await.unwrap(),
+        db.follows.list_followed(ada, ANYBODY, PageRequest::FIRST).await.unwrap(),
     ] {
         assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
     }
@@ -201,7 +201,7 @@ pub async fn paging_through_follows_survives_new_ones_and_unfollowing(db: Reposi
         w.follow(newcomer, ada).await;
         db.follows.unset(read.last().unwrap().id, ada).await.unwrap();
     };
-    let followers = walk(2, async |page| db.follows.list_followers(ada, page).await, disturb).await;
+    let followers = walk(2, async |page| db.follows.list_followers(ada, ANYBODY, page).await, disturb).await;
     assert_eq!(ids(followers), newest_first);
 
     let disturb = async |read: &[UserSummary]| {
@@ -209,6 +209,6 @@ pub async fn paging_through_follows_survives_new_ones_and_unfollowing(db: Reposi
         w.follow(ada, newcomer).await;
         db.follows.unset(ada, read.last().unwrap().id).await.unwrap();
     };
-    let followed = walk(2, async |page| db.follows.list_followed(ada, page).await, disturb).await;
+    let followed = walk(2, async |page| db.follows.list_followed(ada, ANYBODY, page).await, disturb).await;
     assert_eq!(ids(followed), newest_first);
 }

@@ -1,11 +1,13 @@
 //! Requests that are sent again.
 
+use agora_domain::accounts::Viewer;
 use agora_domain::clock::Timestamp;
 use agora_domain::error::{Conflict, Resource};
 use agora_domain::id::UserId;
 use agora_domain::idempotency::{
     AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, Lookup, Outcome, Record, RequestName,
 };
+use agora_domain::relation::Standing;
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
@@ -241,7 +243,7 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     ] {
         assert_eq!(met(&db, &w, key).await, Lookup::Done(outcome));
     }
-    let view = db.posts.find(post, bob).await.unwrap().unwrap().view;
+    let view = db.posts.find(post, Viewer::ordinary(bob)).await.unwrap().unwrap().view;
     assert_eq!((view.comment_count, view.like_count), (2, 0));
 }
 
@@ -284,10 +286,10 @@ pub async fn an_attempt_that_was_replaced_writes_nothing(db: Repositories) {
     assert_undone(db.products.create(&product, lost).await);
 
     assert_eq!(db.accounts.find(account.account.id).await.unwrap(), None);
-    assert_eq!(db.posts.find(second.id, ada).await.unwrap(), None);
+    assert_eq!(db.posts.find(second.id, Viewer::ordinary(ada)).await.unwrap(), None);
     assert_eq!(db.products.find(product.id).await.unwrap(), None);
-    assert_eq!(db.follows.is_following(bob, ada).await.unwrap(), Some(false));
-    let view = db.posts.find(post, bob).await.unwrap().unwrap().view;
+    assert_eq!(db.follows.find_standing(bob, ada).await.unwrap(), Some(Standing::Stranger));
+    let view = db.posts.find(post, Viewer::ordinary(bob)).await.unwrap().unwrap().view;
     assert_eq!((view.comment_count, view.like_count, view.liked_by_viewer), (0, 0, false));
 }
 
@@ -315,7 +317,7 @@ pub async fn an_attempt_replaced_while_it_writes_and_its_successor_write_once_to
         });
         let written = together(tasks).await;
         assert_eq!(written.iter().filter(|written| **written).count(), 1, "{written:?}");
-        let view = db.posts.find(post, fan).await.unwrap().unwrap().view;
+        let view = db.posts.find(post, Viewer::ordinary(fan)).await.unwrap().unwrap().view;
         assert_eq!((view.like_count, view.liked_by_viewer), (1, true));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use agora_domain::accounts::{Account, NewAccount, ProfileChanges};
+use agora_domain::accounts::{Account, NewAccount, ProfileChanges, Viewer};
 use agora_domain::error::{ImageCollected, Resource};
 use agora_domain::media::{ImageFormat, ImageKey};
 use agora_domain::posts::{ImageEdit, Post, PostEdit};
@@ -10,7 +10,7 @@ use agora_domain::{Error, Result};
 
 use crate::Repositories;
 use crate::run::{assert_fails, done_or_missing, together};
-use crate::world::{World, at, biography, post_text};
+use crate::world::{ANYBODY, World, at, biography, post_text};
 
 fn replace(image: &ImageKey) -> PostEdit {
     PostEdit { image: ImageEdit::Replace(image.clone()), ..PostEdit::default() }
@@ -79,7 +79,7 @@ pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories
     let bob = w.account("Bob").await.id;
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let post = w.post(ada).await.id;
-    db.posts.edit(post, &replace(&w.image().await), w.now()).await.unwrap();
+    db.posts.edit(post, ANYBODY, &replace(&w.image().await), w.now()).await.unwrap();
     db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap();
     assert_eq!(w.unnamed().await, set(&[&left]));
 }
@@ -107,15 +107,15 @@ impl Rows {
         };
         for (account, post) in [&self.pictured, &self.bare] {
             let edit = PostEdit { text: Some(post_text("Edited")), ..replace(key) };
-            refused(db.posts.edit(post.id, &edit, w.now()).await.map(drop));
-            assert_eq!(db.posts.find(post.id, account.id).await.unwrap().unwrap().view.post, *post);
+            refused(db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.map(drop));
+            assert_eq!(db.posts.find(post.id, Viewer::ordinary(account.id)).await.unwrap().unwrap().view.post, *post);
             let changes = ProfileChanges { biography: Some(biography("Changed")), ..picture(key) };
             refused(db.accounts.update_profile(account.id, &changes, w.now()).await.map(drop));
             assert_eq!(db.accounts.find(account.id).await.unwrap().as_ref(), Some(account));
         }
         let post = Post { image: Some(key.clone()), ..w.new_post(self.bare.0.id) };
         refused(db.posts.create(&post, &[], None).await.map(drop));
-        assert_eq!(db.posts.find(post.id, post.author).await.unwrap(), None);
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(post.author)).await.unwrap(), None);
         let new: NewAccount = w.new_account_with("Cleo", |account| account.profile_picture = Some(key.clone()));
         refused(db.accounts.create(&new, None).await);
         assert_eq!(db.accounts.find(new.account.id).await.unwrap(), None);
@@ -153,9 +153,9 @@ pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repo
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let new = [w.image().await, w.image().await];
     let change = |n: i64| at(100_000 + n);
-    db.posts.edit(posts[0], &replace(&new[0]), change(1)).await.unwrap();
+    db.posts.edit(posts[0], ANYBODY, &replace(&new[0]), change(1)).await.unwrap();
     let remove = PostEdit { image: ImageEdit::Remove, ..PostEdit::default() };
-    db.posts.edit(posts[1], &remove, change(2)).await.unwrap();
+    db.posts.edit(posts[1], ANYBODY, &remove, change(2)).await.unwrap();
     db.posts.delete(posts[2], change(3)).await.unwrap();
     assert_fails!(db.posts.delete(posts[2], change(5)).await, Error::NotFound(Resource::Post));
     db.accounts.update_profile(ada, &picture(&new[1]), change(4)).await.unwrap();
@@ -173,7 +173,7 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
     let text = PostEdit { text: Some(post_text("Edited")), ..PostEdit::default() };
     let same = replace(post.image.as_ref().unwrap());
     for edit in [PostEdit::default(), text, same] {
-        db.posts.edit(post.id, &edit, w.now()).await.unwrap();
+        db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
     }
     let words = ProfileChanges { biography: Some(biography("Counts")), ..ProfileChanges::default() };
     for changes in [ProfileChanges::default(), words, picture(ada.profile_picture.as_ref().unwrap())] {
@@ -187,7 +187,7 @@ pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
     let w = World::new(&db);
     let Rows { pictured: (ada, post), bare: (bob, other) } = Rows::new(&w).await;
     for named in [ada.profile_picture.unwrap(), post.image.unwrap()] {
-        assert!(db.posts.edit(other.id, &replace(&named), w.now()).await.is_err());
+        assert!(db.posts.edit(other.id, ANYBODY, &replace(&named), w.now()).await.is_err());
         assert!(db.accounts.update_profile(bob.id, &picture(&named), w.now()).await.is_err());
     }
     // Also when all try at once.
@@ -241,7 +241,7 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
                 // The one post goes in the middle of it; what comes later finds none.
                 20 => db.posts.delete(post, now).await.map(drop),
                 _ if n % 3 == 0 => db.accounts.update_profile(ada, &picture(&key), now).await.map(drop),
-                _ => done_or_missing(db.posts.edit(post, &replace(&key), now).await),
+                _ => done_or_missing(db.posts.edit(post, ANYBODY, &replace(&key), now).await),
             }
             .unwrap();
         }
@@ -249,9 +249,9 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
     .await;
     let mut named: HashSet<ImageKey> =
         db.accounts.find(ada).await.unwrap().unwrap().profile_picture.into_iter().collect();
-    named.extend(db.posts.find(posts[1], ada).await.unwrap().unwrap().view.post.image);
+    named.extend(db.posts.find(posts[1], Viewer::ordinary(ada)).await.unwrap().unwrap().view.post.image);
     assert_eq!(named.len(), 2);
-    assert_eq!(db.posts.find(posts[0], ada).await.unwrap(), None);
+    assert_eq!(db.posts.find(posts[0], Viewer::ordinary(ada)).await.unwrap(), None);
     let unnamed = w.unnamed().await;
     assert!(named.is_disjoint(&unnamed));
     assert_eq!(named.union(&unnamed).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
@@ -294,7 +294,7 @@ pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repos
     let [posted, shown, marked, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
     w.post_with(ada, |post| post.image = Some(w.new_image())).await;
     let post = w.post(ada).await;
-    db.posts.edit(post.id, &replace(&posted), w.now()).await.unwrap();
+    db.posts.edit(post.id, ANYBODY, &replace(&posted), w.now()).await.unwrap();
     db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap();
     assert_eq!(w.unnamed().await, set(&[&marked]));
     w.announce(Some(&recorded)).await;

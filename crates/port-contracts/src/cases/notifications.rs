@@ -3,6 +3,7 @@
 mod model;
 mod telling;
 
+use agora_domain::accounts::Viewer;
 use std::sync::Arc;
 
 use agora_domain::clock::Timestamp;
@@ -17,10 +18,10 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 pub use self::model::whatever_happens_everybody_is_told_what_the_model_says;
-use self::telling::{Telling, member};
+pub(super) use self::telling::{Telling, member};
 use crate::Repositories;
 use crate::run::assert_fails;
-use crate::world::{World, at, preview};
+use crate::world::{ANYBODY, World, at, preview};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -149,7 +150,7 @@ pub async fn nothing_is_told_of_what_may_not_be_viewed_or_is_gone(db: Repositori
     for (n, kind) in (0..).zip([CommentLike, Reply, Mention]) {
         telling.act(kind, ada, at(n)).await;
     }
-    let admin = VisibleTo { viewer: ben, followed: &Visibility::ALL, others: &Visibility::ALL };
+    let admin = VisibleTo { viewer: Viewer::ordinary(ben), followed: &Visibility::ALL, others: &Visibility::ALL };
     for (visibility, follows, expected) in [
         (Visibility::Public, false, 3),
         (Visibility::Followers, false, 0),
@@ -158,7 +159,7 @@ pub async fn nothing_is_told_of_what_may_not_be_viewed_or_is_gone(db: Repositori
         (Visibility::Public, true, 3),
     ] {
         let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
-        db.posts.edit(post, &edit, w.now()).await.unwrap();
+        db.posts.edit(post, ANYBODY, &edit, w.now()).await.unwrap();
         if follows {
             w.follow(ben, ada).await;
         }

@@ -1,6 +1,6 @@
 //! Users as others see them, with their counts.
 
-use agora_domain::accounts::{Account, Privacy};
+use agora_domain::accounts::{Account, Privacy, Viewer};
 use agora_domain::id::{PostId, UserId};
 use agora_domain::page::PageRequest;
 use agora_domain::people::{Person, PostCounts, Relationship};
@@ -8,7 +8,7 @@ use agora_domain::posts::{PostEdit, Visibility};
 
 use crate::Repositories;
 use crate::run::{done_or_missing, pages, together};
-use crate::world::{World, biography, dice, display_name, username};
+use crate::world::{ANYBODY, World, biography, dice, display_name, username};
 
 /// The person that an account is to somebody, with nothing to count.
 fn uncounted(account: &Account, relationship: Relationship) -> Person {
@@ -27,6 +27,7 @@ fn uncounted(account: &Account, relationship: Relationship) -> Person {
         follower_count: 0,
         followed_count: 0,
         relationship,
+        blocks_viewer: false,
     }
 }
 
@@ -42,7 +43,7 @@ fn seen_as(visibility: Visibility) -> PostEdit {
 async fn expect_exact(db: &Repositories, user: UserId) {
     let found = person(db, user).await;
     let posts = async |visible| {
-        let read = async |page| db.posts.list_by_author(user, visible, user, page).await;
+        let read = async |page| db.posts.list_by_author(user, visible, Viewer::ordinary(user), page).await;
         u64::try_from(pages(100, read).await.len()).unwrap()
     };
     let counted = PostCounts {
@@ -50,8 +51,8 @@ async fn expect_exact(db: &Repositories, user: UserId) {
         followers: posts(&[Visibility::Followers]).await,
         private: posts(&[Visibility::Private]).await,
     };
-    let followers = pages(100, async |page| db.follows.list_followers(user, page).await).await.len();
-    let followed = pages(100, async |page| db.follows.list_followed(user, page).await).await.len();
+    let followers = pages(100, async |page| db.follows.list_followers(user, ANYBODY, page).await).await.len();
+    let followed = pages(100, async |page| db.follows.list_followed(user, ANYBODY, page).await).await.len();
     assert_eq!(found.posts, counted);
     assert_eq!((found.follower_count, found.followed_count), (followers as u64, followed as u64));
 }
@@ -120,9 +121,9 @@ pub async fn posts_are_counted_by_who_may_view_them(db: Repositories) {
     }
     let counts = async || person(&db, ada).await.posts;
     assert_eq!(counts().await, PostCounts { public: 1, followers: 2, private: 1 });
-    db.posts.edit(posts[1], &seen_as(Visibility::Private), w.now()).await.unwrap();
+    db.posts.edit(posts[1], ANYBODY, &seen_as(Visibility::Private), w.now()).await.unwrap();
     assert_eq!(counts().await, PostCounts { public: 1, followers: 1, private: 2 });
-    db.posts.edit(posts[1], &seen_as(Visibility::Private), w.now()).await.unwrap();
+    db.posts.edit(posts[1], ANYBODY, &seen_as(Visibility::Private), w.now()).await.unwrap();
     w.like(posts[1], bob).await;
     w.comment(posts[1], bob).await;
     assert_eq!(counts().await, PostCounts { public: 1, followers: 1, private: 2 });
@@ -207,7 +208,7 @@ pub async fn counts_are_exact_whatever_many_do_at_once(db: Repositories) {
             for (step, one, other, new, post, relation, now) in steps {
                 match step {
                     0 => db.posts.create(&new, &[], None).await.map(drop).unwrap(),
-                    1 => done_or_missing(db.posts.edit(post, &seen_as(new.visibility), now).await).unwrap(),
+                    1 => done_or_missing(db.posts.edit(post, ANYBODY, &seen_as(new.visibility), now).await).unwrap(),
                     2 => done_or_missing(db.posts.delete(post, now).await).unwrap(),
                     _ if one == other => {}
                     3 => db.follows.set(one, other, relation).await.unwrap(),
@@ -230,7 +231,7 @@ pub async fn the_directory_holds_enabled_accounts_that_are_discoverable_newest_f
     let disabled = w.account_with("Disabled", |account| account.enabled = false).await;
     let shy = w.account_with("Shy", |account| account.privacy.searchable = false).await;
     let listed = async |size| {
-        let found = pages(size, async |page| db.people.list_discoverable(old.id, page).await).await;
+        let found = pages(size, async |page| db.people.list_discoverable(Viewer::ordinary(old.id), page).await).await;
         found.into_iter().map(|person| person.id).collect::<Vec<_>>()
     };
     for size in [1, 10] {
@@ -255,19 +256,19 @@ pub async fn lists_of_followers_leave_disabled_accounts_out_unless_asked_for(db:
         db.accounts.set_enabled(user, false, w.now()).await.unwrap();
     }
     for with_disabled in [false, true] {
+        let viewer = Viewer { id: viewer, sees_all: with_disabled };
         let expected: Vec<_> =
             others.iter().rev().copied().filter(|user| with_disabled || !hidden.contains(user)).collect();
         for size in [1, 2, 100] {
-            let followers =
-                pages(size, async |page| db.people.list_followers(host, viewer, with_disabled, page).await).await;
-            let followed =
-                pages(size, async |page| db.people.list_followed(host, viewer, with_disabled, page).await).await;
+            let followers = pages(size, async |page| db.people.list_followers(host, viewer, page).await).await;
+            let followed = pages(size, async |page| db.people.list_followed(host, viewer, page).await).await;
             for listed in [followers, followed] {
                 assert!(listed.iter().all(|person| person.relationship.following && person.follower_count == 2));
                 assert_eq!(listed.iter().map(|person| person.id).collect::<Vec<_>>(), expected, "{size} at a time");
             }
         }
     }
-    let none = db.people.list_followers(viewer, host, true, PageRequest::FIRST).await.unwrap();
+    let none =
+        db.people.list_followers(viewer, Viewer { sees_all: true, ..ANYBODY }, PageRequest::FIRST).await.unwrap();
     assert!(none.items.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agora_domain::accounts::{Account, Privacy, ProfileChanges, Username};
+use agora_domain::accounts::{Account, Privacy, ProfileChanges, Username, Viewer};
 use agora_domain::entities::{Candidates, Hashtag, Named};
 use agora_domain::id::UserId;
 use agora_domain::page::{PageRequest, PageSize, Position};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::Repositories;
 use crate::run::pages;
-use crate::world::{World, dice, display_name, post_text};
+use crate::world::{ANYBODY, World, dice, display_name, post_text};
 
 fn query(text: &str) -> Query {
     Query::parse(text).unwrap()
@@ -25,7 +25,7 @@ async fn pack(db: &Repositories) {
 }
 
 fn posts_of(text: &str, viewer: UserId, from: Option<UserId>) -> PostSearch {
-    PostSearch { needles: Needles::of(&query(text), from), viewer, sees_all: false }
+    PostSearch { needles: Needles::of(&query(text), from), viewer: Viewer::ordinary(viewer) }
 }
 
 /// Returns the texts of the posts that a query finds, newest first.
@@ -37,7 +37,7 @@ async fn texts(db: &Repositories, wanted: &PostSearch) -> Vec<String> {
 /// Returns the names of the users whom a query finds, newest first.
 async fn names(db: &Repositories, text: &str, sees_all: bool, except: Option<UserId>) -> Vec<String> {
     let needles = Needles::of(&query(text).without_hashtags(), None);
-    let wanted = PeopleSearch { needles, viewer: UserId::new(Uuid::nil()), sees_all, except };
+    let wanted = PeopleSearch { needles, viewer: Viewer { sees_all, ..ANYBODY }, except };
     let found = pages(2, async |page| db.search.find_people(&wanted, page).await).await;
     found.into_iter().map(|person| person.username.as_str().to_owned()).collect()
 }
@@ -241,7 +241,8 @@ pub async fn posts_are_found_by_those_who_may_view_them_if_their_authors_are_sea
         ] {
             assert_eq!(texts(&db, &posts_of("word", viewer, from)).await, expected, "{viewer} {from:?}");
         }
-        let admin = PostSearch { sees_all: true, ..posts_of("word", stranger, None) };
+        let admin = Viewer { id: stranger, sees_all: true };
+        let admin = PostSearch { viewer: admin, ..posts_of("word", stranger, None) };
         assert_eq!(texts(&db, &admin).await, open_ones);
         for _ in 0..9 {
             w.post_with(stranger, |post| post.text = post_text("something else")).await;
@@ -261,7 +262,7 @@ pub async fn what_is_changed_or_deleted_is_found_as_it_is_now(db: Repositories) 
         }
     }
     let found = async |text: &str| texts(&db, &posts_of(text, other, None)).await.len();
-    let edit = async |post: &Post, edit: PostEdit| db.posts.edit(post.id, &edit, w.now()).await.unwrap();
+    let edit = async |post: &Post, edit: PostEdit| db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
     assert_eq!(found("before").await, 40);
     // An old one that is packed, a newer one that is not, and the same again.
     for n in [1, 39, 1, 2] {
@@ -405,7 +406,7 @@ pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repos
                     visibility: (roll(3) == 0).then(|| Visibility::ALL[roll(3)]),
                     ..PostEdit::default()
                 };
-                model.posts[n] = db.posts.edit(model.posts[n].id, &edit, w.now()).await.unwrap().view.post;
+                model.posts[n] = db.posts.edit(model.posts[n].id, ANYBODY, &edit, w.now()).await.unwrap().view.post;
             }
             7 if !model.posts.is_empty() => {
                 let post = model.posts.swap_remove(roll(model.posts.len()));
@@ -449,7 +450,7 @@ pub async fn users_of_odd_names_are_found_by_them(db: Repositories) {
         if let Ok(query) = Query::parse(name) {
             assert_eq!(query.username(), Some(Username::parse(name).unwrap()));
             let needles = Needles::of(&query.without_hashtags(), None);
-            let wanted = PeopleSearch { needles, viewer: account.id, sees_all: false, except: None };
+            let wanted = PeopleSearch { needles, viewer: Viewer::ordinary(account.id), except: None };
             let found = db.search.find_people(&wanted, PageRequest::FIRST).await.unwrap();
             assert!(found.items.iter().any(|person| person.id == account.id), "{name}");
         }

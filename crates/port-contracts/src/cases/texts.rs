@@ -1,5 +1,6 @@
 //! The texts whose entities are not extracted yet.
 
+use agora_domain::accounts::Viewer;
 use agora_domain::id::{CommentId, PostId};
 use agora_domain::posts::{Post, PostEdit, Visibility};
 use agora_domain::texts::{ResolvedText, TextKind, UnresolvedText};
@@ -8,7 +9,7 @@ use uuid::Uuid;
 use super::posts::{entities_of, member, saying, tagged};
 use crate::Repositories;
 use crate::run::{done_or_missing, pages, together};
-use crate::world::{World, comment_text, entities, post_text};
+use crate::world::{ANYBODY, World, comment_text, entities, post_text};
 
 fn unresolved(post: &Post) -> UnresolvedText {
     UnresolvedText { id: post.id.uuid(), text: post.text.as_str().to_owned() }
@@ -45,7 +46,7 @@ pub async fn texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored
     db.texts.store(TextKind::Post, all(&unresolved)).await.unwrap();
     assert_eq!((db.texts.count().await.unwrap(), db.texts.list(TextKind::Post, None, 10).await.unwrap()), (0, vec![]));
     for post in posts {
-        let found = db.posts.find(post.id, ada).await.unwrap().unwrap().view.post;
+        let found = db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post;
         assert_eq!((found.entities, found.updated_at), (entities(post.text.as_str()), post.updated_at));
     }
     assert_eq!(tagged(&db, "a", member(ada), 1).await.len(), 4);
@@ -60,10 +61,10 @@ pub async fn what_is_stored_of_a_text_leaves_another_text_alone(db: Repositories
     };
     let (edited, unknown, private) = (unresolved("#a").await, unresolved("#a").await, unresolved("#a").await);
     let of = |post: PostId| resolved(post.uuid(), "#a");
-    db.posts.edit(edited, &saying("#b"), w.now()).await.unwrap();
-    db.posts.edit(unknown, &PostEdit { entities: None, ..saying("#b") }, w.now()).await.unwrap();
+    db.posts.edit(edited, ANYBODY, &saying("#b"), w.now()).await.unwrap();
+    db.posts.edit(unknown, ANYBODY, &PostEdit { entities: None, ..saying("#b") }, w.now()).await.unwrap();
     let hide = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
-    db.posts.edit(private, &hide, w.now()).await.unwrap();
+    db.posts.edit(private, ANYBODY, &hide, w.now()).await.unwrap();
     db.texts.store(TextKind::Post, vec![of(edited), of(unknown), of(private), of(w.id())]).await.unwrap();
     assert_eq!(entities_of(&db, edited, ada).await, entities("#b"));
     assert_eq!(entities_of(&db, unknown, ada).await, None);
@@ -94,7 +95,7 @@ pub async fn texts_are_worked_out_beside_edits_and_deletions(db: Repositories) {
             }
             for (i, post) in posts.into_iter().enumerate().skip(n).step_by(7) {
                 match i % 3 {
-                    0 => done_or_missing(db.posts.edit(post, &saying("#b"), now).await).unwrap(),
+                    0 => done_or_missing(db.posts.edit(post, ANYBODY, &saying("#b"), now).await).unwrap(),
                     1 => done_or_missing(db.posts.delete(post, now).await).unwrap(),
                     _ => {}
                 }
@@ -103,7 +104,9 @@ pub async fn texts_are_worked_out_beside_edits_and_deletions(db: Repositories) {
     }))
     .await;
     assert_eq!(db.texts.count().await.unwrap(), 0);
-    let listed = pages(100, async |page| db.posts.list_by_author(ada, &Visibility::ALL, ada, page).await).await;
+    let listed =
+        pages(100, async |page| db.posts.list_by_author(ada, &Visibility::ALL, Viewer::ordinary(ada), page).await)
+            .await;
     for (tag, text) in [("a", "#a"), ("b", "#b")] {
         let expected: Vec<_> =
             listed.iter().filter(|view| view.post.text == post_text(text)).map(|view| view.post.id).collect();

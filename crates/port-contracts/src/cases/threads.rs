@@ -1,6 +1,7 @@
 //! Replies, and likes of comments.
 
 use agora_domain::Error;
+use agora_domain::accounts::Viewer;
 use agora_domain::comments::{Comment, CommentOrder, CommentTarget, Deletion, NewComment, ThreadedComment};
 use agora_domain::entities::Entities;
 use agora_domain::error::Resource;
@@ -8,14 +9,14 @@ use agora_domain::id::{CommentId, PostId, UserId};
 
 use crate::Repositories;
 use crate::run::{assert_fails, done_or_missing, pages, together};
-use crate::world::{World, at, comment_text, entities, preview, shuffled, untouched_comment};
+use crate::world::{ANYBODY, World, at, comment_text, entities, preview, shuffled, untouched_comment};
 
 async fn top_level(db: &Repositories, post: PostId, viewer: UserId, order: CommentOrder) -> Vec<ThreadedComment> {
-    pages(3, async |page| db.comments.list_top_level(post, viewer, order, page).await).await
+    pages(3, async |page| db.comments.list_top_level(post, Viewer::ordinary(viewer), order, page).await).await
 }
 
 async fn replies(db: &Repositories, thread: CommentId, viewer: UserId) -> Vec<ThreadedComment> {
-    pages(3, async |page| db.comments.list_replies(thread, viewer, page).await).await
+    pages(3, async |page| db.comments.list_replies(thread, Viewer::ordinary(viewer), page).await).await
 }
 
 async fn found(db: &Repositories, id: CommentId, viewer: UserId) -> ThreadedComment {
@@ -23,7 +24,7 @@ async fn found(db: &Repositories, id: CommentId, viewer: UserId) -> ThreadedComm
 }
 
 async fn comment_count(db: &Repositories, post: PostId, viewer: UserId) -> u64 {
-    db.posts.find(post, viewer).await.unwrap().unwrap().view.comment_count
+    db.posts.find(post, Viewer::ordinary(viewer)).await.unwrap().unwrap().view.comment_count
 }
 
 async fn is_gone(db: &Repositories, id: CommentId, viewer: UserId) -> bool {
@@ -84,7 +85,7 @@ pub async fn a_thread_is_listed_oldest_first(db: Repositories) {
         (found(&db, thread.id, ada.id).await.reply_count, found(&db, answered, ada.id).await.reply_count),
         (8, 0)
     );
-    let listed = pages(5, async |page| db.comments.list(post, page).await).await;
+    let listed = pages(5, async |page| db.comments.list(post, ANYBODY, page).await).await;
     assert_eq!(listed.len(), 2 + 2 * 8, "the flat list has everything");
     let places: Vec<_> = listed.iter().map(|view| (view.comment.created_at, view.comment.id)).collect();
     assert!(places.is_sorted(), "{places:?}");
@@ -193,7 +194,7 @@ pub async fn those_who_like_a_comment_are_listed_newest_like_first(db: Repositor
     }
     w.like_comment(other, cleo.id).await;
     for size in [1, 2, 100] {
-        let listed = pages(size, async |page| db.comments.list_likers(comment, page).await).await;
+        let listed = pages(size, async |page| db.comments.list_likers(comment, ANYBODY, page).await).await;
         assert_eq!(listed, [&cleo, &ada, &bob].map(preview), "setting it again keeps its place");
     }
 }
@@ -216,7 +217,7 @@ pub async fn nothing_is_done_with_a_comment_that_is_gone(db: Repositories) {
             assert_fails!(outcome, Error::NotFound(Resource::Comment));
         };
         not_found(db.comments.set_like(gone, ada, w.new_relation()).await);
-        not_found(db.comments.unset_like(gone, ada).await);
+        not_found(db.comments.unset_like(gone, ada).await.map(drop));
         assert_eq!(db.comments.find_access(CommentTarget::Comment(gone), ada).await.unwrap(), None);
     }
 }
@@ -239,7 +240,7 @@ pub async fn a_comment_takes_its_thread_along(db: Repositories) {
         assert!(is_gone(&db, comment, ada).await);
     }
     assert!(replies(&db, thread.id, ada).await.is_empty());
-    let left: Vec<_> = pages(9, async |page| db.comments.list(post, page).await).await;
+    let left: Vec<_> = pages(9, async |page| db.comments.list(post, ANYBODY, page).await).await;
     assert_eq!(left.into_iter().map(|view| view.comment).collect::<Vec<_>>(), [kept.clone(), kept_reply]);
     assert_eq!((comment_count(&db, post, ada).await, found(&db, kept.id, ada).await.reply_count), (2, 1));
 }
@@ -283,10 +284,11 @@ pub async fn a_comment_with_much_to_delete_is_deleted_some_rows_at_a_time(db: Re
         let left = found(&db, thread.id, ada).await;
         assert_eq!(comment_count(&db, post, ada).await, 2 + left.reply_count, "the counts agree at each step");
         assert_eq!(
-            pages(100, async |page| db.comments.list_replies(thread.id, ada, page).await).await.len() as u64,
+            pages(100, async |page| db.comments.list_replies(thread.id, Viewer::ordinary(ada), page).await).await.len()
+                as u64,
             left.reply_count
         );
-        let likers = pages(100, async |page| db.comments.list_likers(thread.id, page).await).await;
+        let likers = pages(100, async |page| db.comments.list_likers(thread.id, ANYBODY, page).await).await;
         assert_eq!(likers.len() as u64, left.like_count);
     }
     assert!((4..=8).contains(&steps), "{steps}");
@@ -306,7 +308,7 @@ pub async fn a_post_with_many_likes_of_its_comments_is_gone_at_once_and_erased_l
         }
     }
     db.posts.delete(post, w.now()).await.unwrap();
-    assert!(db.posts.find(post, ada).await.unwrap().is_none());
+    assert!(db.posts.find(post, Viewer::ordinary(ada)).await.unwrap().is_none());
     let mut steps = 0;
     while db.posts.erase_deleted().await.unwrap() > 0 {
         steps += 1;
@@ -358,8 +360,8 @@ pub async fn threads_are_counted_exactly_whatever_many_do_at_once(db: Repositori
     let [thread, _] = threads;
     let seen = found(&db, thread.id, users[0]).await;
     let listed = replies(&db, thread.id, users[0]).await.len() as u64;
-    let likers = pages(100, async |page| db.comments.list_likers(thread.id, page).await).await.len() as u64;
+    let likers = pages(100, async |page| db.comments.list_likers(thread.id, ANYBODY, page).await).await.len() as u64;
     assert_eq!((seen.reply_count, seen.like_count), (listed, likers));
-    let all = pages(100, async |page| db.comments.list(post, page).await).await.len() as u64;
+    let all = pages(100, async |page| db.comments.list(post, ANYBODY, page).await).await.len() as u64;
     assert_eq!(comment_count(&db, post, users[0]).await, all);
 }

@@ -1,6 +1,6 @@
 //! Writers of every kind at once.
 
-use agora_domain::accounts::{ProfileChanges, Session};
+use agora_domain::accounts::{ProfileChanges, Session, Viewer};
 use agora_domain::entities::Entities;
 use agora_domain::id::UserId;
 use agora_domain::page::PageRequest;
@@ -8,7 +8,7 @@ use agora_domain::posts::{Post, PostEdit, Visibility};
 
 use crate::Repositories;
 use crate::run::{pages, together};
-use crate::world::{World, biography, comment_text, post_text};
+use crate::world::{ANYBODY, World, biography, comment_text, post_text};
 
 pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     let w = World::new(&db);
@@ -37,7 +37,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                 }
                 2 => {
                     db.posts.create(&post, &[], None).await.unwrap();
-                    db.posts.edit(shared, &edit, now).await.unwrap();
+                    db.posts.edit(shared, ANYBODY, &edit, now).await.unwrap();
                 }
                 3 => {
                     db.comments.create(&reply, None).await.unwrap();
@@ -47,7 +47,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                 5 => assert!(db.follows.toggle(user, ada, relation, None).await.unwrap()),
                 6 => {
                     db.accounts.update_profile(user, &profile, now).await.unwrap();
-                    db.posts.list_all(user, PageRequest::FIRST).await.unwrap();
+                    db.posts.list_all(Viewer::ordinary(user), PageRequest::FIRST).await.unwrap();
                 }
                 _ => db.products.create(&product, None).await.unwrap(),
             }
@@ -55,11 +55,11 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     }))
     .await;
 
-    let view = db.posts.find(shared, ada).await.unwrap().unwrap().view;
+    let view = db.posts.find(shared, Viewer::ordinary(ada)).await.unwrap().unwrap().view;
     assert_eq!((view.like_count, view.comment_count), (8, 9));
     assert_eq!(pages(100, async |page| db.accounts.list(page).await).await.len(), 65 + 8);
-    assert_eq!(pages(100, async |page| db.posts.list_all(ada, page).await).await.len(), 1 + 8);
-    assert_eq!(pages(100, async |page| db.follows.list_followers(ada, page).await).await.len(), 8);
+    assert_eq!(pages(100, async |page| db.posts.list_all(Viewer::ordinary(ada), page).await).await.len(), 1 + 8);
+    assert_eq!(pages(100, async |page| db.follows.list_followers(ada, ANYBODY, page).await).await.len(), 8);
     assert_eq!(pages(100, async |page| db.products.list_short(page).await).await.len(), 8);
 }
 
@@ -76,10 +76,13 @@ pub async fn readers_beside_writers_see_whole_changes(db: Repositories) {
                 let visibility = Visibility::ALL[n % 3];
                 let text = Some(post_text(visibility.as_str()));
                 let edit = PostEdit { text, visibility: Some(visibility), ..PostEdit::default() };
-                shown(&db.posts.edit(post, &edit, now).await.unwrap().view.post);
+                shown(&db.posts.edit(post, ANYBODY, &edit, now).await.unwrap().view.post);
             } else {
-                shown(&db.posts.find(post, ada).await.unwrap().unwrap().view.post);
-                let listed = db.posts.list_by_author(ada, &[Visibility::Public], ada, PageRequest::FIRST).await;
+                shown(&db.posts.find(post, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post);
+                let listed = db
+                    .posts
+                    .list_by_author(ada, &[Visibility::Public], Viewer::ordinary(ada), PageRequest::FIRST)
+                    .await;
                 for view in listed.unwrap().items {
                     assert_eq!(view.post.visibility, Visibility::Public);
                     shown(&view.post);

@@ -34,25 +34,25 @@ fn page<T>(items: Vec<T>) -> Page<T> {
 }
 
 /// Finds a comment on a post of this visibility for `viewer`, who follows its author or not.
-fn find(comments: &mut MockCommentRepository, viewer: UserId, visibility: Visibility, viewer_follows: bool) {
+fn find(comments: &mut MockCommentRepository, viewer: UserId, visibility: Visibility, standing: Standing) {
     comments
         .expect_find_access()
         .once()
         .withf(move |target, by| (*target, *by) == (CommentTarget::Comment(COMMENT), viewer))
-        .returning(move |_, _| Ok(Some(access(visibility, viewer_follows))));
+        .returning(move |_, _| Ok(Some(access(visibility, standing))));
 }
 
 #[tokio::test]
 async fn an_answer_joins_the_thread_of_what_it_answers() {
     for (parent, thread) in [(None, ANSWERED), (Some(TOP), TOP)] {
         let comments = comments(|comments, posts| {
-            posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, false))));
+            posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, Standing::Stranger))));
             comments
                 .expect_find_access()
                 .once()
                 .withf(|target, by| (*target, *by) == (CommentTarget::Comment(ANSWERED), WRITER))
                 .returning(move |_, _| {
-                    let answered = access(Visibility::Public, false);
+                    let answered = access(Visibility::Public, Standing::Stranger);
                     Ok(Some(CommentAccess { id: ANSWERED, author: TOP_AUTHOR, parent, ..answered }))
                 });
             let entities = Some(Entities::restore(format!("0 6 @{OTHER}")));
@@ -70,12 +70,12 @@ async fn an_answer_joins_the_thread_of_what_it_answers() {
 #[tokio::test]
 async fn what_is_answered_must_be_on_the_same_post() {
     let on_another = CommentAccess {
-        post: PostAccess { id: ELSEWHERE, ..post_access(Visibility::Public, false) },
-        ..access(Visibility::Public, false)
+        post: PostAccess { id: ELSEWHERE, ..post_access(Visibility::Public, Standing::Stranger) },
+        ..access(Visibility::Public, Standing::Stranger)
     };
     for found in [None, Some(on_another)] {
         let comments = comments(|comments, posts| {
-            posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, false))));
+            posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, Standing::Stranger))));
             comments.expect_find_access().returning(move |_, _| Ok(found));
         });
         let writer = member(WRITER, Roles::USER);
@@ -97,7 +97,7 @@ async fn what_was_created_before_is_created_no_more() {
 async fn the_attempt_is_part_of_the_write() {
     let attempt = AttemptId::new(Uuid::from_u128(30));
     let comments = comments(|comments, posts| {
-        posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, false))));
+        posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, Standing::Stranger))));
         comments.expect_create().once().withf(move |_, named| *named == Some(attempt)).returning(|_, _| Ok(()));
     });
     let writer = member(WRITER, Roles::USER);
@@ -107,14 +107,18 @@ async fn the_attempt_is_part_of_the_write() {
 
 #[tokio::test]
 async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
-    for (who, viewer, viewer_follows, may_view) in audiences() {
+    for (who, viewer, standing, may_view) in audiences() {
         for visibility in Visibility::ALL {
             let times = usize::from(may_view.contains(&visibility));
-            let expected = if times == 1 { Outcome::Done } else { Outcome::Forbidden };
+            let expected = match standing {
+                _ if times == 1 => Outcome::Done,
+                Standing::Apart => Outcome::NotFound,
+                Standing::Stranger | Standing::Follower => Outcome::Forbidden,
+            };
             let id = viewer.id();
             let permitted = |expect: &dyn Fn(&mut MockCommentRepository)| {
                 comments(|comments, _| {
-                    find(comments, id, visibility, viewer_follows);
+                    find(comments, id, visibility, standing);
                     expect(comments);
                 })
             };
@@ -129,11 +133,13 @@ async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
             assert_eq!(outcome(likes.like(&viewer, COMMENT).await), expected, "{who}, {visibility:?}");
             let unlikes = permitted(&|comments| {
                 let expected = move |comment: &CommentId, by: &UserId| (*comment, *by) == (COMMENT, id);
-                comments.expect_unset_like().times(times).withf(expected).returning(|_, _| Ok(()));
+                // Of own likes there are none that somebody apart could take back.
+                let taken_back = if standing == Standing::Apart { 1 } else { times };
+                comments.expect_unset_like().times(taken_back).withf(expected).returning(move |_, _| Ok(times == 1));
             });
             assert_eq!(outcome(unlikes.unlike(&viewer, COMMENT).await), expected, "{who}, {visibility:?}");
             let likers = permitted(&|comments| {
-                comments.expect_list_likers().times(times).returning(|_, _| Ok(page(vec![])));
+                comments.expect_list_likers().times(times).returning(|_, _, _| Ok(page(vec![])));
             });
             let listed = likers.list_likers(&viewer, COMMENT, PageRequest::FIRST).await;
             assert_eq!(outcome(listed.map(drop)), expected, "{who}, {visibility:?}");
@@ -147,11 +153,13 @@ async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
             let listed = replies.list_replies(&viewer, COMMENT, PageRequest::FIRST).await;
             assert_eq!(outcome(listed.map(drop)), expected, "{who}, {visibility:?}");
             let top_level = comments(|comments, posts| {
-                posts.expect_find_access().returning(move |_, _| Ok(Some(post_access(visibility, viewer_follows))));
+                posts.expect_find_access().returning(move |_, _| Ok(Some(post_access(visibility, standing))));
                 comments
                     .expect_list_top_level()
                     .times(times)
-                    .withf(move |post, by, order, _| (*post, *by, *order) == (POST, id, CommentOrder::Newest))
+                    .withf(move |post, by, order, _| {
+                        (*post, *by, *order) == (POST, viewer.viewer(), CommentOrder::Newest)
+                    })
                     .returning(|_, _, _, _| Ok(page(vec![threaded()])));
             });
             let listed = top_level.list_top_level(&viewer, POST, CommentOrder::Newest, PageRequest::FIRST).await;
@@ -164,7 +172,11 @@ async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
 async fn the_replies_of_a_reply_are_those_of_its_thread() {
     let comments = comments(|comments, _| {
         comments.expect_find_access().returning(|_, _| {
-            Ok(Some(CommentAccess { id: ANSWERED, parent: Some(TOP), ..access(Visibility::Public, false) }))
+            Ok(Some(CommentAccess {
+                id: ANSWERED,
+                parent: Some(TOP),
+                ..access(Visibility::Public, Standing::Stranger)
+            }))
         });
         comments
             .expect_list_replies()

@@ -53,7 +53,7 @@ async fn the_public_timeline_has_public_posts_of_enabled_accounts() {
 #[tokio::test]
 async fn what_happens_to_a_post_is_told_to_those_who_may_view_it() {
     for (event, message) in [
-        (Event::Commented(POST, COMMENT), Message::Comment(POST, COMMENT)),
+        (Event::Commented(POST, COMMENT, CLEO), Message::Comment(POST, COMMENT)),
         (Event::Liked(POST), Message::Like(POST, 3)),
         (Event::PostUpdated(POST), Message::Post(POST, PostChange::Updated)),
     ] {
@@ -70,6 +70,35 @@ async fn what_happens_to_a_post_is_told_to_those_who_may_view_it() {
         }
         let gone = Setting { is_there: false, ..SETTING };
         assert_eq!(heard(gone, ADMIN, &post_topic(), event).await, [], "{event:?} of a post that is gone");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_told_of_those_apart_from_the_listener_but_to_admin() {
+    let apart = Setting { are_apart: true, ..SETTING };
+    for (topics, event, message) in [
+        ("public", CREATED, Message::Public(POST, ADA)),
+        (post_topic().as_str(), Event::Liked(POST), Message::Like(POST, 3)),
+        (post_topic().as_str(), Event::PostUpdated(POST), Message::Post(POST, PostChange::Updated)),
+        (post_topic().as_str(), Event::Commented(POST, COMMENT, CLEO), Message::Comment(POST, COMMENT)),
+        (post_topic().as_str(), DELETED, Message::Post(POST, PostChange::Deleted)),
+    ] {
+        assert_eq!(heard(apart, Roles::USER, topics, event).await, [], "{event:?}");
+        assert_eq!(heard(apart, ADMIN, topics, event).await, [message], "{event:?}");
+    }
+    let by_cleo = Event::Commented(POST, COMMENT, CLEO);
+    let from_cleo = Setting { is_cleo_apart: true, ..SETTING };
+    assert_eq!(heard(from_cleo, Roles::USER, &post_topic(), by_cleo).await, []);
+    assert_eq!(heard(from_cleo, ADMIN, &post_topic(), by_cleo).await, [Message::Comment(POST, COMMENT)]);
+}
+
+#[tokio::test]
+async fn posts_of_those_whom_the_listener_mutes_are_in_no_timeline() {
+    let muted = Setting { follows: true, mutes: true, ..SETTING };
+    for roles in [Roles::USER, ADMIN] {
+        assert_eq!(heard(muted, roles, "feed,public", CREATED).await, []);
+        let of_post = heard(muted, roles, &post_topic(), Event::Liked(POST)).await;
+        assert_eq!(of_post, [Message::Like(POST, 3)], "what happens to a post is told as before");
     }
 }
 
@@ -123,6 +152,7 @@ async fn a_post_that_cannot_be_viewed_cannot_be_listened_to() {
     for (setting, roles, expected) in [
         (Setting { is_there: false, ..SETTING }, ADMIN, "Post not found"),
         (Setting { visibility: Visibility::Private, ..SETTING }, Roles::USER, "You may not view this post"),
+        (Setting { are_apart: true, ..SETTING }, Roles::USER, "Post not found"),
     ] {
         let world = World::new(setting);
         let refused = world.try_open(member(BOB, roles), &post_topic(), Resume::Now, &ear).await.err().unwrap();

@@ -102,14 +102,19 @@ async fn what_a_new_text_names_is_worked_out_and_nothing_looked_up_without_one()
         (Some("@Other"), 1, names(&format!("0 6 @{OTHER}"))),
     ] {
         let mut ports = Ports::default();
-        let known = |_: &[String]| Ok([("other".to_owned(), OTHER)].into());
-        ports.accounts.expect_find_ids().times(looked_up).withf(|keys| keys == ["other"]).returning(known);
+        let known = |_: &[String], _: Option<UserId>| Ok([("other".to_owned(), OTHER)].into());
+        ports
+            .accounts
+            .expect_find_ids()
+            .times(looked_up)
+            .withf(|keys, author| keys == ["other"] && *author == Some(AUTHOR))
+            .returning(known);
         ports
             .posts
             .expect_edit()
             .once()
-            .withf(move |_, edit, _| edit.entities == expected)
-            .returning(|_, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
+            .withf(move |_, _, edit, _| edit.entities == expected)
+            .returning(|_, _, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
         let (posts, own) = ports.owning().await;
         posts.update(own, &requester(), fields(given), Versions::Any).await.unwrap();
     }
@@ -117,14 +122,16 @@ async fn what_a_new_text_names_is_worked_out_and_nothing_looked_up_without_one()
 
 #[tokio::test]
 async fn the_author_alone_may_edit_and_delete() {
-    for (who, caller, allowed) in [
-        ("author", author(), true),
-        ("author who is ADMIN", member(AUTHOR, ADMIN), true),
-        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), false),
-        ("follower", member(OTHER, Roles::USER), false),
+    for (who, caller, standing, allowed) in [
+        ("author", author(), Standing::Stranger, true),
+        ("author who is ADMIN", member(AUTHOR, ADMIN), Standing::Stranger, true),
+        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), Standing::Stranger, false),
+        ("ADMIN apart", member(OTHER, ADMIN), Standing::Apart, false),
+        ("follower", member(OTHER, Roles::USER), Standing::Follower, false),
+        ("somebody apart", member(OTHER, Roles::USER), Standing::Apart, false),
     ] {
         let mut ports = Ports::default();
-        ports.find_access(caller.id(), Visibility::Private, true);
+        ports.find_access(caller.id(), Visibility::Private, standing);
         ports
             .posts
             .expect_delete()
@@ -135,6 +142,7 @@ async fn the_author_alone_may_edit_and_delete() {
         for result in [posts.own(&caller, POST).await.map(drop), posts.delete(&caller, POST).await] {
             match result {
                 Ok(()) => assert!(allowed, "{who}"),
+                Err(Error::NotFound(Resource::Post)) => assert_eq!(who, "somebody apart"),
                 Err(error) => assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}: {error:?}"),
             }
         }
@@ -176,8 +184,8 @@ async fn fields_become_an_edit() {
             .posts
             .expect_edit()
             .once()
-            .withf(move |id, edit, at| (*id, *at) == (POST, NOW) && *edit == wanted)
-            .returning(|_, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
+            .withf(move |id, viewer, edit, at| (*id, viewer.id, *at) == (POST, AUTHOR, NOW) && *edit == wanted)
+            .returning(|_, _, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
         let (posts, own) = ports.owning().await;
         assert_eq!(
             posts.update(own, &requester(), fields, Versions::Any).await.unwrap(),
@@ -209,7 +217,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
         let mut order = Sequence::new();
         ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
         ports.store_image(&mut order);
-        ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _| {
+        ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _, _| {
             let view = view(post("old", Some(new_image())));
             Ok(EditedPost { view, replaced_image: Some(old_image()) })
         });
@@ -239,7 +247,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
 async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
     for (refusal, taken_back) in REFUSALS {
         let mut ports = Ports::storing_image();
-        ports.posts.expect_edit().once().returning(move |_, _, _| Err(refusal()));
+        ports.posts.expect_edit().once().returning(move |_, _, _, _| Err(refusal()));
         ports.drop_image(new_image, taken_back);
         let (posts, own) = ports.owning().await;
         let refused = posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap_err();
@@ -250,7 +258,7 @@ async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
 #[tokio::test]
 async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
     let mut ports = Ports::storing_image();
-    ports.posts.expect_edit().once().returning(|_, _, _| Err(Error::NotFound(Resource::Post)));
+    ports.posts.expect_edit().once().returning(|_, _, _, _| Err(Error::NotFound(Resource::Post)));
     ports.posts.expect_delete().once().returning(|_, _| Err(Error::NotFound(Resource::Post)));
     ports.drop_image(new_image, 1);
     let (posts, own) = ports.owning().await;

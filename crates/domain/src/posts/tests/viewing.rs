@@ -1,76 +1,84 @@
 //! Who may view what, and likes.
 
 use super::*;
+use crate::accounts::Viewer;
 use crate::entities::Hashtag;
 use crate::id::NotificationId;
 use crate::idempotency::{Attempt, Outcome};
 use crate::notices::{Notice, NotificationKind, Subject};
 
-/// Each kind of viewer: who, whether they follow the author, what they may see.
-fn viewers() -> [(&'static str, Member, bool, &'static [Visibility]); 6] {
+/// Each kind of viewer: who, how they stand to the author, what they may see.
+fn viewers() -> [(&'static str, Member, Standing, &'static [Visibility]); 8] {
     const FOLLOWERS: &[Visibility] = &[Visibility::Public, Visibility::Followers];
     [
-        ("author", author(), false, &Visibility::ALL),
-        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), false, &Visibility::ALL),
-        ("ADMIN without USER", member(OTHER, ADMIN), false, &Visibility::ALL),
-        ("ADMIN who follows", member(OTHER, ADMIN), true, &Visibility::ALL),
-        ("follower", member(OTHER, Roles::USER), true, FOLLOWERS),
-        ("stranger", member(OTHER, Roles::USER), false, &[Visibility::Public]),
+        ("author", author(), Standing::Stranger, &Visibility::ALL),
+        ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), Standing::Stranger, &Visibility::ALL),
+        ("ADMIN without USER", member(OTHER, ADMIN), Standing::Stranger, &Visibility::ALL),
+        ("ADMIN who follows", member(OTHER, ADMIN), Standing::Follower, &Visibility::ALL),
+        ("ADMIN apart", member(OTHER, ADMIN), Standing::Apart, &Visibility::ALL),
+        ("follower", member(OTHER, Roles::USER), Standing::Follower, FOLLOWERS),
+        ("stranger", member(OTHER, Roles::USER), Standing::Stranger, &[Visibility::Public]),
+        ("apart", member(OTHER, Roles::USER), Standing::Apart, &[]),
     ]
 }
 
-fn assert_refused_unless<T>(allowed: bool, result: Result<T>, case: &str) {
-    match result {
-        Ok(_) => assert!(allowed, "{case}"),
-        Err(error) => assert!(!allowed && matches!(error, Error::Forbidden(_)), "{case}: {error:?}"),
+/// Checks that who may not is refused; to those apart from the author there is no such post.
+fn assert_refused_unless<T>(allowed: bool, standing: Standing, result: Result<T>, case: &str) {
+    match (result, standing) {
+        (Ok(_), _) => assert!(allowed, "{case}"),
+        (Err(Error::NotFound(Resource::Post)), Standing::Apart) => assert!(!allowed, "{case}"),
+        (Err(Error::Forbidden(_)), Standing::Stranger | Standing::Follower) => assert!(!allowed, "{case}"),
+        (Err(error), _) => panic!("{case}: {error:?}"),
     }
 }
 
 #[tokio::test]
 async fn a_post_is_shown_to_those_who_may_view_it() {
-    for (who, viewer, viewer_follows, may_view) in viewers() {
+    for (who, viewer, standing, may_view) in viewers() {
         for visibility in Visibility::ALL {
             let mut ports = Ports::default();
-            let found = move || FoundPost { view: view(Post { visibility, ..post("hello", None) }), viewer_follows };
+            let found = move || FoundPost { view: view(Post { visibility, ..post("hello", None) }), standing };
             ports
                 .posts
                 .expect_find()
                 .once()
-                .withf(move |id, by| (*id, *by) == (POST, viewer.id()))
+                .withf(move |id, by| (*id, *by) == (POST, viewer.viewer()))
                 .returning(move |_, _| Ok(Some(found())));
             let shown = ports.build().get(&viewer, POST).await;
             let allowed = may_view.contains(&visibility);
             if let Ok(shown) = &shown {
                 assert_eq!(*shown, found().view);
             }
-            assert_refused_unless(allowed, shown, &format!("{who}, {visibility:?}"));
+            assert_refused_unless(allowed, standing, shown, &format!("{who}, {visibility:?}"));
         }
     }
 }
 
 #[tokio::test]
 async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
-    for (who, viewer, viewer_follows, may_view) in viewers() {
+    for (who, viewer, standing, may_view) in viewers() {
         for visibility in Visibility::ALL {
             let case = format!("{who}, {visibility:?}");
             let allowed = may_view.contains(&visibility);
             let times = usize::from(allowed);
             let mut ports = Ports::default();
-            ports.find_access(viewer.id(), visibility, viewer_follows);
+            ports.find_access(viewer.id(), visibility, standing);
             ports.posts.expect_toggle_like().times(times).returning(|_, _, _, _| Ok(true));
             ports.posts.expect_set_like().times(times).returning(|_, _, _| Ok(()));
-            ports.posts.expect_unset_like().times(times).returning(|_, _| Ok(()));
+            // Of own likes there are none that somebody apart could take back.
+            let taken_back = if standing == Standing::Apart && !allowed { 2 } else { times };
+            ports.posts.expect_unset_like().times(taken_back).returning(move |_, _| Ok(allowed));
             ports
                 .posts
                 .expect_list_likers()
                 .times(times)
-                .withf(|id, page| (*id, *page) == (POST, PageRequest::FIRST))
-                .returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
+                .withf(move |id, by, page| (*id, *by, *page) == (POST, viewer.viewer(), PageRequest::FIRST))
+                .returning(|_, _, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
             let posts = ports.build();
-            assert_refused_unless(allowed, posts.toggle_like(&viewer, POST, Attempt::Unnamed).await, &case);
-            assert_refused_unless(allowed, posts.like(&viewer, POST).await, &case);
-            assert_refused_unless(allowed, posts.unlike(&viewer, POST).await, &case);
-            assert_refused_unless(allowed, posts.list_likers(&viewer, POST, PageRequest::FIRST).await, &case);
+            assert_refused_unless(allowed, standing, posts.toggle_like(&viewer, POST, Attempt::Unnamed).await, &case);
+            assert_refused_unless(allowed, standing, posts.like(&viewer, POST).await, &case);
+            assert_refused_unless(allowed, standing, posts.unlike(&viewer, POST).await, &case);
+            assert_refused_unless(allowed, standing, posts.list_likers(&viewer, POST, PageRequest::FIRST).await, &case);
         }
     }
 }
@@ -118,7 +126,7 @@ async fn a_like_toggle_returns_whether_the_like_is_on_now() {
         let like = like_of(liker, tells);
         for on in [true, false] {
             let mut ports = Ports::default();
-            ports.find_access(liker, Visibility::Public, false);
+            ports.find_access(liker, Visibility::Public, Standing::Stranger);
             ports
                 .posts
                 .expect_toggle_like()
@@ -133,20 +141,20 @@ async fn a_like_toggle_returns_whether_the_like_is_on_now() {
 
 #[tokio::test]
 async fn a_list_of_an_author_holds_what_the_viewer_may_view() {
-    for (who, viewer, follows, may_view) in viewers() {
+    for (who, viewer, standing, may_view) in viewers().into_iter().filter(|(.., may_view)| !may_view.is_empty()) {
         let mut ports = Ports::default();
         ports
             .follows
-            .expect_is_following()
+            .expect_find_standing()
             .once()
             .withf(move |follower, followed| (*follower, *followed) == (viewer.id(), AUTHOR))
-            .returning(move |_, _| Ok(Some(follows)));
+            .returning(move |_, _| Ok(Some(standing)));
         ports
             .posts
             .expect_list_by_author()
             .once()
             .withf(move |author, visible, by, page| {
-                (*author, visible, *by, *page) == (AUTHOR, may_view, viewer.id(), PageRequest::FIRST)
+                (*author, visible, *by, *page) == (AUTHOR, may_view, viewer.viewer(), PageRequest::FIRST)
             })
             .returning(|_, _, _, _| {
                 Ok(Page { items: vec![view(post("hello", None))], keys: vec![], prev: None, next: None })
@@ -157,10 +165,11 @@ async fn a_list_of_an_author_holds_what_the_viewer_may_view() {
 }
 
 #[tokio::test]
-async fn the_posts_of_an_unknown_user_are_not_found() {
-    for viewer in [member(OTHER, Roles::USER), member(OTHER, ADMIN)] {
+async fn the_posts_of_an_unknown_user_and_of_one_apart_are_not_found() {
+    let user = member(OTHER, Roles::USER);
+    for (viewer, standing) in [(user, None), (member(OTHER, ADMIN), None), (user, Some(Standing::Apart))] {
         let mut ports = Ports::default();
-        ports.follows.expect_is_following().returning(|_, _| Ok(None));
+        ports.follows.expect_find_standing().returning(move |_, _| Ok(standing));
         let list = ports.build().list_by_author(&viewer, AUTHOR, PageRequest::FIRST).await;
         assert!(matches!(list, Err(Error::NotFound(Resource::User))));
     }
@@ -178,7 +187,7 @@ async fn the_feed_holds_what_a_follower_may_view_and_everything_for_admin() {
             .posts
             .expect_list_followed()
             .once()
-            .withf(move |viewer, visible, feed| (*viewer, visible, *feed) == (OTHER, expected, FEED))
+            .withf(move |viewer, visible, feed| (viewer.id, visible, *feed) == (OTHER, expected, FEED))
             .returning(|_, _, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
         ports.build().following_feed(&member(OTHER, roles), FEED).await.unwrap();
     }
@@ -191,7 +200,7 @@ async fn the_list_of_all_posts_is_read_as_the_admin() {
         .posts
         .expect_list_all()
         .once()
-        .withf(|viewer, page| (*viewer, *page) == (OTHER, PageRequest::FIRST))
+        .withf(|viewer, page| (*viewer, *page) == (Viewer { id: OTHER, sees_all: true }, PageRequest::FIRST))
         .returning(|_, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
     let admin = caller(OTHER, ADMIN).admin().unwrap();
     ports.build().list_all(&admin, PageRequest::FIRST).await.unwrap();
@@ -199,7 +208,7 @@ async fn the_list_of_all_posts_is_read_as_the_admin() {
 
 #[tokio::test]
 async fn posts_with_a_hashtag_are_listed_by_what_the_viewer_may_see() {
-    for (who, viewer, viewer_follows, may_view) in viewers() {
+    for (who, viewer, standing, may_view) in viewers() {
         let mut ports = Ports::default();
         let tag = Hashtag::parse("#Rust").unwrap();
         let expected = tag.clone();
@@ -208,10 +217,12 @@ async fn posts_with_a_hashtag_are_listed_by_what_the_viewer_may_see() {
             .expect_list_by_tag()
             .once()
             .withf(move |tag, visible, page| {
-                let of_author = match visible.viewer {
-                    AUTHOR => &Visibility::ALL,
-                    _ if viewer_follows => visible.followed,
-                    _ => visible.others,
+                let of_author = match standing {
+                    _ if visible.viewer.id == AUTHOR => &Visibility::ALL,
+                    Standing::Follower => visible.followed,
+                    Standing::Stranger => visible.others,
+                    Standing::Apart if visible.viewer.sees_all => visible.others,
+                    Standing::Apart => &[],
                 };
                 *tag == expected && of_author == may_view && *page == PageRequest::FIRST
             })

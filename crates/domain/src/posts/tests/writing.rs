@@ -42,8 +42,13 @@ async fn what_a_post_names_is_stored_with_it() {
         ("hi @OTHER, @nobody", 1, names(&format!("3 9 @{OTHER}"))),
     ] {
         let mut ports = publishing(Post { entities: expected, ..published(content) });
-        let known = |_: &[String]| Ok([("other".to_owned(), OTHER)].into());
-        ports.accounts.expect_find_ids().times(looked_up).withf(|keys| keys == ["nobody", "other"]).returning(known);
+        let known = |_: &[String], _: Option<UserId>| Ok([("other".to_owned(), OTHER)].into());
+        ports
+            .accounts
+            .expect_find_ids()
+            .times(looked_up)
+            .withf(|keys, author| keys == ["nobody", "other"] && *author == Some(AUTHOR))
+            .returning(known);
         ports.build().create(&author(), &requester(), fields(Some(content)), Attempt::Unnamed).await.unwrap();
     }
 }
@@ -52,7 +57,7 @@ async fn what_a_post_names_is_stored_with_it() {
 async fn nothing_is_stored_when_it_cannot_be_worked_out_what_the_post_names() {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
-    ports.accounts.expect_find_ids().once().returning(|_| Err(Error::unavailable("no connection")));
+    ports.accounts.expect_find_ids().once().returning(|_, _| Err(Error::unavailable("no connection")));
     let refused = ports.build().create(&author(), &requester(), with_upload(Some("@other")), Attempt::Unnamed).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))));
 }
@@ -65,8 +70,8 @@ async fn a_post_that_was_published_before_is_shown_as_it_is_now_and_not_stored_a
         .posts
         .expect_find()
         .once()
-        .withf(|id, viewer| (*id, *viewer) == (POST, AUTHOR))
-        .returning(|_, _| Ok(Some(FoundPost { view: view(published("edited since")), viewer_follows: false })));
+        .withf(|id, viewer| (*id, viewer.id) == (POST, AUTHOR))
+        .returning(|_, _| Ok(Some(FoundPost { view: view(published("edited since")), standing: Standing::Stranger })));
     let shown = ports.build().create(&author(), &requester(), with_upload(Some("hello")), again).await;
     assert_eq!(shown.unwrap(), view(published("edited since")));
 

@@ -33,6 +33,7 @@ fn person(n: i64) -> Person {
         follower_count: 0,
         followed_count: 0,
         relationship: Relationship::default(),
+        blocks_viewer: false,
     }
 }
 
@@ -119,11 +120,13 @@ async fn posts_of_an_author_are_looked_for_if_the_viewer_sees_the_author() {
         (Roles::USER, Some(Person { discoverable: false, ..person(2) }), true),
         (Roles::USER, Some(Person { enabled: false, ..person(2) }), false),
         (ADMIN, Some(Person { enabled: false, ..person(2) }), true),
+        (Roles::USER, Some(Person { blocks_viewer: true, ..person(2) }), false),
+        (ADMIN, Some(Person { blocks_viewer: true, ..person(2) }), true),
         (ADMIN, None, false),
     ] {
         let (mut found, mut people) = (MockSearchRepository::new(), MockPeopleRepository::new());
         let needles = Needles::of(&query, Some(person(2).id));
-        let wanted = PostSearch { needles, viewer: ALICE, sees_all: roles == ADMIN };
+        let wanted = PostSearch { needles, viewer: member(roles).viewer() };
         found
             .expect_find_posts()
             .withf(move |given, _| *given == wanted)

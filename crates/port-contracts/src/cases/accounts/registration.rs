@@ -185,10 +185,10 @@ pub async fn of_names_those_of_accounts_are_found_with_their_ids(db: Repositorie
         (keys(&["nobody", "%", "bo"]), vec![]),
         (keys(&["bob", "nobody", "ada ünïcode"]), vec![(ada.username.key(), ada.id), (bob.username.key(), bob.id)]),
     ] {
-        assert_eq!(db.accounts.find_ids(&asked).await.unwrap(), expected.into_iter().collect());
+        assert_eq!(db.accounts.find_ids(&asked, None).await.unwrap(), expected.into_iter().collect());
     }
     let many: Vec<_> = (0..999).map(|n| format!("somebody{n}")).chain(["bob".to_owned()]).collect();
-    assert_eq!(db.accounts.find_ids(&many).await.unwrap().len(), 1);
+    assert_eq!(db.accounts.find_ids(&many, None).await.unwrap().len(), 1);
 }
 
 pub async fn an_identifier_names_only_the_whole_name_of_its_kind(db: Repositories) {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::DAY;
 use super::telling::member;
 use crate::Repositories;
-use crate::world::{World, at, comment_text, dice, entities};
+use crate::world::{ANYBODY, World, at, comment_text, dice, entities};
 
 const STEPS: usize = 1_200;
 const USERS: usize = 4;
@@ -171,9 +171,9 @@ impl Both {
             (Subject::Recipient, true) => db.follows.set(actor, recipient, relation).await.unwrap(),
             (Subject::Recipient, false) => db.follows.unset(actor, recipient).await.unwrap(),
             (Subject::Post(post), true) => db.posts.set_like(post, actor, relation).await.unwrap(),
-            (Subject::Post(post), false) => db.posts.unset_like(post, actor).await.unwrap(),
+            (Subject::Post(post), false) => db.posts.unset_like(post, actor).await.map(drop).unwrap(),
             (Subject::Comment(_, comment), true) => db.comments.set_like(comment, actor, relation).await.unwrap(),
-            (Subject::Comment(_, comment), false) => db.comments.unset_like(comment, actor).await.unwrap(),
+            (Subject::Comment(_, comment), false) => db.comments.unset_like(comment, actor).await.map(drop).unwrap(),
         }
         let key = (kind, target, actor);
         if !on {
@@ -272,7 +272,7 @@ pub async fn whatever_happens_everybody_is_told_what_the_model_says(db: Reposito
             (30..32, Some(post), _) => {
                 let visibility = Visibility::ALL[roll(3)];
                 let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
-                db.posts.edit(post, &edit, w.now()).await.unwrap();
+                db.posts.edit(post, ANYBODY, &edit, w.now()).await.unwrap();
                 both.model.posts.get_mut(&post).unwrap().1 = visibility;
             }
             (32, Some(post), _) if roll(3) == 0 => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agora_domain::accounts::Viewer;
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, NewComment, Reply as Answer};
 use agora_domain::id::{NotificationId, PostId, UserId};
@@ -13,28 +14,32 @@ use crate::Repositories;
 use crate::world::{World, comment_text, entities};
 
 /// What somebody without ADMIN may view.
-pub(super) fn member(viewer: UserId) -> VisibleTo {
-    VisibleTo { viewer, followed: &[Visibility::Public, Visibility::Followers], others: &[Visibility::Public] }
+pub(in crate::cases) fn member(viewer: UserId) -> VisibleTo {
+    VisibleTo {
+        viewer: Viewer::ordinary(viewer),
+        followed: &[Visibility::Public, Visibility::Followers],
+        others: &[Visibility::Public],
+    }
 }
 
 /// Acts of others with a post, and a comment on it by the recipient.
 #[derive(Clone)]
-pub(super) struct Telling {
+pub(in crate::cases) struct Telling {
     db: Repositories,
     w: Arc<World>,
-    pub(super) recipient: UserId,
-    pub(super) post: PostId,
+    pub(in crate::cases) recipient: UserId,
+    pub(in crate::cases) post: PostId,
     comment: Comment,
 }
 
 impl Telling {
     /// With a post by the recipient.
-    pub(super) async fn new(db: &Repositories, w: &Arc<World>, recipient: UserId) -> Self {
+    pub(in crate::cases) async fn new(db: &Repositories, w: &Arc<World>, recipient: UserId) -> Self {
         let post = w.post(recipient).await.id;
         Self::on(db, w, recipient, post).await
     }
 
-    pub(super) async fn on(db: &Repositories, w: &Arc<World>, recipient: UserId, post: PostId) -> Self {
+    pub(in crate::cases) async fn on(db: &Repositories, w: &Arc<World>, recipient: UserId, post: PostId) -> Self {
         let comment = w.comment(post, recipient).await;
         Self { db: db.clone(), w: Arc::clone(w), recipient, post, comment }
     }
@@ -53,12 +58,18 @@ impl Telling {
     }
 
     /// Likes, follows, or writes a comment of which the recipient is told.
-    pub(super) async fn act(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
+    pub(in crate::cases) async fn act(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
         self.act_as(kind, actor, at, self.w.id()).await;
     }
 
     /// Does so with the id that a new notification has.
-    pub(super) async fn act_as(&self, kind: NotificationKind, actor: UserId, at: Timestamp, id: NotificationId) {
+    pub(in crate::cases) async fn act_as(
+        &self,
+        kind: NotificationKind,
+        actor: UserId,
+        at: Timestamp,
+        id: NotificationId,
+    ) {
         let relation = self.relation(kind, actor, at, id);
         let Self { db, recipient, post, comment, .. } = self;
         match kind {
@@ -79,7 +90,7 @@ impl Telling {
     }
 
     /// Turns a like or a follow on or off; there is no such thing for comments, whose likes are turned on, off and on.
-    pub(super) async fn toggle(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
+    pub(in crate::cases) async fn toggle(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
         let relation = self.relation(kind, actor, at, self.w.id());
         match kind {
             NotificationKind::Like => {
@@ -96,17 +107,19 @@ impl Telling {
     }
 
     /// Takes a like or a follow back; comments stay.
-    pub(super) async fn undo(&self, kind: NotificationKind, actor: UserId) {
+    pub(in crate::cases) async fn undo(&self, kind: NotificationKind, actor: UserId) {
         match kind {
-            NotificationKind::Like => self.db.posts.unset_like(self.post, actor).await.unwrap(),
-            NotificationKind::CommentLike => self.db.comments.unset_like(self.comment.id, actor).await.unwrap(),
+            NotificationKind::Like => self.db.posts.unset_like(self.post, actor).await.map(drop).unwrap(),
+            NotificationKind::CommentLike => {
+                self.db.comments.unset_like(self.comment.id, actor).await.map(drop).unwrap()
+            }
             NotificationKind::Follow => self.db.follows.unset(actor, self.recipient).await.unwrap(),
             NotificationKind::Comment | NotificationKind::Reply | NotificationKind::Mention => {}
         }
     }
 
     /// Mentions the recipient in a post.
-    pub(super) async fn mention(&self, actor: UserId, at: Timestamp) -> PostId {
+    pub(in crate::cases) async fn mention(&self, actor: UserId, at: Timestamp) -> PostId {
         let mut post = self.w.new_post(actor);
         (post.created_at, post.updated_at) = (at, at);
         let notice = self.notice(NotificationKind::Mention, actor, at, self.w.id());

@@ -1,5 +1,6 @@
 //! Editing and deleting posts.
 
+use agora_domain::accounts::Viewer;
 use std::collections::HashSet;
 
 use agora_domain::Error;
@@ -12,7 +13,7 @@ use agora_domain::version::Versions;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{World, entities, liker, post_text, untouched};
+use crate::world::{ANYBODY, World, entities, liker, post_text, untouched};
 
 fn text(text: &str) -> PostEdit {
     PostEdit { text: Some(post_text(text)), entities: entities(text), ..PostEdit::default() }
@@ -55,12 +56,16 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
     for edit in steps {
         let now = w.now();
         let (after, replaced_image) = expected.apply(&edit, now).unwrap();
-        let edited = db.posts.edit(after.id, &edit, now).await.unwrap();
+        let edited = db.posts.edit(after.id, ANYBODY, &edit, now).await.unwrap();
         assert_eq!(edited, EditedPost { view: untouched(&after, &ada), replaced_image }, "{edit:?}");
-        assert_eq!(db.posts.find(after.id, ada.id).await.unwrap().unwrap().view.post, after, "{edit:?}");
+        assert_eq!(
+            db.posts.find(after.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view.post,
+            after,
+            "{edit:?}"
+        );
         expected = after;
     }
-    assert_eq!(db.posts.find(other.id, ada.id).await.unwrap().unwrap().view.post, other);
+    assert_eq!(db.posts.find(other.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view.post, other);
 }
 
 pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
@@ -69,9 +74,9 @@ pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
     let post = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
     let same = PostEdit { text: Some(post.text.clone()), visibility: Some(post.visibility), ..PostEdit::default() };
     for edit in [PostEdit::default(), same] {
-        let edited = db.posts.edit(post.id, &edit, w.now()).await.unwrap();
+        let edited = db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
         assert_eq!(edited, EditedPost { view: untouched(&post, &ada), replaced_image: None });
-        assert_eq!(db.posts.find(post.id, ada.id).await.unwrap().unwrap().view.post, post);
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view.post, post);
     }
 }
 
@@ -83,7 +88,7 @@ pub async fn an_edit_returns_the_post_as_its_author_sees_it(db: Repositories) {
     w.like(post.id, fan.id).await;
     w.comment(post.id, fan.id).await;
     let now = w.now();
-    let edited = db.posts.edit(post.id, &text("Edited"), now).await.unwrap().view;
+    let edited = db.posts.edit(post.id, Viewer::ordinary(ada.id), &text("Edited"), now).await.unwrap().view;
     let mut expected = untouched(&Post { text: post_text("Edited"), updated_at: now, ..post }, &ada);
     expected.liked_by = vec![liker(&fan), liker(&ada)];
     (expected.like_count, expected.liked_by_viewer, expected.comment_count) = (2, true, 1);
@@ -98,8 +103,8 @@ pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
     let empty = PostEdit { visibility: Some(Visibility::Private), ..text("") };
     let removed = PostEdit { visibility: Some(Visibility::Private), ..image(ImageEdit::Remove) };
     for (post, edit) in [(words, empty), (picture, removed)] {
-        assert_fails!(db.posts.edit(post.id, &edit, w.now()).await, Error::Invalid(_));
-        assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
+        assert_fails!(db.posts.edit(post.id, ANYBODY, &edit, w.now()).await, Error::Invalid(_));
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post, post);
     }
 }
 
@@ -112,7 +117,7 @@ pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositor
         // At the very instant of the version that it is meant for.
         let (db, id, at) = (db.clone(), post.id, post.updated_at);
         let edit = PostEdit { versions: versions.clone(), ..text(&format!("edit {n}")) };
-        async move { db.posts.edit(id, &edit, at).await }
+        async move { db.posts.edit(id, ANYBODY, &edit, at).await }
     }))
     .await;
     let mut edited = Vec::new();
@@ -122,7 +127,7 @@ pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositor
             refused => assert_fails!(refused, Error::Stale),
         }
     }
-    assert_eq!(edited, [db.posts.find(post.id, ada).await.unwrap().unwrap().view.post]);
+    assert_eq!(edited, [db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post]);
     assert!(edited[0].updated_at > post.updated_at);
 }
 
@@ -135,11 +140,12 @@ pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
     let edits = pictures.iter().cloned().map(|key| image(ImageEdit::Replace(key))).chain(others);
     let outcomes = together(edits.map(|edit| {
         let (db, at) = (db.clone(), w.now());
-        async move { db.posts.edit(post, &edit, at).await }
+        async move { db.posts.edit(post, ANYBODY, &edit, at).await }
     }))
     .await;
     let replaced: Vec<_> = outcomes.into_iter().filter_map(|edited| edited.unwrap().replaced_image).collect();
-    let Post { text, visibility, image: last, .. } = db.posts.find(post, ada).await.unwrap().unwrap().view.post;
+    let Post { text, visibility, image: last, .. } =
+        db.posts.find(post, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post;
     assert_eq!((text, visibility), (post_text("Edited"), Visibility::Private));
     // Each picture but the last was named once and given up once, so that none is left over.
     assert_eq!(replaced.len(), pictures.len() - 1);
@@ -159,22 +165,22 @@ pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(d
         w.comment(id, fan.id).await;
     }
     assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap(), post);
-    assert_eq!(db.posts.find(post.id, ada.id).await.unwrap(), None);
+    assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap(), None);
     assert_eq!(db.posts.find_access(post.id, ada.id).await.unwrap(), None);
     assert_fails!(db.posts.delete(post.id, w.now()).await, Error::NotFound(Resource::Post));
     // The same again, but the image: that is on its way out.
     leaves_nothing_behind(&db, &Post { image: None, ..post }, fan.id).await;
-    let left = db.posts.find(other.id, fan.id).await.unwrap().unwrap().view;
+    let left = db.posts.find(other.id, Viewer::ordinary(fan.id)).await.unwrap().unwrap().view;
     assert_eq!((left.like_count, left.comment_count), (1, 1));
 }
 
 /// A post stored under the id of a deleted one would inherit what was left behind.
 async fn leaves_nothing_behind(db: &Repositories, deleted: &Post, viewer: UserId) {
     db.posts.create(deleted, &[], None).await.unwrap();
-    let again = db.posts.find(deleted.id, viewer).await.unwrap().unwrap().view;
+    let again = db.posts.find(deleted.id, Viewer::ordinary(viewer)).await.unwrap().unwrap().view;
     assert_eq!((again.like_count, again.liked_by_viewer, again.comment_count), (0, false, 0));
-    assert_eq!(db.posts.list_likers(deleted.id, PageRequest::FIRST).await.unwrap().items, []);
-    assert_eq!(db.comments.list(deleted.id, PageRequest::FIRST).await.unwrap().items, []);
+    assert_eq!(db.posts.list_likers(deleted.id, ANYBODY, PageRequest::FIRST).await.unwrap().items, []);
+    assert_eq!(db.comments.list(deleted.id, ANYBODY, PageRequest::FIRST).await.unwrap().items, []);
 }
 
 pub async fn of_many_deletions_at_once_one_returns_the_post(db: Repositories) {
@@ -217,7 +223,7 @@ pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Reposi
     for refused in outcomes.into_iter().filter(Result::is_err) {
         assert_fails!(refused, Error::NotFound(_));
     }
-    assert_eq!(db.posts.find(id, ada).await.unwrap(), None);
+    assert_eq!(db.posts.find(id, Viewer::ordinary(ada)).await.unwrap(), None);
     leaves_nothing_behind(&db, &post, users[0]).await;
 }
 
@@ -241,15 +247,19 @@ pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_
     // Before and after its rows are erased.
     for is_erased in [false, true] {
         for viewer in [ada, bob] {
-            assert!(db.posts.find(post.id, viewer).await.unwrap().is_none());
+            assert!(db.posts.find(post.id, Viewer::ordinary(viewer)).await.unwrap().is_none());
             assert!(db.posts.find_access(post.id, viewer).await.unwrap().is_none());
             let ids = |page: Page<PostView>| page.items.iter().map(|view| view.post.id).collect::<Vec<_>>();
-            let all = db.posts.list_all(viewer, PageRequest::FIRST).await.unwrap();
+            let all = db.posts.list_all(Viewer::ordinary(viewer), PageRequest::FIRST).await.unwrap();
             assert_eq!(all.items.iter().map(|view| view.post.id).collect::<Vec<_>>(), [kept.id]);
-            let by_ada = db.posts.list_by_author(ada, &Visibility::ALL, viewer, PageRequest::FIRST).await.unwrap();
+            let by_ada = db
+                .posts
+                .list_by_author(ada, &Visibility::ALL, Viewer::ordinary(viewer), PageRequest::FIRST)
+                .await
+                .unwrap();
             assert_eq!(ids(by_ada), [kept.id]);
             let feed = FeedRequest { made_before: None, page: PageRequest::FIRST };
-            let feed = db.posts.list_followed(viewer, &Visibility::ALL, feed).await.unwrap();
+            let feed = db.posts.list_followed(Viewer::ordinary(viewer), &Visibility::ALL, feed).await.unwrap();
             assert_eq!(ids(feed), if viewer == bob { vec![kept.id] } else { vec![] });
             for target in [CommentTarget::Comment(comments[7]), CommentTarget::NewestOn(post.id)] {
                 assert_eq!(db.comments.find_access(target, viewer).await.unwrap(), None);
@@ -261,7 +271,10 @@ pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_
             let comment = w.new_comment(post.id, viewer);
             assert_fails!(db.comments.create(&comment, None).await, Error::NotFound(Resource::Post));
         }
-        assert_fails!(db.posts.edit(post.id, &text("Back again"), w.now()).await, Error::NotFound(Resource::Post));
+        assert_fails!(
+            db.posts.edit(post.id, ANYBODY, &text("Back again"), w.now()).await,
+            Error::NotFound(Resource::Post)
+        );
         assert_fails!(db.posts.delete(post.id, w.now()).await, Error::NotFound(Resource::Post));
         if !is_erased {
             let mut steps = Vec::new();
@@ -275,6 +288,6 @@ pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_
             assert!(steps.iter().all(|rows| *rows <= 500), "{steps:?}");
         }
     }
-    assert!(db.posts.find(kept.id, bob).await.unwrap().is_some());
+    assert!(db.posts.find(kept.id, Viewer::ordinary(bob)).await.unwrap().is_some());
     assert_eq!(db.posts.erase_deleted().await.unwrap(), 0);
 }

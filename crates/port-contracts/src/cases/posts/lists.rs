@@ -1,7 +1,7 @@
 //! What the three lists of posts hold, and in which order.
 
 use agora_domain::Result;
-use agora_domain::accounts::{Account, Roles};
+use agora_domain::accounts::{Account, Roles, Viewer};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{PostId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
@@ -30,11 +30,11 @@ impl List {
         page: PageRequest,
     ) -> Result<Page<PostView>> {
         match self {
-            Self::All => Ok(db.posts.list_all(viewer, page).await?.map(plain)),
-            Self::ByAuthor => db.posts.list_by_author(author, &Visibility::ALL, viewer, page).await,
+            Self::All => Ok(db.posts.list_all(Viewer::ordinary(viewer), page).await?.map(plain)),
+            Self::ByAuthor => db.posts.list_by_author(author, &Visibility::ALL, Viewer::ordinary(viewer), page).await,
             Self::Followed => {
                 let feed = FeedRequest { made_before: None, page };
-                db.posts.list_followed(viewer, &Visibility::ALL, feed).await
+                db.posts.list_followed(Viewer::ordinary(viewer), &Visibility::ALL, feed).await
             }
         }
     }
@@ -125,7 +125,7 @@ pub async fn the_list_of_all_posts_shows_whole_accounts(db: Repositories) {
             expected.insert(0, (post, account.clone()));
         }
     }
-    let views = pages(2, async |page| db.posts.list_all(viewer, page).await).await;
+    let views = pages(2, async |page| db.posts.list_all(Viewer::ordinary(viewer), page).await).await;
     let listed: Vec<_> = views.into_iter().map(|view| (view.post, view.author)).collect();
     assert_eq!(listed, expected);
 }
@@ -144,11 +144,15 @@ pub async fn the_list_of_an_author_holds_their_posts_of_the_visibilities_asked_f
         [&Visibility::ALL, &[Visibility::Public, Visibility::Followers], &[Visibility::Public], &[Visibility::Private]];
     for visible in asked {
         let expected: Vec<_> = posts.iter().filter(|post| visible.contains(&post.visibility)).cloned().collect();
-        let read = async |page| db.posts.list_by_author(ada.id, visible, viewer.id, page).await;
+        let read = async |page| db.posts.list_by_author(ada.id, visible, Viewer::ordinary(viewer.id), page).await;
         let listed: Vec<_> = pages(2, read).await.into_iter().map(|view| view.post).collect();
         assert_eq!(listed, expected, "{visible:?}");
     }
-    let nothing = db.posts.list_by_author(viewer.id, &Visibility::ALL, ada.id, PageRequest::FIRST).await.unwrap();
+    let nothing = db
+        .posts
+        .list_by_author(viewer.id, &Visibility::ALL, Viewer::ordinary(ada.id), PageRequest::FIRST)
+        .await
+        .unwrap();
     assert_eq!(nothing.items, []);
 }
 
@@ -175,7 +179,7 @@ pub async fn the_feed_holds_the_posts_of_those_the_viewer_follows(db: Repositori
     let feed = async |visible| {
         let read = async |page| {
             let feed = FeedRequest { made_before: None, page };
-            db.posts.list_followed(viewer, visible, feed).await
+            db.posts.list_followed(Viewer::ordinary(viewer), visible, feed).await
         };
         pages(2, read).await.into_iter().map(|view| view.post).collect::<Vec<_>>()
     };

@@ -1,18 +1,18 @@
 //! Storing posts and finding them again.
 
 use agora_domain::Error;
-use agora_domain::accounts::ProfileChanges;
+use agora_domain::accounts::{ProfileChanges, Viewer};
 use agora_domain::clock::Timestamp;
 use agora_domain::error::Resource;
 use agora_domain::id::PostId;
 use agora_domain::page::PageRequest;
 use agora_domain::posts::{FoundPost, PostAccess, PostEdit, PostText, SHOWN_LIKERS, Visibility};
-use agora_domain::relation::NewRelation;
+use agora_domain::relation::{NewRelation, Standing};
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
 use crate::world::{
-    INSTANTS, ODD_TEXTS, World, at, author, biography, display_name, liker, post_text, shuffled, untouched,
+    ANYBODY, INSTANTS, ODD_TEXTS, World, at, author, biography, display_name, liker, post_text, shuffled, untouched,
 };
 
 pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) {
@@ -40,8 +40,8 @@ pub async fn a_post_is_found_with_every_field_it_was_created_with(db: Repositori
                     post.updated_at = post.created_at.plus_millis(7);
                 })
                 .await;
-            let found = db.posts.find(post.id, ada.id).await.unwrap();
-            assert_eq!(found, Some(FoundPost { view: untouched(&post, &ada), viewer_follows: false }));
+            let found = db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap();
+            assert_eq!(found, Some(FoundPost { view: untouched(&post, &ada), standing: Standing::Stranger }));
         }
     }
 }
@@ -52,11 +52,11 @@ pub async fn the_instants_of_a_post_are_kept_to_the_millisecond(db: Repositories
     for instant in INSTANTS.map(Timestamp::from_unix_millis) {
         let later = instant.plus_millis(-1);
         let post = w.post_with(ada, |post| (post.created_at, post.updated_at) = (instant, later)).await;
-        assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post, post);
         let edit = PostEdit { text: Some(post_text("Edited")), ..PostEdit::default() };
-        let edited = db.posts.edit(post.id, &edit, instant).await.unwrap().view.post;
+        let edited = db.posts.edit(post.id, ANYBODY, &edit, instant).await.unwrap().view.post;
         assert_eq!((edited.created_at, edited.updated_at), (instant, instant));
-        assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, edited);
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post, edited);
     }
 }
 
@@ -66,7 +66,7 @@ pub async fn odd_texts_of_posts_are_kept_exactly(db: Repositories) {
     let longest = "👍".repeat(PostText::MAX_CHARS);
     for text in ODD_TEXTS.into_iter().chain(["line\nline\r\n\ttab\u{7}bell", &longest]) {
         let post = w.post_with(ada, |post| post.text = post_text(text)).await;
-        assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post, post);
     }
 }
 
@@ -76,10 +76,13 @@ pub async fn an_unknown_post_is_not_found(db: Repositories) {
     w.post(ada).await;
     let unknown: PostId = w.id();
     let edit = PostEdit { text: Some(post_text("New")), ..PostEdit::default() };
-    assert_eq!(db.posts.find(unknown, ada).await.unwrap(), None);
+    assert_eq!(db.posts.find(unknown, Viewer::ordinary(ada)).await.unwrap(), None);
     assert_eq!(db.posts.find_access(unknown, ada).await.unwrap(), None);
-    assert_fails!(db.posts.edit(unknown, &edit, w.now()).await, Error::NotFound(Resource::Post));
-    assert_fails!(db.posts.edit(unknown, &PostEdit::default(), w.now()).await, Error::NotFound(Resource::Post));
+    assert_fails!(db.posts.edit(unknown, ANYBODY, &edit, w.now()).await, Error::NotFound(Resource::Post));
+    assert_fails!(
+        db.posts.edit(unknown, ANYBODY, &PostEdit::default(), w.now()).await,
+        Error::NotFound(Resource::Post)
+    );
     assert_fails!(db.posts.delete(unknown, w.now()).await, Error::NotFound(Resource::Post));
 }
 
@@ -105,9 +108,10 @@ pub async fn a_post_is_found_as_each_viewer_sees_it(db: Repositories) {
             let mut view = untouched(&post, &ada);
             view.liked_by = vec![liker(&friend), liker(&fan)];
             (view.like_count, view.liked_by_viewer, view.comment_count) = (2, liked_by_viewer, 3);
-            let found = db.posts.find(post.id, viewer.id).await.unwrap();
-            assert_eq!(found, Some(FoundPost { view, viewer_follows }));
-            let access = PostAccess { id: post.id, author: ada.id, visibility, viewer_follows };
+            let found = db.posts.find(post.id, Viewer::ordinary(viewer.id)).await.unwrap();
+            let standing = Standing::of(viewer_follows, false);
+            assert_eq!(found, Some(FoundPost { view, standing }));
+            let access = PostAccess { id: post.id, author: ada.id, visibility, standing };
             assert_eq!(db.posts.find_access(post.id, viewer.id).await.unwrap(), Some(access));
         }
     }
@@ -127,7 +131,7 @@ pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Reposito
         };
         *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().account;
     }
-    let view = db.posts.find(post.id, ada.id).await.unwrap().unwrap().view;
+    let view = db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view;
     assert_eq!((view.author, view.liked_by), (author(&ada), vec![liker(&fan)]));
 }
 
@@ -145,10 +149,10 @@ pub async fn a_post_shows_the_newest_likers_and_counts_all(db: Repositories) {
     likes.sort_by_key(|(like, _)| std::cmp::Reverse((like.at, like.id)));
     let newest: Vec<_> = likes.iter().take(SHOWN_LIKERS).map(|(_, user)| liker(user)).collect();
     let (_, oldest) = likes.last().unwrap();
-    let view = db.posts.find(post.id, oldest.id).await.unwrap().unwrap().view;
+    let view = db.posts.find(post.id, Viewer::ordinary(oldest.id)).await.unwrap().unwrap().view;
     assert_eq!(view.liked_by, newest);
     assert_eq!((view.like_count, view.liked_by_viewer), (60, true), "the viewer counts though not shown");
-    let listed = db.posts.list_all(ada.id, PageRequest::FIRST).await.unwrap().items.remove(0);
+    let listed = db.posts.list_all(Viewer::ordinary(ada.id), PageRequest::FIRST).await.unwrap().items.remove(0);
     assert_eq!((listed.liked_by, listed.like_count, listed.liked_by_viewer), (newest, 60, false));
 }
 
@@ -163,6 +167,6 @@ pub async fn posts_created_at_once_are_all_kept(db: Repositories) {
     .await;
     assert_eq!(created, posts);
     for post in posts {
-        assert_eq!(db.posts.find(post.id, ada).await.unwrap().unwrap().view.post, post);
+        assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post, post);
     }
 }

@@ -1,22 +1,23 @@
 //! What the texts of posts name, and the posts of a hashtag.
 
+use agora_domain::accounts::Viewer;
 use agora_domain::entities::{Entities, Hashtag};
 use agora_domain::id::{PostId, UserId};
 use agora_domain::posts::{PostEdit, Visibility, VisibleTo};
 
 use crate::Repositories;
 use crate::run::pages;
-use crate::world::{World, at, entities, post_text, shuffled, untouched};
+use crate::world::{ANYBODY, World, at, entities, post_text, shuffled, untouched};
 
 const STRANGER: &[Visibility] = &[Visibility::Public];
 const FOLLOWER: &[Visibility] = &[Visibility::Public, Visibility::Followers];
 
 pub(crate) fn member(viewer: UserId) -> VisibleTo {
-    VisibleTo { viewer, followed: FOLLOWER, others: STRANGER }
+    VisibleTo { viewer: Viewer::ordinary(viewer), followed: FOLLOWER, others: STRANGER }
 }
 
 fn admin(viewer: UserId) -> VisibleTo {
-    VisibleTo { viewer, followed: &Visibility::ALL, others: &Visibility::ALL }
+    VisibleTo { viewer: Viewer::ordinary(viewer), followed: &Visibility::ALL, others: &Visibility::ALL }
 }
 
 pub(crate) fn saying(text: &str) -> PostEdit {
@@ -31,7 +32,7 @@ pub(crate) async fn tagged(db: &Repositories, tag: &str, visible: VisibleTo, siz
 }
 
 pub(crate) async fn entities_of(db: &Repositories, post: PostId, viewer: UserId) -> Option<Entities> {
-    db.posts.find(post, viewer).await.unwrap().unwrap().view.post.entities
+    db.posts.find(post, Viewer::ordinary(viewer)).await.unwrap().unwrap().view.post.entities
 }
 
 pub async fn what_texts_name_is_kept_with_them(db: Repositories) {
@@ -43,16 +44,16 @@ pub async fn what_texts_name_is_kept_with_them(db: Repositories) {
             (post.text, post.entities) = (post_text("@Ada #Rust https://ä.example"), named.clone());
         })
         .await;
-    assert_eq!(db.posts.find(post.id, ada.id).await.unwrap().unwrap().view, untouched(&post, &ada));
-    let edited = db.posts.edit(post.id, &saying("#Other"), w.now()).await.unwrap().view.post;
+    assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view, untouched(&post, &ada));
+    let edited = db.posts.edit(post.id, ANYBODY, &saying("#Other"), w.now()).await.unwrap().view.post;
     assert_eq!(edited.entities, entities("#Other"));
     assert_eq!(entities_of(&db, post.id, ada.id).await, edited.entities);
     // What a text names changes with the text alone.
     let same = PostEdit { entities: named, ..saying("#Other") };
-    let unchanged = db.posts.edit(post.id, &same, w.now()).await.unwrap().view.post;
+    let unchanged = db.posts.edit(post.id, ANYBODY, &same, w.now()).await.unwrap().view.post;
     assert_eq!(unchanged, edited);
     for text in ["plain", "still plain"] {
-        db.posts.edit(post.id, &saying(text), w.now()).await.unwrap();
+        db.posts.edit(post.id, ANYBODY, &saying(text), w.now()).await.unwrap();
         assert_eq!(entities_of(&db, post.id, ada.id).await, entities(""));
     }
     assert_eq!(db.texts.count().await.unwrap(), 0);
@@ -155,7 +156,7 @@ pub async fn a_post_follows_the_hashtags_of_its_text_and_its_visibility(db: Repo
         (saying("#a"), &["a"]),
         (saying("plain"), &[]),
     ] {
-        db.posts.edit(post, &edit, w.now()).await.unwrap();
+        db.posts.edit(post, ANYBODY, &edit, w.now()).await.unwrap();
         assert_eq!(listed().await, expected, "{edit:?}");
     }
 }
@@ -187,7 +188,7 @@ pub async fn a_post_with_very_many_hashtags_is_listed_by_each(db: Repositories) 
     let text = tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ");
     let post = w.post_saying(ada, &text).await.id;
     let edited = w.post(ada).await.id;
-    db.posts.edit(edited, &saying(&text), w.now()).await.unwrap();
+    db.posts.edit(edited, ANYBODY, &saying(&text), w.now()).await.unwrap();
     for tag in [&tags[0], &tags[833], &tags[1_665]] {
         assert_eq!(tagged(&db, tag, member(ada), 10).await, [edited, post]);
     }

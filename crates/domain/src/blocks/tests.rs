@@ -1,0 +1,171 @@
+use std::sync::Arc;
+
+use mockall::predicate::eq;
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{Caller, Member, Role, Roles, Session, Username};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Disallowed, Error, Resource, Result};
+use crate::id::{MockIdGenerator, RelationId, SessionId, UserId};
+use crate::page::{Keyset, Page, PageRequest};
+use crate::people::{MockPeopleRepository, Person, PostCounts, Relationship};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const BOB: UserId = UserId::new(Uuid::from_u128(2));
+const ID: RelationId = RelationId::new(Uuid::from_u128(9));
+const NOW: Timestamp = Timestamp::from_unix_millis(7);
+
+fn alice(roles: Roles) -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: Timestamp::from_unix_millis(0) };
+    Caller { user: ALICE, session, roles }.member().unwrap()
+}
+
+fn bob() -> Person {
+    Person {
+        id: BOB,
+        username: Username::parse("bob").unwrap(),
+        display_name: None,
+        biography: None,
+        profile_picture: None,
+        created_at: NOW,
+        enabled: true,
+        discoverable: true,
+        hide_counts: false,
+        posts: PostCounts { public: 1, followers: 10, private: 100 },
+        follower_count: 0,
+        followed_count: 0,
+        relationship: Relationship::default(),
+        blocks_viewer: false,
+    }
+}
+
+/// How Bob and Alice may stand to each other: who blocks whom, and whether there is a Bob at all for Alice.
+fn worlds() -> [(&'static str, Option<Person>, bool); 5] {
+    let blocking = Relationship { blocking: true, ..Relationship::default() };
+    [
+        ("strangers", Some(bob()), true),
+        ("Alice blocks Bob", Some(Person { relationship: blocking, ..bob() }), true),
+        ("Bob blocks Alice", Some(Person { blocks_viewer: true, ..bob() }), false),
+        ("Bob is disabled", Some(Person { enabled: false, ..bob() }), false),
+        ("there is no Bob", None, false),
+    ]
+}
+
+fn blocks(found: Option<Person>, expect: impl FnOnce(&mut MockBlockRepository)) -> Blocks {
+    let (mut blocks, mut people) = (MockBlockRepository::new(), MockPeopleRepository::new());
+    let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
+    expect(&mut blocks);
+    people.expect_find().with(eq(BOB), eq(ALICE)).returning(move |_, _| Ok(found.clone()));
+    clock.expect_now().return_const(NOW);
+    ids.expect_generate().return_const(ID.uuid());
+    Blocks { blocks: Arc::new(blocks), people: Arc::new(people), clock: Arc::new(clock), ids: Arc::new(ids) }
+}
+
+fn is_done(outcome: Result<()>) -> bool {
+    match outcome {
+        Ok(()) => true,
+        Err(Error::NotFound(Resource::User)) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_mute_lasts_1_to_8760_hours() {
+    for (hours, expected) in [(0, None), (1, Some(3_600_007)), (8_760, Some(31_536_000_007)), (8_761, None), (-1, None)]
+    {
+        let ends = MuteHours::parse(hours).ok().map(|hours| hours.after(NOW).unix_millis());
+        assert_eq!(ends, expected, "{hours}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_blocks_or_mutes_themselves() {
+    let (blocks, caller) = (blocks(None, |_| ()), alice(Roles::USER));
+    for outcome in [
+        blocks.block(&caller, ALICE).await,
+        blocks.unblock(&caller, ALICE).await,
+        blocks.mute(&caller, ALICE, None).await,
+        blocks.unmute(&caller, ALICE).await,
+    ] {
+        assert!(matches!(outcome, Err(Error::Disallowed(Disallowed::BlockSelf | Disallowed::MuteSelf))));
+    }
+}
+
+#[tokio::test]
+async fn anybody_who_is_there_can_be_blocked_also_by_whom_they_block() {
+    let blocks = blocks(None, |blocks| {
+        let new = NewBlock { id: ID, at: NOW };
+        blocks.expect_block().with(eq(ALICE), eq(BOB), eq(new)).once().returning(|_, _, _| Ok(()));
+    });
+    blocks.block(&alice(Roles::USER), BOB).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_is_seen_can_be_muted_for_hours_or_for_good() {
+    for (hours, until) in [(None, None), (Some(2), Some(Timestamp::from_unix_millis(7_200_007)))] {
+        for (world, found, is_seen) in worlds() {
+            let blocks = blocks(found, |blocks| {
+                let new = NewMute { id: ID, at: NOW, until };
+                let mute = blocks.expect_mute().with(eq(ALICE), eq(BOB), eq(new));
+                mute.times(usize::from(is_seen)).returning(|_, _, _| Ok(()));
+            });
+            let hours = hours.map(|hours| MuteHours::parse(hours).unwrap());
+            assert_eq!(is_done(blocks.mute(&alice(Roles::USER), BOB, hours).await), is_seen, "{world}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn taking_back_is_done_where_there_is_something_or_the_user_is_seen() {
+    for there_is in [false, true] {
+        for (world, found, is_seen) in worlds() {
+            let blocks = blocks(found, |blocks| {
+                blocks.expect_unblock().with(eq(ALICE), eq(BOB)).once().returning(move |_, _| Ok(there_is));
+                blocks.expect_unmute().with(eq(ALICE), eq(BOB)).once().returning(move |_, _| Ok(there_is));
+            });
+            let caller = alice(Roles::USER);
+            assert_eq!(is_done(blocks.unblock(&caller, BOB).await), there_is || is_seen, "{world}");
+            assert_eq!(is_done(blocks.unmute(&caller, BOB).await), there_is || is_seen, "{world}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_list_of_blocks_shows_everybody_without_posts() {
+    let blocking = Relationship { blocking: true, ..Relationship::default() };
+    let both = Person { relationship: blocking, blocks_viewer: true, ..bob() };
+    let blocks = blocks(None, |blocks| {
+        blocks.expect_list_blocked().withf(|viewer, _| viewer.id == ALICE && !viewer.sees_all).once().returning(
+            move |_, _| {
+                let keys = vec![Keyset { at: NOW, id: ID.uuid() }];
+                Ok(Page { items: vec![both.clone()], keys, prev: None, next: None })
+            },
+        );
+    });
+    let listed = blocks.list_blocked(&alice(Roles::USER), PageRequest::FIRST).await.unwrap();
+    assert_eq!(listed.items.iter().map(|profile| (profile.id, profile.post_count)).collect::<Vec<_>>(), [(BOB, 0)]);
+    assert_eq!(listed.items[0].relationship, Some(blocking));
+}
+
+#[tokio::test]
+async fn the_list_of_mutes_says_when_they_end() {
+    let until = Some(Timestamp::from_unix_millis(99));
+    let blocks = blocks(None, |blocks| {
+        blocks.expect_list_muted().once().returning(move |_, _| {
+            let keys = vec![Keyset { at: NOW, id: ID.uuid() }];
+            Ok(Page { items: vec![(bob(), until)], keys, prev: None, next: None })
+        });
+    });
+    let listed = blocks.list_muted(&alice(Roles::NONE.with(Role::Admin, true)), PageRequest::FIRST).await.unwrap();
+    assert_eq!(listed.items.iter().map(|muted| (muted.profile.id, muted.until)).collect::<Vec<_>>(), [(BOB, until)]);
+}
+
+#[tokio::test]
+async fn mutes_that_have_ended_are_taken_back_until_none_is_left() {
+    let (mut blocks, mut clock) = (MockBlockRepository::new(), MockClock::new());
+    blocks.expect_end_mutes().with(eq(NOW)).times(2).returning(|_| Ok(100));
+    blocks.expect_end_mutes().with(eq(NOW)).once().returning(|_| Ok(0));
+    clock.expect_now().return_const(NOW);
+    MuteExpiry { blocks: Arc::new(blocks), clock: Arc::new(clock) }.run().await.unwrap();
+}
