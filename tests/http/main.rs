@@ -5,6 +5,7 @@
 
 mod accounts;
 mod authorization;
+mod blocks;
 mod bookmarks;
 mod browsers;
 mod caching;

@@ -74,6 +74,12 @@ pub(super) struct Model {
     pub(super) posts: Vec<Post>,
     /// Whose bookmark it is, and the number of the post, by when it was set.
     pub(super) bookmarks: Vec<(Who, usize)>,
+    /// Blocker and blocked, by when the block was made.
+    pub(super) blocks: Vec<(Who, Who)>,
+    /// Muter and muted, by when the mute was made.
+    pub(super) mutes: Vec<(Who, Who)>,
+    /// What a recipient is not told for good: it was done by somebody muted or apart.
+    untold: Vec<(Who, Told)>,
 }
 
 impl Model {
@@ -94,30 +100,60 @@ impl Model {
         self.follows.contains(&(follower, followed))
     }
 
+    /// Whether one of two blocks the other.
+    pub(super) fn are_apart(&self, one: Who, other: Who) -> bool {
+        self.blocks.contains(&(one, other)) || self.blocks.contains(&(other, one))
+    }
+
+    /// Whether somebody is there for a viewer.
+    pub(super) fn sees(&self, viewer: Who, other: Who) -> bool {
+        self.is_admin(viewer) || !self.are_apart(viewer, other)
+    }
+
     pub(super) fn may_view(&self, viewer: Who, post: &Post) -> bool {
         let is_follower = || self.is_following(viewer, post.author);
         viewer == post.author
             || self.is_admin(viewer)
-            || match post.visibility {
-                Visibility::Public => true,
-                Visibility::Followers => is_follower(),
-                Visibility::Private => false,
-            }
+            || self.sees(viewer, post.author)
+                && match post.visibility {
+                    Visibility::Public => true,
+                    Visibility::Followers => is_follower(),
+                    Visibility::Private => false,
+                }
+    }
+
+    /// Whether the posts of somebody are in the timelines of a viewer, if the viewer may view them.
+    fn is_heard(&self, viewer: Who, author: Who) -> bool {
+        self.sees(viewer, author) && !self.mutes.contains(&(viewer, author))
     }
 
     /// The status of what is for those who may view a post.
     pub(super) fn status_of_view(&self, viewer: Who, post: &Post) -> u16 {
         let of_member = match post {
             Post { deleted: true, .. } => 404,
+            post if !self.sees(viewer, post.author) => 404,
             post if self.may_view(viewer, post) => 200,
             _ => 403,
         };
         self.status(viewer, of_member)
     }
 
-    /// Whether somebody may read whom another one follows, and by whom that one is followed.
-    pub(super) fn may_read_follows(&self, caller: Who, of: Who) -> bool {
-        caller == of || self.is_following(caller, of) || self.is_admin(caller)
+    /// The status of what is for those who may view a post and see the author of a comment on it.
+    pub(super) fn status_of_comment(&self, viewer: Who, post: &Post, comment: &Comment) -> u16 {
+        let status = self.status_of_view(viewer, post);
+        if [200, 403].contains(&status) && !self.sees(viewer, comment.author) {
+            return self.status(viewer, 404);
+        }
+        status
+    }
+
+    /// The status of whoever asks whom another one follows, or by whom that one is followed.
+    pub(super) fn status_of_follows(&self, caller: Who, of: Who) -> u16 {
+        match caller == of || self.is_following(caller, of) || self.is_admin(caller) {
+            true => 200,
+            false if self.sees(caller, of) => 403,
+            false => 404,
+        }
     }
 
     /// The posts of a list that shows what the viewer may view, newest first.
@@ -126,22 +162,57 @@ impl Model {
         self.posts.iter().rev().filter(shown).collect()
     }
 
+    /// The posts of a list of all authors, newest first.
+    pub(super) fn timeline(&self, viewer: Who, belongs: impl Fn(&Post) -> bool) -> Vec<&Post> {
+        self.list(viewer, |post| self.is_heard(viewer, post.author) && belongs(post))
+    }
+
     pub(super) fn feed(&self, viewer: Who) -> Vec<&Post> {
-        self.list(viewer, |post| self.is_following(viewer, post.author))
+        self.timeline(viewer, |post| self.is_following(viewer, post.author))
     }
 
     /// What the viewer has bookmarked, newest bookmark first.
     pub(super) fn bookmarked(&self, viewer: Who) -> Vec<&Post> {
         let posts = self.bookmarks.iter().rev().filter(|(by, _)| *by == viewer).map(|(_, n)| &self.posts[*n]);
-        posts.filter(|post| !post.deleted && self.may_view(viewer, post)).collect()
+        let is_shown = |post: &&Post| self.may_view(viewer, post) && self.is_heard(viewer, post.author);
+        posts.filter(|post| !post.deleted && is_shown(post)).collect()
+    }
+
+    pub(super) fn is_bookmarked(&self, viewer: Who, post: &Post) -> bool {
+        self.bookmarks.iter().any(|(by, n)| *by == viewer && self.posts[*n].id == post.id)
     }
 
     /// Of which acts somebody is told: the type, the post, the comment, who acted; in no order.
     pub(super) fn told(&self, recipient: Who) -> Vec<Told> {
+        let may_view = |post: &Post| self.may_view(recipient, post);
+        let mut told = self.acts(recipient, may_view);
+        told.retain(|act| !self.untold.contains(&(recipient, act.clone())));
+        told
+    }
+
+    /// Keeps in mind what is not told for good: what was done until now by those who are muted or apart, but for what was taken
+    /// back.
+    pub(super) fn forget(&mut self) {
+        let mut untold = Vec::new();
+        for recipient in 0..self.accounts.len() {
+            for act in self.acts(recipient, |_| true) {
+                let actor = act.3;
+                let is_unheard = self.mutes.contains(&(recipient, actor)) || self.are_apart(recipient, actor);
+                let act = (recipient, act);
+                if is_unheard || self.untold.contains(&act) {
+                    untold.push(act);
+                }
+            }
+        }
+        self.untold = untold;
+    }
+
+    /// The acts of others that concern somebody, on posts that are there.
+    fn acts(&self, recipient: Who, is_shown: impl Fn(&Post) -> bool) -> Vec<Told> {
         let mut told: Vec<Told> = Vec::new();
         let followers = self.follows.iter().filter(|(_, followed)| *followed == recipient);
         told.extend(followers.map(|(follower, _)| ("follow", None, None, *follower)));
-        let viewed = self.posts.iter().filter(|post| !post.deleted && self.may_view(recipient, post));
+        let viewed = self.posts.iter().filter(|post| !post.deleted && is_shown(post));
         for post in viewed {
             let on_post = || Some(post.id.clone());
             if post.author == recipient {
@@ -166,10 +237,8 @@ impl Model {
     }
 
     /// Newest first.
-    pub(super) fn public(&self) -> Vec<&Post> {
-        let is_shown =
-            |post: &&Post| !post.deleted && post.visibility == Visibility::Public && self.accounts[post.author].enabled;
-        self.posts.iter().rev().filter(is_shown).collect()
+    pub(super) fn public(&self, viewer: Who) -> Vec<&Post> {
+        self.timeline(viewer, |post| post.visibility == Visibility::Public && self.accounts[post.author].enabled)
     }
 
     /// Newest first.

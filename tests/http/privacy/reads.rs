@@ -10,14 +10,15 @@ use crate::support::Response;
 
 /// What a view of a post must show to somebody who may see it, but for the times.
 fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
-    let liked_by: Vec<_> = post.likes.iter().rev().map(|who| &ids[*who]).collect();
+    let likers = post.likes.iter().rev().filter(|who| model.sees(viewer, **who));
+    let liked_by: Vec<_> = likers.map(|who| &ids[*who]).collect();
     let content = text(post.request);
     let end = content.len();
     json!({
         "id": post.id, "content": content, "visibility": post.visibility.name(),
         "author": ids[post.author], "image": null,
         "likedBy": liked_by, "likeCount": post.likes.len(), "likedByMe": post.likes.contains(&viewer),
-        "bookmarkedByMe": model.bookmarked(viewer).iter().any(|it| it.id == post.id),
+        "bookmarkedByMe": model.is_bookmarked(viewer, post),
         "commentCount": post.comments.len(), "mayView": model.may_view(viewer, post),
         "entities": [{ "type": "hashtag", "start": end - 4, "end": end, "tag": "all" }],
     })
@@ -109,10 +110,10 @@ impl World {
         for viewer in 0..Self::PEOPLE {
             self.expect_feed(viewer).await;
             self.expect_posts(viewer, "/api/posts/following/all", self.model.feed(viewer)).await;
-            self.expect_posts(viewer, "/api/posts/public?size=2", self.model.public()).await;
+            self.expect_posts(viewer, "/api/posts/public?size=2", self.model.public(viewer)).await;
             self.expect_posts(viewer, "/api/users/me/bookmarks?size=2", self.model.bookmarked(viewer)).await;
             self.expect_told(viewer).await;
-            let tagged = || self.model.list(viewer, |post| self.model.accounts[post.author].enabled);
+            let tagged = || self.model.timeline(viewer, |post| self.model.accounts[post.author].enabled);
             self.expect_posts(viewer, "/api/tags/all/posts?size=2", tagged()).await;
             self.expect_posts(viewer, "/api/tags/%23ALL/posts", tagged()).await;
             for of in 0..Self::PEOPLE {
@@ -121,6 +122,7 @@ impl World {
                 self.expect_profile(viewer, of).await;
             }
             self.expect_lists_of_admins(viewer).await;
+            self.expect_blocks(viewer).await;
             self.expect_found(viewer).await;
         }
         for post in &self.model.posts {
@@ -131,19 +133,25 @@ impl World {
     async fn expect_posts_of(&self, viewer: Who, of: Who) {
         let id = &self.users[of].id;
         let posts = || self.model.list(viewer, |post| post.author == of);
-        self.expect_posts(viewer, &format!("/api/posts/{id}/all"), posts()).await;
-        self.expect_posts(viewer, &format!("/api/posts/user/{id}?size=2"), posts()).await;
+        for path in [format!("/api/posts/{id}/all"), format!("/api/posts/user/{id}?size=2")] {
+            if self.model.sees(viewer, of) {
+                self.expect_posts(viewer, &path, posts()).await;
+            } else {
+                self.read(viewer, &path, 404).await;
+            }
+        }
     }
 
     /// The profile that a viewer gets of somebody; nothing where there is none.
     fn profile(&self, viewer: Who, of: Who) -> Option<Value> {
         let (model, user) = (&self.model, &self.users[of]);
-        if !model.accounts[of].enabled && !model.is_admin(viewer) {
+        let is_there = model.accounts[of].enabled && !model.blocks.contains(&(of, viewer));
+        if !is_there && !model.is_admin(viewer) {
             return None;
         }
         let relationship = json!({
             "following": model.is_following(viewer, of), "followedBy": model.is_following(of, viewer),
-            "blocking": false, "muting": false,
+            "blocking": model.blocks.contains(&(viewer, of)), "muting": model.mutes.contains(&(viewer, of)),
         });
         Some(json!({
             "id": user.id, "username": user.name, "displayName": null, "biography": null, "profilePicture": null,
@@ -170,11 +178,12 @@ impl World {
             }
         }
         let everybody: Vec<_> = self.users.iter().map(|user| format!("id={}", user.id)).collect();
-        let follows = if self.model.may_read_follows(viewer, of) { 200 } else { 403 };
-        let listed = |list: Vec<Who>| list.into_iter().filter_map(|who| self.profile(viewer, who)).collect::<Vec<_>>();
+        let follows = self.model.status_of_follows(viewer, of);
+        let named = |list: Vec<Who>| list.into_iter().filter_map(|who| self.profile(viewer, who)).collect::<Vec<_>>();
+        let listed = |list: Vec<Who>| named(list.into_iter().filter(|who| self.model.sees(viewer, *who)).collect());
         let enabled = (0..Self::PEOPLE).rev().filter(|who| self.model.accounts[*who].enabled).collect();
         for (path, status, expected) in [
-            (format!("/api/users/profiles?{}", everybody.join("&")), 200, listed((0..Self::PEOPLE).collect())),
+            (format!("/api/users/profiles?{}", everybody.join("&")), 200, named((0..Self::PEOPLE).collect())),
             (format!("/api/users/{}/followers", user.id), follows, listed(self.model.followers(of))),
             (format!("/api/users/{}/followed", user.id), follows, listed(self.model.followed(of))),
             ("/api/users/directory".to_owned(), 200, listed(enabled)),
@@ -190,12 +199,12 @@ impl World {
     async fn expect_found(&self, viewer: Who) {
         let model = &self.model;
         let is_found = |who: Who| model.accounts[who].enabled;
-        let posts = model.list(viewer, |post| is_found(post.author));
+        let posts = model.timeline(viewer, |post| is_found(post.author));
         self.expect_posts(viewer, "/api/search?type=posts&q=post&size=2", posts).await;
         for (of, user) in self.users.iter().enumerate() {
             let path = format!("/api/search?type=posts&q=post&from={}", user.id);
-            if is_found(of) {
-                self.expect_posts(viewer, &path, model.list(viewer, |post| post.author == of)).await;
+            if is_found(of) && self.profile(viewer, of).is_some() {
+                self.expect_posts(viewer, &path, model.timeline(viewer, |post| post.author == of)).await;
             } else if model.is_admin(viewer) {
                 self.expect_posts(viewer, &path, Vec::new()).await;
             } else {
@@ -203,19 +212,40 @@ impl World {
             }
             let path = format!("/api/search?type=users&q={}", user.name);
             if let Some(found) = self.read(viewer, &path, 200).await {
-                let expected: Vec<_> = Some(user.id.clone()).filter(|_| is_found(of)).into_iter().collect();
+                let expected: Vec<_> =
+                    Some(user.id.clone()).filter(|_| is_found(of) && model.sees(viewer, of)).into_iter().collect();
                 assert_eq!(ids(entries(&found)), expected, "{viewer} reads {path}");
             }
         }
     }
 
     async fn expect_follows(&self, viewer: Who, of: Who) {
-        let status = if self.model.may_read_follows(viewer, of) { 200 } else { 403 };
+        let status = self.model.status_of_follows(viewer, of);
         for (list, expected) in [("followers", self.model.followers(of)), ("followed", self.model.followed(of))] {
             let path = format!("/api/follow/{list}/{}", self.users[of].id);
             if let Some(found) = self.read(viewer, &path, status).await {
-                let expected: Vec<_> = expected.into_iter().map(|who| self.users[who].id.clone()).collect();
+                let expected = expected.into_iter().filter(|who| self.model.sees(viewer, *who));
+                let expected: Vec<_> = expected.map(|who| self.users[who].id.clone()).collect();
                 assert_eq!(ids(entries(&found)), expected, "{viewer} reads {path}");
+            }
+        }
+    }
+
+    /// Checks whom somebody blocks and mutes.
+    async fn expect_blocks(&self, viewer: Who) {
+        let model = &self.model;
+        let is_enabled = |who: Who| model.accounts[who].enabled || model.is_admin(viewer);
+        let of = |pairs: &[(Who, Who)], is_shown: &dyn Fn(Who) -> bool| {
+            let of_viewer = pairs.iter().rev().filter(|(by, whom)| *by == viewer && is_shown(*whom));
+            of_viewer.map(|(_, whom)| self.users[*whom].id.clone()).collect::<Vec<_>>()
+        };
+        for (path, expected) in [
+            ("/api/users/me/blocks?size=2", of(&model.blocks, &is_enabled)),
+            ("/api/users/me/mutes?size=2", of(&model.mutes, &|who| is_enabled(who) && model.sees(viewer, who))),
+        ] {
+            if self.read(viewer, path, 200).await.is_some() {
+                let found = self.server.walk(&self.users[viewer], path, "data").await;
+                assert_eq!(ids(&found), expected, "{viewer} reads {path}");
             }
         }
     }
@@ -271,7 +301,8 @@ impl World {
     async fn expect_likers(&self, viewer: Who, post: &Post, status: u16) {
         let path = format!("/api/posts/{}/likes", post.id);
         if let Some(likers) = self.read(viewer, &path, status).await {
-            let expected: Vec<_> = post.likes.iter().rev().map(|who| self.users[*who].id.clone()).collect();
+            let shown = post.likes.iter().rev().filter(|who| self.model.sees(viewer, **who));
+            let expected: Vec<_> = shown.map(|who| self.users[*who].id.clone()).collect();
             assert_eq!(ids(entries(&likers)), expected, "{viewer} reads {path}");
         }
     }
@@ -281,7 +312,8 @@ impl World {
         let Some(found) = self.read(viewer, &path, status).await else { return };
         let of = |comment: &Value| (comment["author"]["id"].clone(), comment["content"].clone());
         let found_texts: Vec<_> = entries(&found).iter().map(of).collect();
-        let expected = post.comments.iter().map(|it| (json!(self.users[it.author].id), json!(it.text)));
+        let visible = post.comments.iter().filter(|it| self.model.sees(viewer, it.author));
+        let expected = visible.map(|it| (json!(self.users[it.author].id), json!(it.text)));
         assert_eq!(found_texts, expected.collect::<Vec<_>>(), "{viewer} reads {path}");
         let embedded = shown(&self.model, &self.ids(), viewer, post);
         for comment in entries(&found) {
@@ -300,11 +332,13 @@ impl World {
         }
         for comment in &post.comments {
             let thread = comment.reply.as_ref().map_or(&comment.id, |(thread, _)| thread);
+            let status = self.model.status_of_comment(viewer, post, comment);
             let path = format!("/api/comments/{}/replies?size=3", comment.id);
             self.expect_thread(viewer, post, &path, status, post.replies(thread)).await;
             let path = format!("/api/comments/{}/likes", comment.id);
             if let Some(likers) = self.read(viewer, &path, status).await {
-                let expected: Vec<_> = comment.likes.iter().rev().map(|who| self.users[*who].id.clone()).collect();
+                let shown = comment.likes.iter().rev().filter(|who| self.model.sees(viewer, **who));
+                let expected: Vec<_> = shown.map(|who| self.users[*who].id.clone()).collect();
                 assert_eq!(ids(entries(&likers)), expected, "{viewer} reads {path}");
             }
         }
@@ -336,7 +370,8 @@ impl World {
                 "likedByMe": comment.likes.contains(&viewer),
             })
         };
-        let expected: Vec<_> = expected.into_iter().map(shown).collect();
+        let expected = expected.into_iter().filter(|comment| self.model.sees(viewer, comment.author));
+        let expected: Vec<_> = expected.map(shown).collect();
         assert_eq!(found, expected, "{viewer} reads {path}");
     }
 

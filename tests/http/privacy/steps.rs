@@ -66,6 +66,16 @@ pub(super) enum Step {
         whom: Who,
         on: bool,
     },
+    Block {
+        by: Who,
+        whom: Who,
+        on: bool,
+    },
+    Mute {
+        by: Who,
+        whom: Who,
+        on: bool,
+    },
     GiveUser {
         to: Who,
         given: bool,
@@ -101,6 +111,8 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => (anybody(), any::<usize>(), any::<usize>())
             .prop_map(|(by, post, comment)| Step::DeleteComment { by, post, comment }),
         6 => (anybody(), anybody(), mostly()).prop_map(|(by, whom, on)| Step::Follow { by, whom, on }),
+        3 => (anybody(), anybody(), any::<bool>()).prop_map(|(by, whom, on)| Step::Block { by, whom, on }),
+        2 => (anybody(), anybody(), any::<bool>()).prop_map(|(by, whom, on)| Step::Mute { by, whom, on }),
         1 => (other(), mostly()).prop_map(|(to, given)| Step::GiveUser { to, given }),
         1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::GiveAdmin { to, given }),
         1 => (other(), mostly()).prop_map(|(who, enabled)| Step::Enable { who, enabled }),
@@ -157,7 +169,18 @@ impl World {
         number.checked_rem(self.model.posts.len())
     }
 
+    /// Whether somebody sees an account, and may do to it what is for those who do.
+    fn is_seen(&self, viewer: Who, whom: Who) -> bool {
+        let model = &self.model;
+        model.is_admin(viewer) || model.accounts[whom].enabled && !model.blocks.contains(&(whom, viewer))
+    }
+
     pub(super) async fn take(&mut self, step: &Step) {
+        self.carry_out(step).await;
+        self.model.forget();
+    }
+
+    async fn carry_out(&mut self, step: &Step) {
         match *step {
             Step::Publish { by, visibility } => {
                 self.requests.push(visibility);
@@ -186,8 +209,10 @@ impl World {
             Step::Like { by, post, on } => {
                 let Some(n) = self.post(post) else { return };
                 let post = &self.model.posts[n];
-                let (method, status) =
-                    (if on { Method::PUT } else { Method::DELETE }, self.model.status_of_view(by, post));
+                // Own likes can be taken back, whoever blocks whom.
+                let is_own = !on && !self.model.sees(by, post.author) && !post.deleted && post.likes.contains(&by);
+                let status = if is_own { self.model.status(by, 200) } else { self.model.status_of_view(by, post) };
+                let method = if on { Method::PUT } else { Method::DELETE };
                 let path = format!("/api/posts/like/{}", post.id);
                 if self.send(by, method, &path, None, status).await.0 {
                     set(&mut self.model.posts[n].likes, by, on);
@@ -198,7 +223,11 @@ impl World {
                 let post = &self.model.posts[n];
                 let (method, status) = match on {
                     true => (Method::PUT, self.model.status_of_view(by, post)),
-                    false => (Method::DELETE, self.model.status(by, if post.deleted { 404 } else { 200 })),
+                    false => {
+                        let is_there = self.model.sees(by, post.author) || self.model.is_bookmarked(by, post);
+                        let is_there = is_there && !post.deleted;
+                        (Method::DELETE, self.model.status(by, if is_there { 200 } else { 404 }))
+                    }
                 };
                 let path = format!("/api/posts/{}/bookmark", post.id);
                 if self.send(by, method, &path, None, status).await.0 {
@@ -227,8 +256,13 @@ impl World {
             Step::Answer { by, post, comment } => self.answer(by, post, comment).await,
             Step::LikeComment { by, post, comment, on } => {
                 let Some((n, m)) = self.comment(post, comment) else { return };
-                let status = self.model.status_of_view(by, &self.model.posts[n]);
-                let path = format!("/api/comments/{}/like", self.model.posts[n].comments[m].id);
+                let (post, comment) = (&self.model.posts[n], &self.model.posts[n].comments[m]);
+                let are_apart = !self.model.sees(by, post.author) || !self.model.sees(by, comment.author);
+                let status = match !on && are_apart && !post.deleted && comment.likes.contains(&by) {
+                    true => self.model.status(by, 200),
+                    false => self.model.status_of_comment(by, post, comment),
+                };
+                let path = format!("/api/comments/{}/like", comment.id);
                 if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, None, status).await.0 {
                     set(&mut self.model.posts[n].comments[m].likes, by, on);
                 }
@@ -237,8 +271,47 @@ impl World {
             Step::Follow { by, whom, on } => {
                 let path = format!("/api/follow/follow/{}", self.users[whom].id);
                 let method = if on { Method::PUT } else { Method::DELETE };
-                if self.send(by, method, &path, None, if by == whom { 400 } else { 200 }).await.0 {
+                let status = match self.model.are_apart(by, whom) {
+                    _ if by == whom => 400,
+                    true => 404,
+                    false => 200,
+                };
+                if self.send(by, method, &path, None, status).await.0 {
                     set(&mut self.model.follows, (by, whom), on);
+                }
+            }
+            Step::Block { by, whom, on } => {
+                let path = format!("/api/users/{}/block", self.users[whom].id);
+                let is_done = on || self.model.blocks.contains(&(by, whom)) || self.is_seen(by, whom);
+                let status = if by == whom {
+                    400
+                } else if is_done {
+                    200
+                } else {
+                    404
+                };
+                if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, None, status).await.0 {
+                    set(&mut self.model.blocks, (by, whom), on);
+                }
+                let model = &mut self.model;
+                let blocks = &model.blocks;
+                model
+                    .follows
+                    .retain(|(one, other)| !blocks.contains(&(*one, *other)) && !blocks.contains(&(*other, *one)));
+            }
+            Step::Mute { by, whom, on } => {
+                let path = format!("/api/users/{}/mute", self.users[whom].id);
+                let is_done = !on && self.model.mutes.contains(&(by, whom)) || self.is_seen(by, whom);
+                let status = if by == whom {
+                    400
+                } else if is_done {
+                    200
+                } else {
+                    404
+                };
+                let body = on.then(|| json!({ "hours": 8760 }));
+                if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, body, status).await.0 {
+                    set(&mut self.model.mutes, (by, whom), on);
                 }
             }
             Step::GiveUser { to, given } => {
@@ -291,6 +364,7 @@ impl World {
     fn status_of_author(&self, caller: Who, n: usize, of_author: u16) -> u16 {
         match &self.model.posts[n] {
             Post { deleted: true, .. } => 404,
+            post if !self.model.sees(caller, post.author) => 404,
             post if post.author == caller => of_author,
             _ => 403,
         }
@@ -307,8 +381,10 @@ impl World {
         let Some(n) = self.post(post) else { return };
         let post = &self.model.posts[n];
         let answered = comment.checked_rem(post.comments.len()).map(|m| post.comments[m].clone());
+        let is_seen = answered.as_ref().is_none_or(|it| self.model.sees(by, it.author));
         let status = match self.model.status_of_view(by, post) {
-            200 => 201,
+            200 if is_seen => 201,
+            200 => 404,
             status => status,
         };
         self.comments += 1;
@@ -335,7 +411,13 @@ impl World {
         let Some((n, m)) = self.comment(post, comment).filter(|(n, _)| !self.model.posts[*n].deleted) else { return };
         let post = &self.model.posts[n];
         let id = post.comments[m].id.clone();
-        let status = if [post.comments[m].author, post.author].contains(&by) { 200 } else { 403 };
+        let author = post.comments[m].author;
+        let status = match self.model.sees(by, author) && self.model.sees(by, post.author) {
+            _ if by == author => 200,
+            false => 404,
+            true if by == post.author => 200,
+            true => 403,
+        };
         if self.send(by, Method::DELETE, &format!("/api/comments/delete/{id}"), None, status).await.0 {
             let is_left = |it: &Comment| it.id != id && it.reply.as_ref().is_none_or(|(thread, _)| *thread != id);
             self.model.posts[n].comments.retain(is_left);

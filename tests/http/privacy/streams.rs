@@ -36,12 +36,18 @@ impl World {
             |name: &'static str| of(name).map(|data| data["postId"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let oldest_first = |posts: Vec<&Post>| posts.into_iter().rev().map(|post| post.id.clone()).collect::<Vec<_>>();
         assert_eq!(posts("feed"), oldest_first(self.model.feed(viewer)), "{viewer}");
-        let public = [oldest_first(self.model.public()), marks.to_vec()].concat();
+        let public = [oldest_first(self.model.public(viewer)), marks.to_vec()].concat();
         assert_eq!(posts("public"), public, "{viewer}");
         for name in ["comment", "like", "post"] {
             for id in posts(name) {
                 assert!(viewable.iter().any(|post| post.id == id), "{viewer} is told {name} of {id}");
             }
+        }
+        for data in of("comment") {
+            let comments = viewable.iter().flat_map(|post| &post.comments);
+            let comment = comments.into_iter().find(|comment| data["commentId"] == comment.id);
+            let is_seen = comment.is_none_or(|comment| self.model.sees(viewer, comment.author));
+            assert!(is_seen, "{viewer} is told of the comment of somebody apart");
         }
         for data in of("like") {
             let post = viewable.iter().find(|post| data["postId"] == post.id).unwrap();

@@ -66,6 +66,7 @@ statement! { ToggleLike { like: LikeRecord, told: GatheredNotice } -> (Bool, Boo
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = " like.user_id as Id, "))) \
         AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = n.recipient AND m.muted_id = " like.user_id as Id, ") \
+        AND NOT EXISTS (SELECT FROM blocks b WHERE b.user_id = n.recipient AND b.other_id = " like.user_id as Id, ") \
         ON CONFLICT (day, kind, target_id) WHERE day IS NOT NULL DO UPDATE SET count = notifications.count + 1, is_empty = false, \
             is_read = notifications.is_read AND EXISTS (SELECT FROM notification_withdrawals w \
                 WHERE w.notification_id = notifications.id AND w.actor_id = " like.user_id as Id, "), \
@@ -116,6 +117,7 @@ statement! { InsertComment { row: CommentRow, told: Notices } -> Id:
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = c.author))) \
         AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = n.recipient AND m.muted_id = c.author) \
+        AND NOT EXISTS (SELECT FROM blocks b WHERE b.user_id = n.recipient AND b.other_id = c.author) \
         RETURNING id, recipient_id, kind\
     ), recorded AS (\
         INSERT INTO events (kind, post_id, comment_id, user_id, notification_id, detail) \
@@ -160,6 +162,7 @@ statement! { InsertPost { row: PostRow, tags: Vec<String>, text: TextRow, told: 
             SELECT FROM notification_settings s WHERE s.user_id = n.recipient AND s.kind = n.kind AND (s.policy = 2 OR NOT EXISTS (\
                 SELECT FROM follows f WHERE f.follower_id = n.recipient AND f.followed_id = p.author_id))) \
         AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = n.recipient AND m.muted_id = p.author_id) \
+        AND NOT EXISTS (SELECT FROM blocks b WHERE b.user_id = n.recipient AND b.other_id = p.author_id) \
         RETURNING id, recipient_id, kind\
     ), recorded AS (\
         INSERT INTO events (kind, post_id, user_id, notification_id, detail) \

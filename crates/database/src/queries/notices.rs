@@ -13,21 +13,21 @@ use crate::error::Outcome;
 use crate::notices::{Gathered, gathered_row, kind_code, policy, row};
 use crate::prepared::prepared;
 use crate::schema::{
-    ActorRecord, comment_likes, follows, likes, mutes, notification_actors, notification_settings,
+    ActorRecord, blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings,
     notification_withdrawals, notifications,
 };
 use crate::sql_types::DbId;
 
-/// Returns whether the recipient wants to be told: does not mute the actor, and has no setting against it.
+/// Returns whether the recipient is told: neither mutes the actor nor is apart from them, and has no setting against it.
 async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
-    let mutes = exists(mutes::table.find((recipient, actor)));
+    let is_unheard = exists(mutes::table.find((recipient, actor))).or(exists(blocks::table.find((recipient, actor))));
     let setting = notification_settings::table.find((recipient, kind_code(notice.kind)));
     let setting = setting.select(notification_settings::policy).single_value();
-    let chosen = diesel::select((setting, follows, mutes)).get_result(conn).await?;
-    let (code, follows, mutes): (Option<i16>, bool, bool) = chosen;
-    Ok(!mutes && policy(code.unwrap_or_default())?.admits(follows))
+    let chosen = diesel::select((setting, follows, is_unheard)).get_result(conn).await?;
+    let (code, follows, is_unheard): (Option<i16>, bool, bool) = chosen;
+    Ok(!is_unheard && policy(code.unwrap_or_default())?.admits(follows))
 }
 
 fn told(notice: &Notice, id: NotificationId) -> Event {
