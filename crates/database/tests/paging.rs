@@ -101,6 +101,8 @@ fn rows() -> Vec<(Table, Vec<Value>)> {
     let mut follows = each(&|id, at| follow(id, host, id, at));
     follows.extend(each(&|id, at| follow(host, id, id, at)));
     follows.push(follow(viewer, author, liked, at(0)));
+    let mut blocks = each(&|id, at| json!({ "user_id": author, "other_id": id, "id": id, "created_at": at }));
+    blocks.extend(each(&|id, _| json!({ "user_id": id, "other_id": author, "id": null, "created_at": null })));
     let mut comments = each(&|id, at| comment(id, liked, host, at));
     comments.push(comment(answered, commented, host, at(0)));
     vec![
@@ -114,6 +116,11 @@ fn rows() -> Vec<(Table, Vec<Value>)> {
             each(&|id, at| json!({ "comment_id": answered, "user_id": id, "id": id, "created_at": at })),
         ),
         (Table::Follows, follows),
+        (Table::Blocks, blocks),
+        (
+            Table::Mutes,
+            each(&|id, at| json!({ "muter_id": viewer, "muted_id": id, "id": id, "created_at": at, "ends_at": null })),
+        ),
         (
             Table::Products,
             each(&|id, at| {

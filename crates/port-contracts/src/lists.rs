@@ -60,9 +60,9 @@ pub enum List {
     FollowingPeople,
     /// Those whom the host follows, as somebody sees them.
     FollowedPeople,
-    /// Those whom the host blocks.
+    /// Those whom the author blocks.
     Blocked,
-    /// Those whom the host mutes.
+    /// Those whom the viewer mutes.
     Muted,
     /// Those who want to be found.
     Directory,
@@ -241,8 +241,8 @@ impl Lists {
             List::CommentLikers => db.comments.list_likers(comment, ANYBODY, page).await?.map(|user| user.id.uuid()),
             List::Followers => db.follows.list_followers(host, ANYBODY, page).await?.map(|user| user.id.uuid()),
             List::Followed => db.follows.list_followed(host, ANYBODY, page).await?.map(|user| user.id.uuid()),
-            List::Blocked => db.blocks.list_blocked(Viewer::ordinary(host), page).await?.map(|user| user.id.uuid()),
-            List::Muted => db.blocks.list_muted(Viewer::ordinary(host), page).await?.map(|(user, _)| user.id.uuid()),
+            List::Blocked => db.blocks.list_blocked(Viewer::ordinary(author), page).await?.map(|user| user.id.uuid()),
+            List::Muted => db.blocks.list_muted(Viewer::ordinary(viewer), page).await?.map(|(user, _)| user.id.uuid()),
             List::FollowingPeople => db
                 .people
                 .list_followers(host, Viewer { sees_all: true, ..ANYBODY }, page)
@@ -282,7 +282,7 @@ impl Lists {
 
     /// Adds an entry to a list.
     pub async fn add(&self, list: List, Keyset { at, id }: Keyset) {
-        let People { author, host, post, comment, commented, .. } = self.people;
+        let People { author, viewer, host, post, comment, commented } = self.people;
         let (db, w) = (&self.db, &self.world);
         let (user, relation) = (UserId::new(id), NewRelation { id: id.into(), at, notice: None });
         let register = async || {
@@ -342,11 +342,11 @@ impl Lists {
             }
             List::Blocked => {
                 register().await;
-                db.blocks.block(host, user, NewBlock { id: relation.id, at }).await.unwrap();
+                db.blocks.block(author, user, NewBlock { id: relation.id, at }).await.unwrap();
             }
             List::Muted => {
                 register().await;
-                db.blocks.mute(host, user, NewMute { id: relation.id, at, until: None }).await.unwrap();
+                db.blocks.mute(viewer, user, NewMute { id: relation.id, at, until: None }).await.unwrap();
             }
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
                 let mut product = w.new_product(&id.to_string());
@@ -370,7 +370,7 @@ impl Lists {
 
     /// Takes the entry of an id off a list, if it is there. Accounts are for good.
     pub async fn remove(&self, list: List, id: Uuid) {
-        let People { host, post, comment, .. } = self.people;
+        let People { author, viewer, host, post, comment, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
         match list {
             List::Accounts | List::Directory | List::FoundPeople => {}
@@ -383,8 +383,8 @@ impl Lists {
                 done_or_missing(db.comments.delete(id.into()).await).unwrap();
             }
             List::CommentLikers => db.comments.unset_like(comment, user).await.map(drop).unwrap(),
-            List::Blocked => done_or_missing(db.blocks.unblock(host, user).await.map(drop)).unwrap(),
-            List::Muted => drop(db.blocks.unmute(host, user).await.unwrap()),
+            List::Blocked => done_or_missing(db.blocks.unblock(author, user).await.map(drop)).unwrap(),
+            List::Muted => drop(db.blocks.unmute(viewer, user).await.unwrap()),
             List::Followers | List::FollowingPeople => db.follows.unset(user, host).await.unwrap(),
             List::Followed | List::FollowedPeople => db.follows.unset(host, user).await.unwrap(),
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
